@@ -1,0 +1,1 @@
+"""Compiled loops over plain arrays that every policy and solver shares: randomness, choose, advance."""

@@ -1,0 +1,71 @@
+"""The one way a kernel is compiled: numba, without the GIL, cached on disk.
+
+numba stamps a cached kernel with its own file only, so a kernel that calls a helper from another file would keep the
+old helper after an edit. Kernels therefore call jitted helpers from `restive.kernels` or from their own file, and the
+cache folder carries a digest of everything in `restive.kernels` and the version: a changed helper means a new folder.
+The first compilation in a process says so on standard error, because it makes that start slow.
+"""
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import numba
+import platformdirs
+from numba.core import event
+
+from restive import __version__
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+@cache
+def cache_folder() -> Path:
+    """Where this version's machine code is kept: the folder changes when a shared helper or the version does."""
+    digest = hashlib.sha256(f"{__version__} {numba.__version__}".encode())
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return Path(platformdirs.user_cache_dir("restive", appauthor=False)) / f"kernels-{digest.hexdigest()[:12]}"
+
+
+@contextmanager
+def _own_cache() -> Iterator[None]:
+    """Keep the folder to our kernels: a user's own numba functions stay where the user put them."""
+    settings: Any = numba.config
+    users = settings.CACHE_DIR
+    settings.CACHE_DIR = users or str(cache_folder())
+    try:
+        yield
+    finally:
+        settings.CACHE_DIR = users
+
+
+def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Compile `function` at its first call, release the GIL while it runs, and keep the machine code on disk."""
+    with _own_cache():
+        kernel: Callable[Parameters, Result] = numba.njit(cache=True, nogil=True)(function)
+    return kernel
+
+
+class _Announcer(event.Listener):
+    """Says once per process that kernels of ours are being compiled."""
+
+    def __init__(self) -> None:
+        self.said = False
+
+    def on_start(self, happening: Any) -> None:
+        kernel = happening.data["dispatcher"].py_func
+        if not self.said and kernel.__module__.startswith("restive."):
+            self.said = True
+            print("restive: compiling its kernels, once on this machine; later starts skip this.", file=sys.stderr)
+
+    def on_end(self, happening: Any) -> None:
+        """Nothing to say: the work goes on."""
+
+
+event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
