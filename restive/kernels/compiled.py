@@ -18,7 +18,7 @@ import numba
 import platformdirs
 from numba.core import event
 
-from restive import __version__
+from restive.version import __version__
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

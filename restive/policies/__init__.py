@@ -1,0 +1,68 @@
+"""The policies there are, by name; `make_policy` turns a name with settings into one of them."""
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from restive.errors import InputError
+from restive.policies.base import Policy
+from restive.policies.egt import Egt
+from restive.policies.greedy_oracle import GreedyOracle
+from restive.policies.random import Random
+from restive.policies.threshold_oracle import ThresholdOracle
+from restive.policies.whittle_oracle import WhittleOracle
+from restive.policies.wiql import Wiql
+
+POLICIES: Mapping[str, type[Policy[Any]]] = {
+    policy.name: policy
+    for policy in (
+        Random,
+        Egt,
+        Wiql,
+        ThresholdOracle,
+        GreedyOracle,
+        WhittleOracle,
+    )
+}
+
+
+def find_policy(name: str) -> type[Policy[Any]]:
+    """The policy of that name."""
+    if name not in POLICIES:
+        near = difflib.get_close_matches(name, POLICIES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise InputError(f"there is no policy {name!r}; there are {', '.join(POLICIES)}{hint}")
+    return POLICIES[name]
+
+
+def make_policy(spec: str | Policy[Any]) -> Policy[Any]:
+    """A policy from its name, with settings after a colon if other than the defaults.
+
+    >>> make_policy("egt:eta=0.5,exploration=most")
+    Egt(gamma=None, eta=0.5, D=0.3, p=1.0, exploration='most')
+    """
+    if isinstance(spec, Policy):
+        return spec
+    name, _, rest = spec.partition(":")
+    policy = find_policy(name)
+    known = policy.__dataclass_fields__
+    settings = {}
+    for item in filter(None, rest.split(",")):
+        key, equals, value = item.partition("=")
+        if not equals or key not in known:
+            has = ", ".join(known) if known else "none"
+            raise InputError(f"{name}: {item!r} is not a setting; write setting=value. Settings: {has}.")
+        settings[key] = _read_value(value)
+    return policy(**settings)
+
+
+def _read_value(text: str) -> object:
+    constants: dict[str, object] = {"none": None, "true": True, "false": False}
+    if text.lower() in constants:
+        return constants[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,150 @@
+"""The contract of a policy: frozen settings, and three functions over a belief, all of it arrays over [R, N].
+
+    belief = policy.start(shape)                       a NamedTuple of arrays, the first axis R wherever it is per run
+    ranking = policy.rank(belief, state, draws)        priority [R, N] and, per run, the probability of exploring
+    policy.learn(belief, state, action, reward, after) writes into the belief's arrays what was seen
+
+Settings are the fields of a frozen dataclass. A learner gets only the shape; an oracle also gets the model. Everything
+random comes from `draws`, a pure function of seed, run, step, agent and stream. A belief holds all that a policy
+remembers, so that saving its arrays saves the policy.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from restive.errors import InputError
+from restive.kernels import randomness
+from restive.types import Floats, Ints, Keys
+
+Belief = TypeVar("Belief")
+
+
+class Shape(NamedTuple):
+    """All that a learner is told before it starts."""
+
+    runs: int
+    agents: int
+    states: int
+    budget: int
+    horizon: int | None
+    reward_range: float
+    """How far apart the best and the worst reward can be: a matter of units, known to whoever defines the states."""
+
+
+class Model(NamedTuple):
+    """The truth, for oracles: instances of one shape, and which of them each run plays."""
+
+    transition: Floats  # [I, N, A, S, S]
+    reward: Floats  # [I, N, S]
+    start: Floats  # [I, N, S] the distribution of the first state
+    instance: Ints  # [R]
+
+
+class Draws(NamedTuple):
+    """The luck of one step: call it as often as you like, the same question has the same answer."""
+
+    keys: Keys  # [R]
+    agents: Ints  # [N]
+    step: int
+
+    def branch(self, stream: int) -> Keys:
+        """The keys of the runs for one stream in this step, [R]: what compiled kernels take."""
+        return randomness.branch(self.keys, stream, self.step)
+
+    def uniform(self, stream: int = randomness.OWN) -> Floats:
+        """One uniform number in [0, 1) for each run and agent, [R, N]."""
+        return randomness.uniform(self.branch(stream), self.agents)
+
+    def uniform_by_run(self, stream: int = randomness.OWN) -> Floats:
+        """One uniform number in [0, 1) for each run, [R]."""
+        return randomness.uniform(self.branch(stream), np.zeros(1, np.int64))[:, 0]
+
+
+class Ranking(NamedTuple):
+    """The wish of a policy for one step."""
+
+    priority: Floats  # [R, N], the highest are chosen, ties at random
+    explore: Floats  # [R], the probability of ignoring the priority and choosing anyone
+
+
+@dataclass(frozen=True)
+class Policy(ABC, Generic[Belief]):
+    """A way to choose whom to act on; subclasses are frozen dataclasses whose fields are their settings."""
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    """Of the belief's layout: a snapshot of another version is refused."""
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))
+        for setting, value in self.settings().items():
+            wanted = _allowed_types(hints[setting])
+            if (isinstance(value, bool) and bool not in wanted) or not isinstance(value, wanted):
+                names = " or ".join("None" if kind is NoneType else kind.__name__ for kind in wanted)
+                raise InputError(f"{self.name}: {setting} is {value!r}; it must be of type {names}.")
+
+    @abstractmethod
+    def begin(self, shape: Shape, model: Model) -> Belief:
+        """The belief before the first step; a learner does not look at the model."""
+
+    @abstractmethod
+    def rank(self, belief: Belief, state: Ints, draws: Draws) -> Ranking | Floats:
+        """How much each agent should be acted on now, [R, N]; with a `Ranking`, also how often to explore."""
+
+    def learn(self, belief: Belief, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        """Write into the belief that `action` in `state` led to `after` and `reward`, all [R, N]."""
+
+    def settings(self) -> dict[str, Any]:
+        """The settings by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+class Learner(Policy[Belief]):
+    """A policy that knows only the shape of the problem."""
+
+    @abstractmethod
+    def start(self, shape: Shape) -> Belief:
+        """The belief before the first step."""
+
+    def begin(self, shape: Shape, model: Model) -> Belief:
+        """Start from the shape alone."""
+        return self.start(shape)
+
+
+class Oracle(Policy[Belief]):
+    """A policy that knows the truth: what a learner could reach at best by the same rule."""
+
+    @abstractmethod
+    def start(self, shape: Shape, model: Model) -> Belief:
+        """The belief before the first step."""
+
+    def begin(self, shape: Shape, model: Model) -> Belief:
+        """Start from the shape and the model."""
+        return self.start(shape, model)
+
+
+def _allowed_types(hint: Any) -> tuple[type, ...]:
+    """The classes that an annotation such as `float | None` stands for; whole numbers are numbers too."""
+    kinds = tuple(get_origin(part) or part for part in (get_args(hint) if get_origin(hint) is UnionType else (hint,)))
+    return (*kinds, int) if float in kinds and int not in kinds else kinds
+
+
+def check_setting(allowed: bool, policy: Policy[Any], name: str, must: str) -> None:
+    """Refuse a setting that makes no sense, in one sentence."""
+    if not allowed:
+        raise InputError(f"{policy.name}: {name} is {getattr(policy, name)!r}; it must be {must}.")
+
+
+def as_ranking(ranked: Ranking | Floats, shape: Shape, name: str) -> Ranking:
+    """What `rank` gave, as a ranking of the right shape."""
+    ranking = ranked if isinstance(ranked, Ranking) else Ranking(ranked, np.zeros(shape.runs))
+    if np.shape(ranking.priority) != (shape.runs, shape.agents):
+        raise InputError(
+            f"{name}: rank gave priorities of shape {list(np.shape(ranking.priority))}; "
+            f"they must be [{shape.runs}, {shape.agents}], runs by agents."
+        )
+    return ranking

@@ -1,0 +1,148 @@
+"""`egt`: epsilon-greedy thresholding (eps-GT), algorithm 1 of Xu, Nazarov, Rastogi, Periáñez and Gan (AISTATS 2026).
+
+For each agent and state it keeps the mean reward on arrival under each action; the estimated benefit is their
+difference. Agents whose estimate reaches the threshold gamma come first, by estimate; the others follow by an upper
+confidence bound. With probability epsilon the whole step is a uniform draw:
+
+    epsilon = min(1, D / ((visits + 1)^p · min(eta², 1/2)))
+    bound   = estimate + width(n₁) + width(n₀),   width(n) = √(log log(2n + 0.72 log(10.4 T)) / (n + 2))
+
+Holes of the paper, filled: until both actions were seen in a state the estimate is 0 and the bound infinite; `visits`
+is that of the least visited current state over agents (the paper's text and proof), or of the most visited one (its
+printed formula) with exploration="most"; the paper does not print D, p, eta and most gammas of its experiments: the
+defaults are ours. gamma=None means just above minus the reward range: −8.9 for rewards 0 to 9, the paper's ten states.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from restive.kernels.compiled import compiled
+from restive.policies.base import Draws, Learner, Ranking, Shape, check_setting
+from restive.types import Floats, Ints
+
+JUST_ABOVE = 89 / 90
+
+
+class Memory(NamedTuple):
+    """What eps-GT has seen."""
+
+    visits: Floats  # [R, N, S, A]
+    total: Floats  # [R, N, S, A] rewards on arrival, added up
+    gamma: Floats  # [] the threshold in force
+    horizon: Floats  # [] T, or 0 when it is not known
+
+
+@dataclass(frozen=True)
+class Egt(Learner[Memory]):
+    """Greedy on the estimated benefit of acting, above a threshold, with exploration that fades with the visits."""
+
+    name: ClassVar[str] = "egt"
+    gamma: float | None = None
+    eta: float = 1.0
+    D: float = 0.3
+    p: float = 1.0
+    exploration: str = "least"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_setting(self.gamma is None or not np.isnan(self.gamma), self, "gamma", "a number, or None")
+        check_setting(self.eta > 0, self, "eta", "above 0")
+        check_setting(self.D >= 0, self, "D", "0 or more")
+        check_setting(self.p >= 0, self, "p", "0 or more")
+        check_setting(self.exploration in ("least", "most"), self, "exploration", "'least' or 'most'")
+
+    @classmethod
+    def theory(cls, agents: int, budget: int, gap: float, gamma: float) -> "Egt":
+        """The setting of theorem 4.4: D = max(8N/B, 8N/(N−B), 2), p = 1, eta = gap, the paper's Δ.
+
+        >>> Egt.theory(agents=2, budget=1, gap=0.1, gamma=0.3)
+        Egt(gamma=0.3, eta=0.1, D=16.0, p=1.0, exploration='least')
+        """
+        scale = max(8 * agents / max(budget, 1), 8 * agents / max(agents - budget, 1), 2.0)
+        return cls(gamma=gamma, eta=gap, D=scale, p=1.0)
+
+    def start(self, shape: Shape) -> Memory:
+        """Nothing seen."""
+        gamma = -JUST_ABOVE * shape.reward_range if self.gamma is None else self.gamma
+        empty = np.zeros((shape.runs, shape.agents, shape.states, 2))
+        return Memory(empty, empty.copy(), np.array(gamma), np.array(float(shape.horizon or 0)))
+
+    def rank(self, belief: Memory, state: Ints, draws: Draws) -> Ranking:
+        """Good agents by estimate, then the others by bound; explore by the visits of the current states."""
+        horizon = float(belief.horizon) or draws.step + 1.0
+        priority, visits = np.empty(state.shape), np.empty(state.shape[0])
+        _rank(
+            belief.visits,
+            belief.total,
+            state,
+            float(belief.gamma),
+            horizon,
+            self.exploration == "least",
+            priority,
+            visits,
+        )
+        return Ranking(priority, np.minimum(1.0, self.D / ((visits + 1.0) ** self.p * min(self.eta**2, 0.5))))
+
+    def learn(self, belief: Memory, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        """Add the reward to the pair that was played."""
+        _learn(belief.visits, belief.total, state, action, reward)
+
+
+@compiled
+def _width(visits: float, horizon: float) -> float:
+    inner = np.log(2.0 * visits + 0.72 * np.log(10.4 * horizon))
+    return float(np.sqrt(np.log(inner) / (visits + 2.0)))
+
+
+@compiled
+def _rank(
+    visits: Floats,
+    total: Floats,
+    state: Ints,
+    gamma: float,
+    horizon: float,
+    least: bool,
+    priority: Floats,
+    rare: Floats,
+) -> None:
+    for r in range(state.shape[0]):
+        extreme = np.inf if least else -np.inf
+        top, low = -np.inf, 0
+        for n in range(state.shape[1]):
+            s = state[r, n]
+            waited, acted = visits[r, n, s, 0], visits[r, n, s, 1]
+            both = waited + acted
+            extreme = min(extreme, both) if least else max(extreme, both)
+            known = waited > 0.0 and acted > 0.0
+            estimate = total[r, n, s, 1] / acted - total[r, n, s, 0] / waited if known else 0.0
+            priority[r, n] = estimate
+            if estimate < gamma:
+                low += 1
+                if known:
+                    top = max(top, estimate + _width(acted, horizon) + _width(waited, horizon))
+        if low > 0:
+            _place_below(visits[r], state[r], gamma, horizon, top, priority[r])
+        rare[r] = extreme
+
+
+@compiled
+def _place_below(visits: Floats, state: Ints, gamma: float, horizon: float, top: float, priority: Floats) -> None:
+    """Give the agents below gamma priorities below gamma − 1, in the order of their bounds, unseen ones first."""
+    for n in range(state.size):
+        if priority[n] < gamma:
+            waited, acted = visits[n, state[n], 0], visits[n, state[n], 1]
+            if waited > 0.0 and acted > 0.0:
+                bound = priority[n] + _width(acted, horizon) + _width(waited, horizon)
+                priority[n] = gamma - 2.0 + (bound - top)
+            else:
+                priority[n] = gamma - 1.0
+
+
+@compiled
+def _learn(visits: Floats, total: Floats, state: Ints, action: Ints, reward: Floats) -> None:
+    for r in range(state.shape[0]):
+        for n in range(state.shape[1]):
+            visits[r, n, state[r, n], action[r, n]] += 1.0
+            total[r, n, state[r, n], action[r, n]] += reward[r, n]

@@ -1,0 +1,223 @@
+"""A problem: N agents that move between S states under two actions, what each state is worth, and the budget.
+
+transition  [N, A, S, S]  transition[n, a, s, t] is the probability that agent n goes from s to t under action a
+reward      [N, S]        the expected reward of an agent on arriving in a state ([S] means the same for all agents)
+budget      B             exactly B agents get action 1 in every step
+start       [N]           the first state of each agent, or None: uniformly random in each run
+
+A problem is checked once, here, so that nothing behind it has to check again; its arrays cannot be written to.
+Files: `.json` (readable) and `.npz` (compact), by their ending.
+"""
+
+import json
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from restive.errors import InputError
+from restive.types import Floats, Ints
+
+FORMAT = "restive-problem-1"
+TOLERANCE = 1e-9
+
+
+class Problem:
+    """N agents, their dynamics and rewards, and how many of them may be acted on in a step.
+
+    >>> stay, leave = [[1, 0], [0, 1]], [[0, 1], [1, 0]]
+    >>> Problem([[stay, leave]] * 3, reward=[0, 1], budget=1)
+    Problem(agents=3, states=2, budget=1)
+    """
+
+    def __init__(
+        self,
+        transition: ArrayLike,
+        reward: ArrayLike,
+        budget: int,
+        start: ArrayLike | None = None,
+        states: Sequence[str] = (),
+        name: str = "",
+    ) -> None:
+        self.transition = _transition(transition)
+        agents, size = self.shape
+        self.reward = _reward(reward, agents, size)
+        self.budget = _budget(budget, agents)
+        self.start = None if start is None else _start(start, agents, size)
+        self.states = _states(states, size)
+        self.name = str(name)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many agents and states: what instances of one family have in common."""
+        return self.transition.shape[0], self.transition.shape[2]
+
+    def with_budget(self, budget: int) -> "Problem":
+        """The same agents under another budget."""
+        return Problem(self.transition, self.reward, budget, self.start, self.states, self.name)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write to `.json` or `.npz`; the file appears whole or not at all."""
+        writer = _choose(WRITERS, Path(path))
+        record = {"format": FORMAT, "name": self.name, "states": list(self.states), "budget": self.budget}
+        part = Path(path).with_name(Path(path).name + ".part")
+        writer(part, record, {k: v for k in ("transition", "reward", "start") if (v := getattr(self, k)) is not None})
+        part.replace(path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Problem":
+        """Read a problem that `save`, another program or a person wrote."""
+        place = Path(path)
+        record = _choose(READERS, place)(place)
+        if not isinstance(record, Mapping):
+            raise InputError(f"{place}: a problem is one JSON object, not a {type(record).__name__}.")
+        if record.get("format", FORMAT) != FORMAT:
+            raise InputError(f"{place}: format is {record['format']!r}; this version reads {FORMAT!r}.")
+        known = {"transition", "reward", "budget", "start", "states", "name"}
+        if missing := {"transition", "reward", "budget"} - set(record):
+            raise InputError(f"{place}: {' and '.join(sorted(missing))} missing; a problem has {_listing(known)}.")
+        if unknown := set(record) - known - {"format", "note"}:
+            raise InputError(f"{place}: unknown entry {_listing(unknown)}; a problem has {_listing(known)} and a note.")
+        try:
+            return cls(**{key: record[key] for key in known & set(record)})
+        except InputError as error:
+            raise InputError(f"{place}: {error}") from None
+
+    def __repr__(self) -> str:
+        named = f"{self.name!r}, " if self.name else ""
+        return f"Problem({named}agents={self.shape[0]}, states={self.shape[1]}, budget={self.budget})"
+
+
+def _listing(names: set[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def _numbers(values: ArrayLike, what: str) -> Floats:
+    try:
+        return np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be a full array of numbers; some entry is missing or no number.") from None
+
+
+def _frozen(array: Any) -> Any:
+    array.setflags(write=False)
+    return array
+
+
+def _transition(values: ArrayLike) -> Floats:
+    array = _numbers(values, "transition")
+    if array.ndim != 4 or array.shape[1] != 2 or array.shape[2] != array.shape[3] or 0 in array.shape:
+        raise InputError(
+            f"transition has shape {list(array.shape)}; it must be [agents, 2, states, states], none of them 0."
+        )
+    bad = ~((array >= 0) & (array <= 1))
+    if bad.any():
+        agent, action, state, after = np.argwhere(bad)[0]
+        raise InputError(
+            f"transition of agent {agent}, action {action}, from state {state} to state {after} is "
+            f"{array[agent, action, state, after]}; probabilities lie between 0 and 1{_more(bad)}."
+        )
+    total = array.sum(axis=3)
+    bad = np.abs(total - 1) > TOLERANCE
+    if bad.any():
+        agent, action, state = np.argwhere(bad)[0]
+        raise InputError(
+            f"transition of agent {agent}, action {action}, from state {state} sums to "
+            f"{total[agent, action, state]:.12g}; every row must sum to one{_more(bad)}."
+        )
+    frozen: Floats = _frozen(array)
+    return frozen
+
+
+def _more(bad: Any) -> str:
+    others = int(bad.sum()) - 1
+    return f" ({others} more such)" if others else ""
+
+
+def _reward(values: ArrayLike, agents: int, states: int) -> Floats:
+    array = _numbers(values, "reward")
+    if array.shape not in ((states,), (agents, states)):
+        raise InputError(
+            f"reward has shape {list(array.shape)}; transition says [{agents}, {states}] (or [{states}] for all alike)."
+        )
+    array = np.ascontiguousarray(np.broadcast_to(array, (agents, states)))
+    bad = ~np.isfinite(array)
+    if bad.any():
+        agent, state = np.argwhere(bad)[0]
+        raise InputError(
+            f"reward of agent {agent}, state {state} is {array[agent, state]}; rewards must be finite{_more(bad)}."
+        )
+    frozen: Floats = _frozen(array)
+    return frozen
+
+
+def _budget(value: object, agents: int) -> int:
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= agents:
+        raise InputError(f"budget is {value!r}; it must be a whole number from 0 to {agents}, the number of agents.")
+    return int(value)
+
+
+def _start(values: ArrayLike, agents: int, states: int) -> Ints:
+    array = _numbers(values, "start")
+    if array.shape != (agents,):
+        raise InputError(f"start has shape {list(array.shape)}; it must be [{agents}], one state for each agent.")
+    bad = ~((array >= 0) & (array < states) & (array == np.floor(array)))
+    if bad.any():
+        agent = int(np.argwhere(bad)[0][0])
+        raise InputError(
+            f"start of agent {agent} is {array[agent]:g}; states are whole numbers from 0 to {states - 1}{_more(bad)}."
+        )
+    frozen: Ints = _frozen(array.astype(np.int64))
+    return frozen
+
+
+def _states(names: object, states: int) -> tuple[str, ...]:
+    listed = tuple(str(name) for name in names) if isinstance(names, list | tuple | np.ndarray) else None
+    if listed is None or (listed and (len(listed) != states or len(set(listed)) != states)):
+        raise InputError(f"states is {names!r}; give {states} different names, one for each state, or none.")
+    return listed
+
+
+Reader = Callable[[Path], Any]
+Writer = Callable[[Path, Mapping[str, Any], Mapping[str, Any]], None]
+
+
+def _choose(by_ending: Mapping[str, Any], path: Path) -> Any:
+    if path.suffix not in by_ending:
+        raise InputError(f"{path}: a problem file ends in {' or '.join(by_ending)}.")
+    return by_ending[path.suffix]
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a JSON file ({error}).") from None
+
+
+def _write_json(path: Path, record: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps({**record, **{key: value.tolist() for key, value in arrays.items()}}), encoding="utf-8")
+
+
+def _read_npz(path: Path) -> Any:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            record = {key: archive[key] for key in archive.files}
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path}: not an .npz file of plain arrays ({error}).") from None
+    return {key: value.item() if value.ndim == 0 else value for key, value in record.items()}
+
+
+def _write_npz(path: Path, record: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    with path.open("wb") as file:
+        np.savez_compressed(file, **record, **arrays)
+
+
+READERS: Mapping[str, Reader] = {".json": _read_json, ".npz": _read_npz}
+WRITERS: Mapping[str, Writer] = {".json": _write_json, ".npz": _write_npz}

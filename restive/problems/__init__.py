@@ -1,0 +1,43 @@
+"""The problem families there are, by versioned id: a change that moves results gets a new version.
+
+A family is a function that returns instances; instance i and agent n of a seed stay the same, however many there are.
+"""
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping
+
+from restive.errors import InputError, check_whole
+from restive.problem import Problem
+from restive.problems.counterexamples import counterexample_heterogeneous, counterexample_three_state
+from restive.problems.many_state import many_state
+from restive.problems.two_state import two_state
+from restive.problems.wireless import wireless
+
+PROBLEMS: Mapping[str, Callable[..., list[Problem]]] = {
+    "two-state-v1": two_state,
+    "many-state-v1": many_state,
+    "wireless-v1": wireless,
+    "counterexample-heterogeneous-v1": counterexample_heterogeneous,
+    "counterexample-three-state-v1": counterexample_three_state,
+}
+
+
+def make_problems(name: str, **settings: int) -> list[Problem]:
+    """Instances of the family of that name; settings it does not have are refused.
+
+    >>> make_problems("two-state-v1", instances=2, agents=20, budget=4, seed=7)
+    [Problem('two-state-v1', agents=20, states=2, budget=4), Problem('two-state-v1', agents=20, states=2, budget=4)]
+    """
+    if name not in PROBLEMS:
+        near = difflib.get_close_matches(name, PROBLEMS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise InputError(f"there is no problem {name!r}; there are {', '.join(PROBLEMS)}{hint}")
+    family = PROBLEMS[name]
+    known = inspect.signature(family).parameters
+    for key, value in settings.items():
+        if key not in known:
+            has = ", ".join(known) if known else "none, it is fixed"
+            raise InputError(f"{name} has no setting {key!r}. Its settings: {has}.")
+        check_whole(key, value, 0 if key in ("seed", "budget") else 1)
+    return family(**settings)

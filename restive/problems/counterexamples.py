@@ -1,0 +1,23 @@
+"""The paper's two counterexamples: greedy is not optimal when agents differ, nor when they have three states.
+
+Both are fixed: there is one instance, and the agents and the budget are given.
+"""
+
+import numpy as np
+
+from restive.problem import Problem
+
+
+def counterexample_heterogeneous() -> list[Problem]:
+    """Four two-state agents of two types, B = 1: greedy acts on type 2 for ever, alternating on type 1 earns more."""
+    first = np.array([[[1, 0], [2 / 3, 1 / 3]], [[1 / 3, 2 / 3], [1 / 2, 1 / 2]]])
+    second = np.array([[[1, 0], [1, 0]], [[1 / 4, 3 / 4], [1 / 4, 3 / 4]]])
+    return [Problem([first, first, second, second], [0, 1], 1, name="counterexample-heterogeneous-v1")]
+
+
+def counterexample_three_state() -> list[Problem]:
+    """Two equal three-state agents, B = 1, starting in states 1 and 2: both benefits are 1/4, acting on 2 is better."""
+    waiting = [[1, 0, 0], [0, 3 / 4, 1 / 4], [23 / 28, 5 / 28, 0]]
+    acting = [[1, 0, 0], [0, 1 / 2, 1 / 2], [5 / 7, 1 / 7, 1 / 7]]
+    agent = np.array([waiting, acting])
+    return [Problem([agent, agent], [0, 1, 2], 1, start=[1, 2], name="counterexample-three-state-v1")]

@@ -1,0 +1,136 @@
+"""The one loop: rank, choose, advance, learn, for many runs in lock step; chunks of runs go to threads.
+
+A simulation holds a chunk of runs and can stop and go on at any step; `simulate` splits all runs into chunks and puts
+what they gave into a `Trace`. Every draw is a function of seed, run, step, agent and stream, so the result is the same
+bit for bit whatever the chunks and the number of threads.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from restive import snapshot
+from restive.errors import InputError, check_whole
+from restive.policies import make_policy
+from restive.policies.base import Policy, as_ranking
+from restive.problem import Problem
+from restive.trace import Trace, describe
+from restive.types import Floats
+from restive.world import World
+
+# Enough agents that a step's Python is small beside its kernels, few enough that a chunk's belief stays in the cache.
+AGENTS_IN_A_CHUNK = 20_000
+
+Progress = Callable[[int], None]
+
+
+class Simulation:
+    """A policy in a world: the loop, and everything it needs to stop and go on."""
+
+    def __init__(self, world: World, policy: Policy[Any]) -> None:
+        self.world = world
+        self.policy = policy
+        self.belief = policy.begin(world.shape, world.model)
+        self.state = world.first_states()
+        self.step = 0
+
+    def advance(self, reward: Floats, cost: Floats) -> None:
+        """Go on for as many steps as `reward` and `cost`, [R, steps], have columns, and fill them."""
+        for t in range(reward.shape[1]):
+            draws = self.world.draws(self.step)
+            ranked = self.policy.rank(self.belief, self.state, draws)
+            action = self.world.choose(as_ranking(ranked, self.world.shape, self.policy.name), draws)
+            outcome = self.world.advance(self.state, action, draws)
+            self.policy.learn(self.belief, self.state, action, outcome.reward, outcome.after)
+            self.state, self.step = outcome.after, self.step + 1
+            reward[:, t], cost[:, t] = outcome.total, outcome.cost
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write policy, belief and states to a snapshot; the world is made again from its problem and seed."""
+        snapshot.save(path, self.policy, self.belief, {"state": self.state, "keys": self.world.keys}, step=self.step)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], world: World, policy: type[Policy[Any]] | None = None) -> "Simulation":
+        """Go on where `save` stopped, in the same world; `policy` is the class of one that is not registered."""
+        saved = snapshot.load(path, policy)
+        if not np.array_equal(saved.extra["keys"], world.keys) or saved.extra["state"].shape[1] != world.shape.agents:
+            raise InputError(f"{path}: this snapshot is of another world: seed, runs or agents are not the same.")
+        simulation = object.__new__(cls)
+        simulation.world, simulation.policy, simulation.belief = world, saved.policy, saved.belief
+        simulation.state, simulation.step = saved.extra["state"], int(saved.header["step"])
+        return simulation
+
+
+def simulate(
+    problem: Problem | Sequence[Problem],
+    policy: str | Policy[Any],
+    horizon: int,
+    runs: int = 1,
+    seed: int = 0,
+    noise: float = 0.0,
+    threshold: float | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Trace:
+    """Let a policy play: `runs` runs of `horizon` steps on each problem.
+
+    noise      variance of the Gaussian added to each observed reward; the trace keeps the expected one
+    threshold  what the cost of acting is measured against; by default the largest that assumption 4.2 allows
+    threads    at most this many chunks at once; by default one for each processor
+    progress   called with the number of run-steps done since it was last called, from any thread, one call at a time
+
+    >>> stay, leave = [[1, 0], [0, 1]], [[0, 1], [1, 0]]
+    >>> simulate(Problem([[stay, leave]], [0, 1], budget=1, start=[0]), "random", horizon=3).reward
+    array([[1., 0., 1.]])
+    """
+    player = make_policy(policy)
+    check_whole("horizon", horizon, 1)
+    world = World(problem, runs, seed, noise, threshold, horizon)
+    workers = threads if threads is not None else available_processors()
+    check_whole("threads", workers, 1)
+    reward, cost = np.empty((world.shape.runs, horizon)), np.empty((world.shape.runs, horizon))
+    report = _one_at_a_time(progress)
+
+    def play(first: int, last: int) -> None:
+        simulation = Simulation(world.chunk(first, last), player)
+        stride = max(1, horizon // 100)
+        for begin in range(0, horizon, stride):
+            end = min(horizon, begin + stride)
+            simulation.advance(reward[first:last, begin:end], cost[first:last, begin:end])
+            report((last - first) * (end - begin))
+
+    edges = _edges(world.shape.runs, world.shape.agents, workers)
+    with ThreadPoolExecutor(workers) as pool:
+        for done in [pool.submit(play, first, last) for first, last in pairwise(edges)]:
+            done.result()
+    return Trace(reward, cost, world.model.instance, describe(problem, player, world, runs, seed, noise))
+
+
+def available_processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _edges(runs: int, agents: int, workers: int) -> list[int]:
+    """Where chunks begin and end: at least one for each worker, none much larger than the cache likes."""
+    wanted = max(min(workers, runs), -(-runs * agents // AGENTS_IN_A_CHUNK))
+    chunks = min(runs, -(-wanted // workers) * workers)
+    return [runs * chunk // chunks for chunk in range(chunks + 1)]
+
+
+def _one_at_a_time(progress: Progress | None) -> Progress:
+    if progress is None:
+        return lambda steps: None
+    lock = threading.Lock()
+
+    def report(steps: int) -> None:
+        with lock:
+            progress(steps)
+
+    return report

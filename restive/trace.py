@@ -1,0 +1,139 @@
+"""What a simulation gave: rewards and costs of every run and step, and where they come from.
+
+reward  [R, T]  expected reward of the states reached in a step, summed over agents
+cost    [R, T]  Σ (threshold − benefit) over the agents acted on below the threshold: the paper's c_t
+spec            policy, settings, problem, sizes, noise, seed and version: enough to make it again
+
+Traces go to Parquet and back, one row for each run, the spec in the file's metadata.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from restive import measure
+from restive.errors import InputError
+from restive.policies.base import Policy
+from restive.problem import Problem
+from restive.types import Floats, Ints
+from restive.version import __version__
+
+if TYPE_CHECKING:
+    from restive.world import World
+
+FORMAT = "restive-trace-1"
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Rewards and costs of R runs over T steps, with their origin."""
+
+    reward: Floats
+    cost: Floats
+    instance: Ints
+    spec: dict[str, Any]
+
+    @property
+    def seed(self) -> int:
+        """The seed that makes it again."""
+        return int(self.spec["seed"])
+
+    @property
+    def version(self) -> str:
+        """The version of restive that made it."""
+        return str(self.spec["version"])
+
+    def running_mean(self) -> Floats:
+        """The mean reward per step up to and including each step, [R, T]."""
+        return measure.running_mean(self.reward)
+
+    def by_instance(self, values: Floats) -> Floats:
+        """The mean over the runs of each instance: [R, ...] to [I, ...]."""
+        return measure.mean_by(self.instance, values)
+
+    def bands(self, level: float = 0.95) -> "measure.Band":
+        """The running mean with its confidence band over instances (over runs, when there is one instance)."""
+        means = self.running_mean()
+        return measure.band(self.by_instance(means) if self._several() else means, level)
+
+    def mean_reward(self, first: int = 0, level: float = 0.95) -> "measure.Band":
+        """The reward per step from step `first` on, with its standard error over instances."""
+        means = self.reward[:, first:].mean(axis=1)
+        return measure.band(self.by_instance(means) if self._several() else means, level)
+
+    def regret(self, reference: "Trace | None" = None) -> Floats:
+        """The cumulated cost, [R, T], less that of the reference policy where assumption 4.2 does not make it zero."""
+        regret = np.cumsum(self.cost, axis=1)
+        return regret if reference is None else regret - np.cumsum(reference.cost, axis=1)
+
+    def gap_closed(
+        self, floor: "Trace", ceiling: "Trace", step: int | None = None, level: float = 0.95
+    ) -> "measure.Band":
+        """The share of the way from `floor` to `ceiling` that the running mean has gone by `step` (or the end)."""
+        place = (self.reward.shape[1] if step is None else step) - 1
+        means = [trace.running_mean()[:, place] for trace in (self, floor, ceiling)]
+        if self._several():
+            means = [self.by_instance(values) for values in means]
+        return measure.ratio(means[0] - means[1], means[2] - means[1], level)
+
+    def _several(self) -> bool:
+        return bool(self.instance[-1] > 0)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write to Parquet; the file appears whole or not at all."""
+        import polars
+
+        part = Path(path).with_name(Path(path).name + ".part")
+        frame = polars.DataFrame({"instance": self.instance, "reward": self.reward, "cost": self.cost})
+        frame.write_parquet(part, metadata={"format": FORMAT, "spec": json.dumps(self.spec)})
+        part.replace(path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Trace":
+        """Read what `save` wrote."""
+        import polars
+
+        try:
+            metadata = polars.read_parquet_metadata(Path(path))
+            frame = polars.read_parquet(Path(path))
+        except polars.exceptions.PolarsError as error:
+            raise InputError(f"{path}: not a Parquet file ({str(error).splitlines()[0]}).") from None
+        if metadata.get("format") != FORMAT:
+            raise InputError(
+                f"{path}: not a trace of this version (format {metadata.get('format')!r}, not {FORMAT!r})."
+            )
+        arrays = [np.ascontiguousarray(frame[name].to_numpy()) for name in ("reward", "cost", "instance")]
+        return cls(arrays[0], arrays[1], arrays[2], json.loads(metadata["spec"]))
+
+
+def describe(
+    problem: Problem | Sequence[Problem], policy: Policy[Any], world: "World", runs: int, seed: int, noise: float
+) -> dict[str, Any]:
+    """All that is needed to make a trace again, as plain data."""
+    problems = [problem] if isinstance(problem, Problem) else list(problem)
+    digest = hashlib.sha256()
+    for each in problems:
+        for array in (each.transition, each.reward, np.array(-1) if each.start is None else each.start):
+            digest.update(array.tobytes())
+    return {
+        "version": __version__,
+        "policy": policy.name,
+        "settings": policy.settings(),
+        "problem": problems[0].name,
+        "problems": digest.hexdigest()[:16],
+        "instances": len(problems),
+        "runs": runs,
+        "agents": world.shape.agents,
+        "states": world.shape.states,
+        "budget": world.shape.budget,
+        "horizon": world.shape.horizon,
+        "noise": noise,
+        "seed": seed,
+        "threshold": world.threshold.tolist(),
+    }

@@ -1,0 +1,152 @@
+"""The simulated world: R runs of instances of one shape, and how all their agents move in a step.
+
+Runs are numbered instance by instance: with k runs for each instance, run r plays instance r // k. A world may hold
+only some of the runs (a chunk); what happens in a run does not depend on which others are there.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from restive.errors import InputError, check_whole
+from restive.kernels import randomness
+from restive.kernels.advance import advance, first_states
+from restive.kernels.choose import choose
+from restive.policies.base import Draws, Model, Ranking, Shape
+from restive.problem import Problem
+from restive.solvers.greedy import benefit, largest_threshold
+from restive.types import Floats, Ints
+
+LARGEST_SEED = 2**63 - 1
+
+
+class Outcome(NamedTuple):
+    """What a step led to."""
+
+    after: Ints  # [R, N]
+    reward: Floats  # [R, N] as observed, with noise
+    total: Floats  # [R] expected reward, summed over agents
+    cost: Floats  # [R] acting below the threshold, summed over agents
+
+
+class World:
+    """The agents of all runs: where they start, and where they go."""
+
+    def __init__(
+        self,
+        problems: Problem | Sequence[Problem],
+        runs: int = 1,
+        seed: int = 0,
+        noise: float = 0.0,
+        threshold: float | None = None,
+        horizon: int | None = None,
+    ) -> None:
+        problems = _alike(problems)
+        check_whole("runs", runs, 1)
+        check_whole("seed", seed, 0, LARGEST_SEED)
+        if not 0 <= noise < np.inf:
+            raise InputError(f"noise is {noise!r}; it is a variance, a finite number from 0 on.")
+        if horizon is not None:
+            check_whole("horizon", horizon, 1)
+        agents, states = problems[0].shape
+        reward = np.stack([problem.reward for problem in problems])
+        span = float(reward.max() - reward.min())
+        self.shape = Shape(len(problems) * runs, agents, states, problems[0].budget, horizon, span)
+        self.model = Model(
+            np.stack([problem.transition for problem in problems]),
+            reward,
+            np.stack([_first_distribution(problem) for problem in problems]),
+            np.repeat(np.arange(len(problems)), runs),
+        )
+        self.fixed_start = None if problems[0].start is None else np.stack([_fixed(p) for p in problems])
+        self.benefit = benefit(self.model.transition, reward)
+        self.threshold = np.array(
+            [largest_threshold(gain, self.shape.budget) if threshold is None else threshold for gain in self.benefit]
+        )
+        self.cumulative = _cumulate(self.model.transition)
+        self.keys = randomness.run_keys(seed, np.arange(self.shape.runs))
+        self.agents = np.arange(agents)
+        self.spread = float(np.sqrt(noise))
+
+    def chunk(self, first: int, last: int) -> "World":
+        """The runs from `first` up to, not including, `last`, as a world of their own."""
+        part = object.__new__(World)
+        instance = self.model.instance[first:last]
+        low, high = int(instance[0]), int(instance[-1]) + 1
+        part.shape = self.shape._replace(runs=last - first)
+        transition, reward, start, _ = self.model
+        part.model = Model(transition[low:high], reward[low:high], start[low:high], instance - low)
+        part.fixed_start = None if self.fixed_start is None else self.fixed_start[low:high]
+        part.benefit, part.threshold = self.benefit[low:high], self.threshold[low:high]
+        part.cumulative, part.keys = self.cumulative[low:high], self.keys[first:last]
+        part.agents, part.spread = self.agents, self.spread
+        return part
+
+    def first_states(self) -> Ints:
+        """Where the agents are before the first step, [R, N]."""
+        if self.fixed_start is not None:
+            return np.ascontiguousarray(self.fixed_start[self.model.instance])
+        return first_states(self.shape.states, randomness.branch(self.keys, randomness.START, 0), self.agents)
+
+    def draws(self, step: int) -> Draws:
+        """The luck of a step."""
+        return Draws(self.keys, self.agents, step)
+
+    def choose(self, ranking: Ranking, draws: Draws) -> Ints:
+        """Exactly the budget of ones in every run, [R, N]."""
+        action = np.empty(ranking.priority.shape, np.int64)
+        coins, ties = draws.branch(randomness.EXPLORE), draws.branch(randomness.TIE)
+        failed = choose(ranking.priority, ranking.explore, self.shape.budget, coins, ties, self.agents, action)
+        if failed >= 0:
+            agent = int(np.isnan(ranking.priority[failed]).argmax())
+            raise InputError(f"the priority of agent {agent} is NaN in step {draws.step}, run {failed} of this chunk.")
+        return action
+
+    def advance(self, state: Ints, action: Ints, draws: Draws) -> Outcome:
+        """Where the actions lead."""
+        outcome = Outcome(
+            np.empty_like(state), np.empty(state.shape), np.empty(state.shape[0]), np.empty(state.shape[0])
+        )
+        moves, noises = draws.branch(randomness.TRANSITION), draws.branch(randomness.NOISE)
+        model = self.model
+        advance(
+            state, action, model.instance, self.cumulative, model.reward, self.benefit, self.threshold,
+            self.spread, moves, noises, self.agents, *outcome,
+        )  # fmt: skip
+        return outcome
+
+
+def _alike(problems: Problem | Sequence[Problem]) -> Sequence[Problem]:
+    """The instances as a list, all of one shape."""
+    listed = [problems] if isinstance(problems, Problem) else list(problems)
+    if not listed or not all(isinstance(problem, Problem) for problem in listed):
+        raise InputError("problems must be one Problem or a list of at least one.")
+    first = listed[0]
+    for number, problem in enumerate(listed):
+        if (problem.shape, problem.budget, problem.start is None) != (first.shape, first.budget, first.start is None):
+            raise InputError(
+                f"problem {number} is {problem!r}, problem 0 is {first!r}; instances must agree in agents, states, "
+                "budget, and in whether they have a start."
+            )
+    return listed
+
+
+def _fixed(problem: Problem) -> Ints:
+    assert problem.start is not None
+    return problem.start
+
+
+def _first_distribution(problem: Problem) -> Floats:
+    agents, states = problem.shape
+    if problem.start is None:
+        return np.full((agents, states), 1.0 / states)
+    return np.eye(states)[problem.start]
+
+
+def _cumulate(transition: Floats) -> Floats:
+    """Cumulated rows in which rounding cannot reach a state of probability zero."""
+    cumulative = np.cumsum(transition, axis=-1)
+    left = np.cumsum(transition[..., ::-1], axis=-1)[..., ::-1]
+    cumulative[..., :-1][left[..., 1:] == 0.0] = 2.0
+    return cumulative
