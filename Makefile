@@ -9,12 +9,35 @@ help:  ## Say what there is
 setup: .venv/ready  ## Make .venv with exactly the pinned dependencies
 
 .venv/ready: requirements.lock pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("restive needs Python 3.11 or newer; set PYTHON=...") if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("restive needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
-	touch $@
+	@touch $@
+
+run: setup  ## The paper's two-state comparison in a small form: a table, a figure, a page
+	$(BIN)/restive simulate --problem two-state-v1 --instances 10 --runs 4 --agents 50 --budget 10 --horizon 1000 \
+	  --policy all --seed 7 --figure results/two-state.png --page results/two-state.html
+
+test: setup lint types  ## Lint, strict types, and every test but the exhaustive ones
+	$(BIN)/python -m pytest -m "not soak"
+
+lint: setup  ## Style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup  ## Strict types
+	$(BIN)/mypy
+
+bench: setup  ## Speed and memory as ratios, measured side by side (keep the machine quiet)
+	$(BIN)/python -m benchmarks
+
+soak: setup  ## The exhaustive tests
+	$(BIN)/python -m pytest -m soak
 
 lock:  ## Pin the dependencies anew (needs uv)
 	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
 	  --generate-hashes --no-annotate --no-header --quiet --output-file requirements.lock
+
+clean:  ## Remove what was made, but for results
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,29 @@
+"""`python -m benchmarks`: every benchmark, one after the other, as a Markdown table of ratios measured in this run."""
+
+import importlib
+import os
+import platform
+import sys
+
+from benchmarks.timing import Row
+
+MODULES = ("simulation", "whittle", "fluid", "round", "start")
+
+
+def main() -> None:
+    chosen = sys.argv[1:] or list(MODULES)
+    print(f"{platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}\n")
+    print("| what | against | ratio | wanted |\n|---|---|---|---|")
+    for name in chosen:
+        for row in importlib.import_module(f"benchmarks.{name}").rows():
+            print(line(Row(*row)), flush=True)
+
+
+def line(row: Row) -> str:
+    """Speed-ups as theirs / ours, limits as ours / theirs."""
+    faster = not row.wanted.startswith("≤")
+    ratio = f"{row.theirs / row.ours:.0f} times as fast" if faster else f"{row.ours / row.theirs:.1f} times as long"
+    return f"| {row.what} | {row.against} | {ratio} | {row.wanted} |"
+
+
+main()
