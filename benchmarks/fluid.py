@@ -1,20 +1,16 @@
-"""The fluid bound against HiGHS on the same linear program: `python benchmarks/fluid.py`.
+"""The fluid bound against HiGHS on the same linear program: `python -m benchmarks.fluid`.
 
 HiGHS runs its interior point method on one thread, without crossover, at its own tolerances, with and without presolve;
 the faster of the two counts, and building the model does not. Ours stops at a gap of 0.1 % between bound and value, and
 the bound must be above the optimum that HiGHS finds, the value below it.
 """
 
-from collections.abc import Callable
-from time import perf_counter
-
 import highspy
 import numpy as np
 
-from restive.solvers.fluid import Plan, plan
+from benchmarks.timing import Row, best_of
+from restive.solvers.fluid import plan
 from restive.types import Floats
-
-WANTED = "20 times faster"
 
 
 def draw_random(agents: int, states: int) -> tuple[Floats, Floats]:
@@ -47,7 +43,7 @@ def build_program(transition: Floats, reward: Floats, budget: int, horizon: int)
     there = np.broadcast_to(np.roll(flow, -1, axis=0)[:, :, None, None, :], (*shape, states))
     weight = np.broadcast_to(-np.swapaxes(transition, 1, 2), (*shape, states)).copy()
     weight[-1] = 0.0
-    rows = np.concatenate([here, limit, there], axis=-1).ravel()
+    places = np.concatenate([here, limit, there], axis=-1).ravel()
     entries = np.concatenate(
         [np.ones((*shape, 1)), np.broadcast_to([[0.0], [1.0]], (*shape, 1)), weight], axis=-1
     ).ravel()
@@ -61,60 +57,49 @@ def build_program(transition: Floats, reward: Floats, budget: int, horizon: int)
     program.row_lower_ = program.row_upper_ = side
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     program.a_matrix_.start_ = np.searchsorted(columns, np.arange(flow.size * 2 + 1))
-    program.a_matrix_.index_, program.a_matrix_.value_ = rows[entries != 0], entries[entries != 0]
+    program.a_matrix_.index_, program.a_matrix_.value_ = places[entries != 0], entries[entries != 0]
     return program
 
 
 def solve_program(program: highspy.HighsLp, presolve: str) -> tuple[float, float]:
-    """The optimum and the seconds it took."""
+    """The seconds it took, and the optimum."""
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
-    settings = {"output_flag": False, "threads": 1, "solver": "ipm", "run_crossover": "off", "presolve": presolve}
-    for name, value in settings.items():
-        solver.setOptionValue(name, value)
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("threads", 1)
+    solver.setOptionValue("solver", "ipm")
+    solver.setOptionValue("run_crossover", "off")
+    solver.setOptionValue("presolve", presolve)
     solver.passModel(program)
-    begin = perf_counter()
-    solver.run()
-    seconds = perf_counter() - begin
-    return -float(solver.getInfo().objective_function_value), seconds
+    seconds = best_of(solver.run, 1)
+    return seconds, -float(solver.getInfo().objective_function_value)
 
 
-def time_best(work: Callable[[], Plan], repeats: int = 7) -> tuple[Plan, float]:
-    """The result and the seconds of the fastest repeat; the first, which may compile, does not count."""
-    seconds = []
-    work()
-    for _ in range(repeats):
-        begin = perf_counter()
-        result = work()
-        seconds.append(perf_counter() - begin)
-    return result, min(seconds)
+def compare(name: str, agents: tuple[Floats, Floats], budget: int, horizon: int) -> Row:
+    """One row, after a look whether both solve the same problem."""
+    best = plan(*agents, budget, horizon)
+    ours = best_of(lambda: plan(*agents, budget, horizon), 7)
+    program = build_program(*agents, budget, horizon)
+    theirs, optimum = min(solve_program(program, presolve) for presolve in ("on", "off"))
+    if not best.value <= optimum * (1 + 1e-7) <= best.bound * (1 + 2e-7) or best.gap > 1e-3:
+        raise AssertionError(f"{name}: {best.value} to {best.bound} misses the optimum {optimum} or the gap wanted.")
+    return Row(f"fluid bound, {name}", "HiGHS interior point", ours, theirs, "≥ 20")
 
 
-def rows() -> list[tuple[str, str, float, float, str]]:
-    """What, compared with, our seconds, their seconds, what is wanted."""
-    table = []
-    cases = [
-        ("two states, B=5, T=300", draw_random(50, 2), 5, 300),
-        ("two states, B=10, T=300", draw_random(50, 2), 10, 300),
-        ("two states, B=20, T=300", draw_random(50, 2), 20, 300),
-        ("wireless, B=10, T=300", draw_sticky(50), 10, 300),
-        ("ten states, B=10, T=20", draw_random(50, 10), 10, 20),
-        ("500 agents, two states, B=5, T=30", draw_random(500, 2), 5, 30),
+def rows() -> list[Row]:
+    return [
+        compare("N=50, S=2, B=5, T=300", draw_random(50, 2), 5, 300),
+        compare("N=50, S=2, B=10, T=300", draw_random(50, 2), 10, 300),
+        compare("N=50, S=2, B=20, T=300", draw_random(50, 2), 20, 300),
+        compare("wireless, N=50, S=2, B=10, T=300", draw_sticky(50), 10, 300),
+        compare("N=50, S=10, B=10, T=20", draw_random(50, 10), 10, 20),
+        compare("N=500, S=2, B=5, T=30", draw_random(500, 2), 5, 30),
     ]
-    for name, (transition, reward), budget, horizon in cases:
-        best, ours = time_best(lambda: plan(transition, reward, budget, horizon))  # noqa: B023
-        program = build_program(transition, reward, budget, horizon)
-        optimum, theirs = min((solve_program(program, presolve) for presolve in ("on", "off")), key=lambda run: run[1])
-        if not best.value <= optimum * (1 + 1e-7) <= best.bound * (1 + 2e-7) or best.gap > 1e-3:
-            raise AssertionError(
-                f"{name}: {best.value} to {best.bound} misses the optimum {optimum} or the gap wanted."
-            )
-        table.append((f"fluid bound, {name}", "HiGHS interior point", ours, theirs, WANTED))
-    return table
 
 
 def main() -> None:
-    for what, other, ours, theirs, wanted in rows():
-        print(f"{what:50} {1000 * ours:8.1f} ms   {other} {theirs:7.2f} s   {theirs / ours:6.0f} times ({wanted})")
+    for row in rows():
+        ratio = f"{row.theirs / row.ours:6.0f} times as fast, wanted {row.wanted}"
+        print(f"{row.what:45} {1000 * row.ours:6.1f} ms   {row.against} {row.theirs:6.2f} s   {ratio}")
 
 
 if __name__ == "__main__":
