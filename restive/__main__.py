@@ -1,0 +1,5 @@
+"""`python -m restive` is the command."""
+
+from restive.cli import main
+
+main()

@@ -1,0 +1,130 @@
+"""Policies side by side on the same instances with the same luck: the numbers behind a table, a figure or a page.
+
+Every comparison also plays `random`, the floor, and `whittle-oracle`, the ceiling, so that each policy's share of the
+gap between them can be told; they appear in the result only if they were asked for.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from restive.measure import Band
+from restive.policies import make_policy
+from restive.policies.base import Policy
+from restive.problem import Problem
+from restive.simulate import simulate
+from restive.solvers.fluid import plan
+from restive.trace import Trace
+from restive.world import first_distribution
+
+FLOOR, CEILING = "random", "whittle-oracle"
+LANDMARKS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One policy's part in a comparison."""
+
+    label: str
+    trace: Trace
+    whole: Band  # reward per step over the horizon
+    end: Band  # the same over the last tenth
+    gap: Band  # share of the floor-to-ceiling gap closed
+    speed: float  # agent-steps per second, planning included
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Rows in the order they were asked for, and what they have in common."""
+
+    rows: tuple[Row, ...]
+    spec: dict[str, Any]
+    bound: float | None = None  # reward per step that no policy can beat, mean over instances
+
+    def as_json(self) -> dict[str, Any]:
+        """The same numbers as plain data, with the running mean at round steps."""
+        shared = {key: value for key, value in self.spec.items() if key not in ("policy", "settings", "threshold")}
+        return {**shared, "fluid_bound": self.bound, "policies": [_row_as_json(row) for row in self.rows]}
+
+
+def compare(
+    problems: Sequence[Problem],
+    policies: Sequence[str | Policy[Any]],
+    horizon: int,
+    runs: int,
+    seed: int,
+    noise: float = 0.0,
+    threads: int | None = None,
+    progress: Callable[[str, int], None] = lambda label, steps: None,
+    bound: bool = True,
+) -> Comparison:
+    """Play all policies; progress is told a policy's label and how many run-steps it has gone on.
+
+    With `bound` the fluid bound of the instances is found too: expected rewards per step cannot be above it.
+    """
+    players = {_label(policy): make_policy(policy) for policy in (FLOOR, CEILING, *policies)}
+    traces, seconds = {}, {}
+    for label, player in players.items():
+        _warm_up(problems[0], player)
+        begun = time.perf_counter()
+        report = partial(progress, label)
+        traces[label] = simulate(problems, player, horizon, runs, seed, noise, threads=threads, progress=report)
+        seconds[label] = time.perf_counter() - begun
+    work = len(problems) * runs * problems[0].shape[0] * horizon
+    rows = [
+        _make_row(label, traces[label], traces[FLOOR], traces[CEILING], work / seconds[label])
+        for label in dict.fromkeys(map(_label, policies))
+    ]
+    return Comparison(tuple(rows), rows[0].trace.spec, mean_bound(problems, horizon) if bound else None)
+
+
+def mean_bound(problems: Sequence[Problem], horizon: int) -> float:
+    """The fluid bound on the reward per step, mean over the problems."""
+    bounds = [plan(p.transition, p.reward, p.budget, horizon, first_distribution(p)).bound for p in problems]
+    return float(np.mean(bounds)) / horizon
+
+
+def landmarks(horizon: int) -> list[int]:
+    """The round steps up to the horizon, and the horizon itself.
+
+    >>> landmarks(300)
+    [10, 20, 50, 100, 200, 300]
+    """
+    return sorted({*(step for step in LANDMARKS if step < horizon), horizon})
+
+
+def _label(policy: str | Policy[Any]) -> str:
+    return policy if isinstance(policy, str) else repr(policy)
+
+
+def _warm_up(problem: Problem, player: Policy[Any]) -> None:
+    """Compile what is not compiled yet, so that the speed is that of the policy."""
+    simulate(problem, player, horizon=2, threads=1)
+
+
+def _make_row(label: str, trace: Trace, floor: Trace, ceiling: Trace, speed: float) -> Row:
+    tenth = -(-trace.reward.shape[1] // 10)
+    end = trace.mean_reward(first=trace.reward.shape[1] - tenth)
+    return Row(label, trace, trace.mean_reward(), end, trace.gap_closed(floor, ceiling), speed)
+
+
+def _row_as_json(row: Row) -> dict[str, Any]:
+    means = row.trace.bands().mean
+    return {
+        "policy": row.label,
+        "settings": row.trace.spec["settings"],
+        "reward": _band_as_json(row.whole),
+        "reward_last_tenth": _band_as_json(row.end),
+        "gap_closed": _band_as_json(row.gap),
+        "agent_steps_per_second": round(row.speed),
+        "running_mean": {str(step): float(means[step - 1]) for step in landmarks(len(means))},
+    }
+
+
+def _band_as_json(band: Band) -> dict[str, float | None]:
+    """NaN is not JSON: a number that one instance cannot give is null."""
+    return {name: float(value) if np.isfinite(value) else None for name, value in band._asdict().items()}

@@ -1,0 +1,90 @@
+"""One HTML page with a comparison: the figure, the table, and how to make it again. It needs no network."""
+
+import io
+from html import escape
+from os import PathLike
+from pathlib import Path
+
+from restive.comparison import Comparison, Row, landmarks
+from restive.figure import caption, make_figure
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1a1a1a; --paper: #ffffff; --line: #d0d0d0; --soft: #666666; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e8e8e8; --paper: #161616; --line: #3c3c3c; --soft: #a0a0a0; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+       margin: 0 auto; padding: 1.5rem; max-width: 62rem; }
+figure { margin: 1rem 0; background: #ffffff; border-radius: 6px; padding: .5rem; }
+svg { width: 100%; height: auto; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; font-size: .9rem; }
+th, td { text-align: right; padding: .35rem .6rem; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; }
+small, figcaption { color: var(--soft); }
+code { background: color-mix(in srgb, var(--ink) 8%, transparent); padding: .1rem .3rem; border-radius: 3px; }
+"""
+
+
+def write_page(comparison: Comparison, path: str | PathLike[str], command: str = "") -> None:
+    """Write the page; the file appears whole or not at all."""
+    part = Path(path).with_name(Path(path).name + ".part")
+    part.write_text(_page(comparison, command), encoding="utf-8")
+    part.replace(path)
+
+
+def _page(comparison: Comparison, command: str) -> str:
+    again = f"<p>Make it again: <code>{escape(command)}</code></p>" if command else ""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>restive: policies side by side</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<h1>Policies side by side</h1>
+<p>{escape(caption(comparison.spec))}.</p>
+<figure role="img" aria-label="Running mean of the reward over time for each policy; the table below has the numbers.">
+{_svg(comparison)}
+<figcaption>Mean reward per step so far, summed over agents; bands are 95% over instances.</figcaption>
+</figure>
+<div class="scroll">{_table(comparison)}</div>
+<p><small>Reward is per step, summed over all agents, ± one standard error over instances. Gap closed is the share of
+the way from random to the Whittle oracle, with its 95% interval. No policy's expected reward per step can be above the
+fluid bound.</small></p>
+{again}
+</body>
+</html>
+"""
+
+
+def _svg(comparison: Comparison) -> str:
+    text = io.StringIO()
+    make_figure(comparison).savefig(text, format="svg", metadata={"Date": None})
+    drawn = text.getvalue()
+    return drawn[drawn.index("<svg") :]
+
+
+def _table(comparison: Comparison) -> str:
+    steps = landmarks(comparison.rows[0].trace.reward.shape[1])
+    heads = ["policy", "reward per step", "last tenth", "gap closed", *(f"t = {step}" for step in steps)]
+    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    body = "".join(_line(row, steps) for row in comparison.rows) + _bound_line(comparison, 2 + len(steps))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _bound_line(comparison: Comparison, empty: int) -> str:
+    if comparison.bound is None:
+        return ""
+    return f'<tr><th scope="row">fluid bound</th><td>{comparison.bound:.2f}</td>{"<td></td>" * empty}</tr>'
+
+
+def _line(row: Row, steps: list[int]) -> str:
+    means = row.trace.bands().mean
+    cells = [
+        f"{row.whole.mean:.2f} ± {row.whole.error:.2f}",
+        f"{row.end.mean:.2f}",
+        f"{row.gap.mean:.2f} [{row.gap.low:.2f}, {row.gap.high:.2f}]",
+        *(f"{means[step - 1]:.2f}" for step in steps),
+    ]
+    return f'<tr><th scope="row">{escape(row.label)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'

@@ -1,0 +1,89 @@
+"""All that is known about a problem once its model is: for each agent and state, and for the whole of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from restive.problem import Problem
+from restive.solvers.fluid import Plan, plan
+from restive.solvers.greedy import benefit, largest_threshold, phi
+from restive.solvers.whittle import whittle_indices
+from restive.types import Bools, Floats
+from restive.world import first_distribution
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The numbers of one problem."""
+
+    problem: Problem
+    phi: Floats  # [N, S, A] expected reward on arrival
+    benefit: Floats  # [N, S] what acting adds to it
+    index: Floats  # [N, S] the Whittle index
+    indexable: Bools  # [N]
+    discount: float
+    threshold: float  # the largest that assumption 4.2 allows
+    fluid: Plan
+
+    @property
+    def bound(self) -> float:
+        """No policy can have more expected reward per step over the horizon, summed over agents."""
+        return float(self.fluid.bound) / len(self.fluid.price)
+
+    def lines(self) -> Iterator[tuple[int, str, float, float, float, float, str]]:
+        """One line for each agent and state."""
+        agents, states = self.problem.shape
+        for n in range(agents):
+            for s in range(states):
+                name = self.problem.states[s] if self.problem.states else str(s)
+                wait, act = map(float, self.phi[n, s])
+                known = "yes" if self.indexable[n] else "no"
+                yield n, name, wait, act, float(self.benefit[n, s]), float(self.index[n, s]), known
+
+    def sentences(self) -> list[str]:
+        """What holds for the whole problem."""
+        agents = self.problem.shape[0]
+        kind = "average reward" if self.discount == 1 else f"discount {self.discount:g}"
+        horizon = len(self.fluid.price)
+        gap = float(self.fluid.bound - self.fluid.value) / horizon
+        return [
+            f"{int(self.indexable.sum())} of {agents} agents are indexable ({kind}).",
+            f"Largest threshold that assumption 4.2 allows with a budget of {self.problem.budget}: {self.threshold:.6f}.",
+            f"Fluid bound over {horizon} steps: {self.bound:.6f} reward per step at most (duality gap {gap:.2g}).",
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """The same numbers as plain data."""
+        horizon = len(self.fluid.price)
+        return {
+            "problem": self.problem.name,
+            "budget": self.problem.budget,
+            "phi": self.phi.tolist(),
+            "benefit": self.benefit.tolist(),
+            "whittle_index": self.index.tolist(),
+            "discount": self.discount,
+            "indexable": self.indexable.tolist(),
+            "largest_threshold": self.threshold if np.isfinite(self.threshold) else None,
+            "horizon": horizon,
+            "fluid_bound_per_step": self.bound,
+            "fluid_value_per_step": float(self.fluid.value) / horizon,
+        }
+
+
+def solve(problem: Problem, horizon: int = 1000, discount: float = 0.9) -> Solution:
+    """Everything the solvers say about one problem."""
+    gain = benefit(problem.transition, problem.reward)
+    indices = whittle_indices(problem.transition, problem.reward, discount)
+    fluid = plan(problem.transition, problem.reward, problem.budget, horizon, first_distribution(problem))
+    return Solution(
+        problem,
+        phi(problem.transition, problem.reward),
+        gain,
+        indices.value,
+        indices.indexable,
+        discount,
+        largest_threshold(gain, problem.budget),
+        fluid,
+    )

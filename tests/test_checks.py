@@ -1,0 +1,157 @@
+"""The checks pass for everything that ships, and each of them catches the fault it is there for."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pytest
+
+from restive import POLICIES, PROBLEMS, Problem, make_policy, make_problems
+from restive.checks import CheckError, check_policy, check_problem
+from restive.policies.base import Draws, Learner, Model, Ranking, Shape
+from restive.types import Floats, Ints
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_keeps_the_contract_with_two_states(name: str) -> None:
+    check_policy(make_policy(name))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_keeps_the_contract_with_four_states(name: str) -> None:
+    check_policy(make_policy(name), make_problems("many-state-v1", agents=5, budget=2, seed=1, states=4)[0])
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("budget", [0, 3])
+def test_every_policy_plays_when_nobody_or_everybody_is_acted_on(name: str, budget: int) -> None:
+    check_policy(make_policy(name), make_problems("two-state-v1", agents=3, budget=budget, seed=2)[0])
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_plays_agents_of_a_single_state(name: str) -> None:
+    check_policy(make_policy(name), Problem(np.ones((3, 2, 1, 1)), [1.0], budget=1))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_problem_is_whole(name: str) -> None:
+    check_problem(make_problems(name)[0])
+
+
+class Memory(NamedTuple):
+    seen: Floats
+
+
+@dataclass(frozen=True)
+class Sound(Learner[Any]):
+    """A policy with nothing wrong, for the faulty ones to spoil."""
+
+    name: ClassVar[str] = "sound"
+
+    def start(self, shape: Shape) -> Any:
+        return Memory(np.zeros((shape.runs, shape.agents, shape.states)))
+
+    def rank(self, belief: Any, state: Ints, draws: Draws) -> Ranking | Floats:
+        return -np.take_along_axis(belief.seen, state[..., None], axis=2)[..., 0]
+
+    def learn(self, belief: Any, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        runs, agents = np.indices(state.shape)
+        belief.seen[runs, agents, state] += reward
+
+
+class Forgetful(Sound):
+    def start(self, shape: Shape) -> Any:
+        return {"seen": np.zeros(1)}
+
+
+class Hoarder(Sound):
+    def start(self, shape: Shape) -> Any:
+        return Memory([0.0])  # type: ignore[arg-type]
+
+
+class Undecided(Sound):
+    def rank(self, belief: Any, state: Ints, draws: Draws) -> Floats:
+        return np.full(state.shape, np.nan)
+
+
+class Overeager(Sound):
+    def rank(self, belief: Any, state: Ints, draws: Draws) -> Ranking:
+        return Ranking(np.zeros(state.shape), np.full(state.shape[0], 1.5))
+
+
+class Meddler(Sound):
+    def rank(self, belief: Any, state: Ints, draws: Draws) -> Ranking | Floats:
+        state[:] = 0
+        return super().rank(belief, state, draws)
+
+
+class Forger(Sound):
+    def learn(self, belief: Any, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        reward[:] = 0.0
+
+
+class Dreamer(Sound):
+    def rank(self, belief: Any, state: Ints, draws: Draws) -> Floats:
+        return np.random.default_rng().random(state.shape)
+
+
+class Gossip(Sound):
+    def rank(self, belief: Any, state: Ints, draws: Draws) -> Ranking | Floats:
+        noise: Floats = np.sin(1e3 * draws.uniform().sum() * np.arange(1, state.shape[1] + 1))
+        return np.broadcast_to(noise, state.shape).copy()
+
+
+class Secretive(Sound):
+    calls: ClassVar[dict[int, int]] = {}
+
+    def start(self, shape: Shape) -> Any:
+        belief = super().start(shape)
+        self.calls[id(belief.seen)] = 0
+        return belief
+
+    def rank(self, belief: Any, state: Ints, draws: Draws) -> Ranking | Floats:
+        count = self.calls[id(belief.seen)] = self.calls.get(id(belief.seen), 0) + 1
+        return np.roll(draws.uniform(), count, axis=1) if count > 30 else draws.uniform()
+
+
+class Peeker(Sound):
+    def begin(self, shape: Shape, model: Model) -> Any:
+        return Memory(model.transition[model.instance, :, 1, :, 1].copy())
+
+
+class Favourite(Sound):
+    def rank(self, belief: Any, state: Ints, draws: Draws) -> Floats:
+        return np.broadcast_to(np.arange(state.shape[1], dtype=float), state.shape).copy()
+
+
+@pytest.mark.parametrize(
+    ("policy", "sentence"),
+    [
+        (Forgetful, "start must return a NamedTuple"),
+        (Hoarder, r"the belief's seen is a list; make it a plain array"),
+        (Undecided, "the priority of agent 0 is NaN in step 0"),
+        (Overeager, "rank gave explore 1.5; it is a probability"),
+        (Meddler, "rank changed the states"),
+        (Forger, "learn changed what it was given"),
+        (Dreamer, "the same seed gave two answers; take all randomness from draws"),
+        (Gossip, "went otherwise when it was played alone"),
+        (Secretive, "went otherwise after a snapshot"),
+        (Peeker, "a learner must not see it"),
+        (Favourite, "treat all agents alike"),
+    ],
+)
+def test_each_fault_is_named(policy: type[Sound], sentence: str) -> None:
+    with pytest.raises(CheckError, match=sentence):
+        check_policy(policy())
+
+
+def test_a_sound_policy_of_ones_own_passes() -> None:
+    check_policy(Sound())
+
+
+def test_odd_problems_get_remarks() -> None:
+    same = Problem([[np.full((2, 2), 0.5)] * 2], [1, 1], budget=1)
+    assert check_problem(same) == (
+        "acting and waiting are the same for every agent",
+        "all rewards are equal, so nothing can be gained",
+    )

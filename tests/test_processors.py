@@ -1,0 +1,35 @@
+"""Work spread over threads covers everything once, and an error is not waited upon."""
+
+import threading
+
+import pytest
+
+from restive.processors import available_processors, spread
+
+
+@pytest.mark.parametrize(("size", "chunks", "threads"), [(10, 3, 2), (7, 7, 4), (5, 1, 8), (1000, 13, 1)])
+def test_ranges_cover_everything_once(size: int, chunks: int, threads: int) -> None:
+    seen, lock = [], threading.Lock()
+
+    def work(first: int, last: int) -> None:
+        with lock:
+            seen.extend(range(first, last))
+
+    spread(work, size, chunks, threads)
+    assert sorted(seen) == list(range(size))
+
+
+def test_the_first_error_comes_out_and_drops_what_has_not_begun() -> None:
+    begun = []
+
+    def work(first: int, last: int) -> None:
+        begun.append(first)
+        raise KeyError(first)
+
+    with pytest.raises(KeyError):
+        spread(work, 1000, 1000, 2)
+    assert len(begun) < 1000
+
+
+def test_there_is_at_least_one_processor() -> None:
+    assert available_processors() >= 1
