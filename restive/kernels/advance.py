@@ -13,18 +13,29 @@ from restive.kernels.compiled import compiled
 from restive.kernels.randomness import fold, normal_quantile, unit, unit_open
 from restive.types import Floats, Ints, Keys
 
+FEW = 24
+
 
 @compiled
-def land(row: Floats, luck: float) -> int:
-    """The state whose share of the cumulated `row` holds `luck`.
+def land(cumulative: Floats, i: int, n: int, a: int, s: int, luck: float) -> int:
+    """The state whose share of the cumulated row [i, n, a, s] holds `luck`.
 
-    >>> int(land(np.array([0.2, 0.5, 1.0]), 0.4))
+    >>> land(np.array([0.2, 0.5, 1.0]).reshape(1, 1, 1, 1, 3), 0, 0, 0, 0, 0.4)
     1
     """
-    last = row.size - 1
+    last = cumulative.shape[4] - 1
     state = 0
-    while state < last and luck >= row[state]:
-        state += 1
+    if last < FEW:
+        # Counting does not branch: the processor cannot guess luck, and a wrong guess costs more than all of this.
+        for j in range(last):
+            state += luck >= cumulative[i, n, a, s, j]
+        return state
+    while state < last:
+        middle = (state + last) >> 1
+        if luck >= cumulative[i, n, a, s, middle]:
+            state = middle + 1
+        else:
+            last = middle
     return state
 
 
@@ -52,13 +63,12 @@ def advance(
         gained, lost = 0.0, 0.0
         for n in range(state.shape[1]):
             here, done = state[r, n], action[r, n]
-            there = land(cumulative[i, n, done, here], unit(fold(moves[r], agents[n])))
+            there = land(cumulative, i, n, done, here, unit(fold(moves[r], agents[n])))
             worth = reward[i, n, there]
             after[r, n] = there
             seen[r, n] = worth
             gained += worth
-            if done == 1:
-                lost += max(0.0, threshold[i] - benefit[i, n, here])
+            lost += max(0.0, threshold[i] - benefit[i, n, here]) if done == 1 else 0.0
         if spread > 0.0:
             for n in range(state.shape[1]):
                 seen[r, n] += spread * normal_quantile(unit_open(fold(noises[r], agents[n])))

@@ -38,7 +38,7 @@ def _own_cache() -> Iterator[None]:
     """Keep the folder to our kernels: a user's own numba functions stay where the user put them."""
     settings: Any = numba.config
     users = settings.CACHE_DIR
-    settings.CACHE_DIR = users or str(cache_folder())
+    settings.CACHE_DIR = str(Path(users) / cache_folder().name if users else cache_folder())
     try:
         yield
     finally:
@@ -47,8 +47,12 @@ def _own_cache() -> Iterator[None]:
 
 def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Compile `function` at its first call, release the GIL while it runs, and keep the machine code on disk."""
+    kernel: Callable[Parameters, Result]
     with _own_cache():
-        kernel: Callable[Parameters, Result] = numba.njit(cache=True, nogil=True)(function)
+        try:
+            kernel = numba.njit(cache=True, nogil=True)(function)
+        except RuntimeError:  # no folder can be written to, as in a container without a disk: compile in every process
+            kernel = numba.njit(nogil=True)(function)
     return kernel
 
 

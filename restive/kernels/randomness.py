@@ -14,10 +14,12 @@ from restive.types import Floats, Ints, Keys
 # One stream for each use, so that no two uses of a step share a number.
 TRANSITION, NOISE, TIE, EXPLORE, POSTERIOR, START, FAMILY, OWN = range(8)
 
+LARGEST_SEED = 2**63 - 1
+
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
-_S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_S30, _S27, _S31, _S11, _S12 = (np.uint64(shift) for shift in (30, 27, 31, 11, 12))
 
 
 @compiled
@@ -104,5 +106,5 @@ def normal_quantile(probability: float) -> float:
 
 @compiled
 def unit_open(bits: np.uint64) -> float:
-    """The upper 53 of 64 bits as a number strictly between 0 and 1, for quantiles and logarithms."""
-    return (float(bits >> _S11) + 0.5) * 2.0**-53
+    """The upper 52 of 64 bits as a number strictly between 0 and 1, for quantiles and logarithms."""
+    return (float(bits >> _S12) + 0.5) * 2.0**-52  # with 53 bits the half would be rounded away, and the last be 1

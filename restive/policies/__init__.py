@@ -8,8 +8,12 @@ from restive.errors import InputError
 from restive.policies.base import Policy
 from restive.policies.egt import Egt
 from restive.policies.greedy_oracle import GreedyOracle
+from restive.policies.omr_oracle import OmrOracle
 from restive.policies.random import Random
+from restive.policies.rma2b import Rma2b
+from restive.policies.thompson_whittle import ThompsonWhittle
 from restive.policies.threshold_oracle import ThresholdOracle
+from restive.policies.ucwhittle import UCWhittle
 from restive.policies.whittle_oracle import WhittleOracle
 from restive.policies.wiql import Wiql
 
@@ -19,9 +23,13 @@ POLICIES: Mapping[str, type[Policy[Any]]] = {
         Random,
         Egt,
         Wiql,
+        UCWhittle,
+        Rma2b,
+        ThompsonWhittle,
         ThresholdOracle,
         GreedyOracle,
         WhittleOracle,
+        OmrOracle,
     )
 }
 
@@ -43,6 +51,10 @@ def make_policy(spec: str | Policy[Any]) -> Policy[Any]:
     """
     if isinstance(spec, Policy):
         return spec
+    if not isinstance(spec, str):
+        raise InputError(
+            f"policy is {spec!r}; it must be a policy such as Egt(eta=0.5), or a text such as 'egt:eta=0.5'."
+        )
     name, _, rest = spec.partition(":")
     policy = find_policy(name)
     known = policy.__dataclass_fields__

@@ -1,6 +1,6 @@
 """The contract of a policy: frozen settings, and three functions over a belief, all of it arrays over [R, N].
 
-    belief = policy.start(shape)                       a NamedTuple of arrays, the first axis R wherever it is per run
+    belief = policy.start(shape)                       a NamedTuple of arrays (or of such NamedTuples)
     ranking = policy.rank(belief, state, draws)        priority [R, N] and, per run, the probability of exploring
     policy.learn(belief, state, action, reward, after) writes into the belief's arrays what was seen
 
@@ -12,7 +12,7 @@ remembers, so that saving its arrays saves the policy.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from restive.kernels import randomness
 from restive.types import Floats, Ints, Keys
 
 Belief = TypeVar("Belief")
+
+# Agents are numbered from 0, so a run's own number shares its luck with none of them.
+NO_AGENT = np.array([-1])
 
 
 class Shape(NamedTuple):
@@ -45,11 +48,12 @@ class Model(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """The luck of one step: call it as often as you like, the same question has the same answer."""
+    """One step: its number, its budget and its luck; the same question always has the same answer."""
 
     keys: Keys  # [R]
     agents: Ints  # [N]
     step: int
+    budget: int
 
     def branch(self, stream: int) -> Keys:
         """The keys of the runs for one stream in this step, [R]: what compiled kernels take."""
@@ -61,7 +65,7 @@ class Draws(NamedTuple):
 
     def uniform_by_run(self, stream: int = randomness.OWN) -> Floats:
         """One uniform number in [0, 1) for each run, [R]."""
-        return randomness.uniform(self.branch(stream), np.zeros(1, np.int64))[:, 0]
+        return randomness.uniform(self.branch(stream), NO_AGENT)[:, 0]
 
 
 class Ranking(NamedTuple):
@@ -129,7 +133,8 @@ class Oracle(Policy[Belief]):
 
 def _allowed_types(hint: Any) -> tuple[type, ...]:
     """The classes that an annotation such as `float | None` stands for; whole numbers are numbers too."""
-    kinds = tuple(get_origin(part) or part for part in (get_args(hint) if get_origin(hint) is UnionType else (hint,)))
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    kinds = tuple(get_origin(part) or part for part in parts)
     return (*kinds, int) if float in kinds and int not in kinds else kinds
 
 
@@ -141,10 +146,24 @@ def check_setting(allowed: bool, policy: Policy[Any], name: str, must: str) -> N
 
 def as_ranking(ranked: Ranking | Floats, shape: Shape, name: str) -> Ranking:
     """What `rank` gave, as a ranking of the right shape."""
-    ranking = ranked if isinstance(ranked, Ranking) else Ranking(ranked, np.zeros(shape.runs))
-    if np.shape(ranking.priority) != (shape.runs, shape.agents):
+    given = ranked if isinstance(ranked, Ranking) else Ranking(ranked, np.zeros(shape.runs))
+    try:
+        ranking = Ranking(*(np.ascontiguousarray(part, np.float64) for part in given))
+    except (TypeError, ValueError):
         raise InputError(
-            f"{name}: rank gave priorities of shape {list(np.shape(ranking.priority))}; "
+            f"{name}: rank gave no full array of numbers; priorities are [R, N], runs by agents."
+        ) from None
+    if ranking.priority.shape != (shape.runs, shape.agents):
+        raise InputError(
+            f"{name}: rank gave priorities of shape {list(np.shape(given.priority))}; "
             f"they must be [{shape.runs}, {shape.agents}], runs by agents."
         )
+    if ranking.explore.shape != (shape.runs,):
+        raise InputError(
+            f"{name}: rank gave explore of shape {list(np.shape(given.explore))}; "
+            f"it must be [{shape.runs}], one probability for each run."
+        )
+    if not ((ranking.explore >= 0) & (ranking.explore <= 1)).all():
+        wrong = ranking.explore[~((ranking.explore >= 0) & (ranking.explore <= 1))][0]
+        raise InputError(f"{name}: rank gave explore {wrong}; it is a probability, from 0 to 1.")
     return ranking

@@ -109,7 +109,7 @@ def _rank(
 ) -> None:
     for r in range(state.shape[0]):
         extreme = np.inf if least else -np.inf
-        top, low = -np.inf, 0
+        top, floor, low = -np.inf, np.inf, 0
         for n in range(state.shape[1]):
             s = state[r, n]
             waited, acted = visits[r, n, s, 0], visits[r, n, s, 1]
@@ -118,26 +118,33 @@ def _rank(
             known = waited > 0.0 and acted > 0.0
             estimate = total[r, n, s, 1] / acted - total[r, n, s, 0] / waited if known else 0.0
             priority[r, n] = estimate
-            if estimate < gamma:
+            if estimate >= gamma:
+                floor = min(floor, estimate)
+            else:
                 low += 1
                 if known:
                     top = max(top, estimate + _width(acted, horizon) + _width(waited, horizon))
         if low > 0:
-            _place_below(visits[r], state[r], gamma, horizon, top, priority[r])
+            _place_below(visits[r], state[r], gamma, horizon, top, floor, priority[r])
         rare[r] = extreme
 
 
 @compiled
-def _place_below(visits: Floats, state: Ints, gamma: float, horizon: float, top: float, priority: Floats) -> None:
-    """Give the agents below gamma priorities below gamma − 1, in the order of their bounds, unseen ones first."""
+def _place_below(
+    visits: Floats, state: Ints, gamma: float, horizon: float, top: float, floor: float, priority: Floats
+) -> None:
+    """Put the agents below gamma below `floor`, the least good estimate, in the order of their bounds, unseen first."""
+    # Not below gamma itself, which may be so large, even infinite, that the bounds would vanish beside it.
+    start = floor if floor < np.inf else 0.0
+    step = 1.0 + abs(start)
     for n in range(state.size):
         if priority[n] < gamma:
             waited, acted = visits[n, state[n], 0], visits[n, state[n], 1]
             if waited > 0.0 and acted > 0.0:
                 bound = priority[n] + _width(acted, horizon) + _width(waited, horizon)
-                priority[n] = gamma - 2.0 + (bound - top)
+                priority[n] = start - 2.0 * step + (bound - top)
             else:
-                priority[n] = gamma - 1.0
+                priority[n] = start - step
 
 
 @compiled

@@ -32,13 +32,14 @@ class TableOracle(Oracle[Table]):
 
     def rank(self, belief: Table, state: Ints, draws: Draws) -> Floats:
         """Look it up."""
-        priority = np.empty(state.shape)
-        _look_up(belief.worth, belief.instance, state, priority)
-        return priority
+        return look_up(belief.worth, belief.instance, state)
 
 
 @compiled
-def _look_up(worth: Floats, instance: Ints, state: Ints, priority: Floats) -> None:
+def look_up(worth: Floats, instance: Ints, state: Ints) -> Floats:
+    """The number of each agent's state in the table of its run: worth [I, N, S], instance [R], state [R, N]."""
+    priority = np.empty(state.shape)
     for r in range(state.shape[0]):
         for n in range(state.shape[1]):
             priority[r, n] = worth[instance[r], n, state[r, n]]
+    return priority

@@ -1,0 +1,47 @@
+"""`omr-oracle`: the occupancy-measured-reward index of Xiong, Li and Singh (2022), with the true model.
+
+The finite-horizon linear program over occupancy measures, its budget kept on average, says how much of each agent's
+time in a state and step should be acted on; that share is the index. It is solved by dual decomposition to a relative
+gap of `gap`. States that the plan never visits get the share that their advantage at the plan's price calls for: 1
+above it, 0 below (the source leaves it open). Equal shares, of which there are many at 0 and 1, are ordered at random.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from restive.policies.base import Draws, Model, Oracle, Shape, check_setting
+from restive.policies.plans import Plans, blank, known_horizon, put, shares_at
+from restive.policies.table import look_up
+from restive.solvers.fluid import plan
+from restive.types import Floats, Ints
+
+
+class Schedule(NamedTuple):
+    """The plan of each instance, and which instance each run plays."""
+
+    plans: Plans
+    instance: Ints  # [R]
+
+
+@dataclass(frozen=True)
+class OmrOracle(Oracle[Schedule]):
+    """Act as the fluid plan of the true model does."""
+
+    name: ClassVar[str] = "omr-oracle"
+    gap: float = 1e-3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_setting(0 < self.gap < 1, self, "gap", "between 0 and 1")
+
+    def start(self, shape: Shape, model: Model) -> Schedule:
+        """One plan for each instance."""
+        horizon = known_horizon(shape, self.name)
+        plans = blank(len(model.reward), shape, horizon, optimistic=False)
+        for world, (moves, pays, first) in enumerate(zip(model.transition, model.reward, model.start, strict=True)):
+            put(plans, world, plan(moves, pays, shape.budget, horizon, first, gap=self.gap))
+        return Schedule(plans, model.instance)
+
+    def rank(self, belief: Schedule, state: Ints, draws: Draws) -> Floats:
+        """By the share of the plan."""
+        return look_up(shares_at(belief.plans, draws.step), belief.instance, state)

@@ -1,0 +1,84 @@
+"""`ucwhittle`: optimistic Whittle indices in the value form, UCWhittle-Pv of Wang, Xu, Taneja and Tambe (AAAI 2023).
+
+Every `every` steps, for each agent: the transitions within a box around the observed shares that make the agent worth
+most at the current price of an action, then the Whittle index of that model; the price becomes the B-th largest index.
+
+    radius = √(2 S log(2 S A N t⁴ / delta) / max(1, visits))
+
+Departures: no commercial solver, because the box is rectangular and extended value iteration is exact; no episodes
+with resets, there is one run; the exact index over the whole line; rewards are estimated (the mean seen by the agent,
+else by all agents), the original assumes that they are known.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from restive.policies.base import Draws, Learner, Shape, check_setting
+from restive.policies.counts import Counts, count_moves, mean_rewards, mean_transitions, no_counts
+from restive.policies.table import look_up
+from restive.solvers.optimism import optimistic_model
+from restive.solvers.whittle import whittle_indices
+from restive.types import Floats, Ints
+
+
+class Optimism(NamedTuple):
+    """What UCWhittle has counted, and its plan in force."""
+
+    counts: Counts
+    worth: Floats  # [R, N, S] the indices in force
+    values: Floats  # [R, N, S] of the optimistic model, where the next iteration starts
+    price: Floats  # [R]
+
+
+@dataclass(frozen=True)
+class UCWhittle(Learner[Optimism]):
+    """Whittle indices of the most hopeful model that the counts allow."""
+
+    name: ClassVar[str] = "ucwhittle"
+    discount: float = 0.9
+    delta: float = 1e-3
+    every: int = 20
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_setting(0 < self.discount < 1, self, "discount", "between 0 and 1")
+        check_setting(0 < self.delta < 1, self, "delta", "between 0 and 1")
+        check_setting(self.every >= 1, self, "every", "1 or more")
+
+    def start(self, shape: Shape) -> Optimism:
+        """Nothing counted, no plan."""
+        cells = (shape.runs, shape.agents, shape.states)
+        return Optimism(no_counts(shape), np.zeros(cells), np.zeros(cells), np.zeros(shape.runs))
+
+    def rank(self, belief: Optimism, state: Ints, draws: Draws) -> Floats:
+        """By the indices in force; plan anew when it is time, for the price the budget asks for."""
+        if draws.step % self.every == 0:
+            self._plan(belief, max(draws.step, 1))
+        priority = look_up(belief.worth, np.arange(len(state)), state)
+        if draws.step % self.every == 0 and draws.budget > 0:
+            belief.price[:] = np.sort(priority, axis=1)[:, -draws.budget]
+        return priority
+
+    def learn(self, belief: Optimism, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        """Count."""
+        count_moves(*belief.counts, state, action, reward, after)
+
+    def _plan(self, belief: Optimism, step: int) -> None:
+        runs, agents, actions, states, _ = belief.counts.moves.shape
+        estimate, visits = mean_transitions(belief.counts.moves)
+        room = 2 * states * (np.log(2 * states * actions * agents / self.delta) + 4 * np.log(step))
+        radius = np.sqrt(room / np.maximum(visits, 1.0))
+        batch = runs * agents
+        reward = mean_rewards(belief.counts).reshape(batch, states)
+        model, values = optimistic_model(
+            estimate.reshape(batch, actions, states, states),
+            radius.reshape(batch, actions, states),
+            reward,
+            np.repeat(belief.price, agents),
+            self.discount,
+            values=belief.values.reshape(batch, states),
+        )
+        belief.values[:] = values.reshape(runs, agents, states)
+        belief.worth[:] = whittle_indices(model, reward, self.discount, threads=1).value.reshape(runs, agents, states)

@@ -1,0 +1,44 @@
+"""OMR follows the activation shares of the fluid plan, step by step."""
+
+import numpy as np
+import pytest
+
+from restive import InputError, Simulation, World, make_policy, make_problems, simulate
+from restive.policies.omr_oracle import OmrOracle
+from restive.policies.plans import shares_at
+from restive.solvers.fluid import plan
+
+
+def test_priorities_are_the_shares_of_the_plan_at_every_step() -> None:
+    problems = make_problems("many-state-v1", instances=2, agents=5, budget=2, seed=1, states=3)
+    world = World(problems, runs=2, horizon=37)
+    policy = OmrOracle()
+    belief = policy.start(world.shape, world.model)
+    plans = [plan(p.transition, p.reward, 2, 37, gap=1e-3).fractions() for p in problems]
+    state = world.first_states()
+    for step in range(37):
+        shares = np.stack([next(each) for each in plans])
+        np.testing.assert_array_equal(shares_at(belief.plans, step), shares)
+        expected = [[shares[run // 2, n, state[run, n]] for n in range(5)] for run in range(4)]
+        np.testing.assert_array_equal(policy.rank(belief, state, world.draws(step)), expected)
+
+
+def test_after_the_last_step_the_last_shares_hold() -> None:
+    world = World(make_problems("two-state-v1", agents=4, budget=1)[0], horizon=10)
+    belief = OmrOracle().start(world.shape, world.model)
+    last = shares_at(belief.plans, 9).copy()
+    np.testing.assert_array_equal(shares_at(belief.plans, 25), last)
+
+
+def test_it_stays_between_random_and_the_fluid_bound() -> None:
+    problems = make_problems("two-state-v1", instances=3, agents=30, budget=6, seed=5)
+    omr, random = (simulate(problems, name, 300, runs=5, seed=1) for name in ("omr-oracle", "random"))
+    bound = np.mean([plan(p.transition, p.reward, 6, 300).bound / 300 for p in problems])
+    assert random.reward.mean() < omr.reward.mean() < bound + 3 * float(omr.mean_reward().error)
+    assert omr.reward.mean() > 0.95 * bound
+
+
+def test_without_a_horizon_it_says_so() -> None:
+    world = World(make_problems("two-state-v1")[0])
+    with pytest.raises(InputError, match="omr-oracle plans up to the horizon; give it one"):
+        Simulation(world, make_policy("omr-oracle"))

@@ -1,0 +1,56 @@
+"""R(MA)²B explores uniformly, then commits to the plan of the most hopeful model."""
+
+import numpy as np
+import pytest
+
+from restive import InputError, Simulation, World, make_policy, make_problems, simulate
+from restive.policies.counts import mean_rewards
+from restive.policies.plans import shares_at
+from restive.policies.rma2b import Rma2b
+from restive.solvers.fluid import plan
+
+
+def test_exploring_to_the_end_is_the_random_policy_bit_for_bit() -> None:
+    problems = make_problems("two-state-v1", instances=2, agents=9, budget=3, seed=2)
+    explorer, random = (simulate(problems, name, 50, runs=3, seed=6) for name in ("rma2b:explore=50", "random"))
+    np.testing.assert_array_equal(explorer.reward, random.reward)
+
+
+def test_it_explores_for_a_tenth_of_the_horizon_by_default() -> None:
+    problems = make_problems("two-state-v1", agents=9, budget=3, seed=2)
+    default, given = (simulate(problems, name, 95, runs=3, seed=6) for name in ("rma2b", "rma2b:explore=10"))
+    np.testing.assert_array_equal(default.reward, given.reward)
+
+
+def test_the_plan_is_that_of_the_counts_and_radii_when_exploration_ends() -> None:
+    world = World(make_problems("two-state-v1", agents=5, budget=2, seed=3)[0], runs=2, seed=1, horizon=60)
+    simulation = Simulation(world, Rma2b(explore=20))
+    room = np.empty((2, 20))
+    simulation.advance(room, room.copy())
+    counts, state = simulation.belief.counts, simulation.state
+    moves, rewards = counts.moves.copy(), mean_rewards(counts)
+    column = np.empty((2, 1))
+    simulation.advance(column, column.copy())
+    for run in range(2):
+        visits = moves[run].sum(axis=-1)
+        estimate = np.where(visits[..., None] > 0, moves[run] / np.maximum(visits, 1)[..., None], 0.5)
+        radius = np.sqrt(np.log(4 * 2 * 2 * 5 * 20 / 1e-3) / (2 * np.maximum(visits, 1)))
+        expected = plan(estimate, rewards[run], 2, 40, np.eye(2)[state[run]], radius, gap=1e-2)
+        np.testing.assert_array_equal(shares_at(simulation.belief.plans, 0)[run], next(expected.fractions()))
+
+
+def test_it_beats_random_once_it_has_explored() -> None:
+    problems = make_problems("two-state-v1", instances=4, agents=20, budget=4, seed=8)
+    explorer, random = (simulate(problems, name, 400, runs=3, seed=6) for name in ("rma2b", "random"))
+    assert explorer.reward[:, 200:].mean() > random.reward[:, 200:].mean() + 0.5
+
+
+def test_without_a_horizon_it_says_so() -> None:
+    with pytest.raises(InputError, match="rma2b plans up to the horizon; give it one"):
+        Simulation(World(make_problems("two-state-v1")[0]), make_policy("rma2b"))
+
+
+@pytest.mark.parametrize("settings", ["explore=-1", "explore=1.5", "delta=0", "delta=1", "gap=0"])
+def test_settings_that_make_no_sense_are_refused(settings: str) -> None:
+    with pytest.raises(InputError, match="rma2b: "):
+        make_policy(f"rma2b:{settings}")
