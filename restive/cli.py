@@ -34,6 +34,7 @@ app = typer.Typer(
 ProblemOption = Annotated[
     str, typer.Option(help="The id of a family (see `restive problems`) or a .json or .npz file.")
 ]
+INSTANCES = 10
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 
 
@@ -78,7 +79,9 @@ def simulate(
         list[str] | None,
         typer.Option(help="A policy, with settings as egt:eta=0.5,gamma=0; give it several times, or `all`."),
     ] = None,
-    instances: Annotated[int, typer.Option(help="How many problems of the family.")] = 10,
+    instances: Annotated[
+        int | None, typer.Option(help="How many problems of a family.", show_default=str(INSTANCES))
+    ] = None,
     runs: Annotated[int, typer.Option(help="How many runs of each problem.")] = 13,
     agents: Annotated[
         int | None, typer.Option(help="N, the agents of each problem.", show_default="the family's")
@@ -139,7 +142,7 @@ def solve(
     """Say what is known once the model is: benefits, Whittle indices, thresholds, the fluid bound."""
     from restive.solution import solve as solve_problem
 
-    solution = solve_problem(_make(problem, 1, agents, states, budget, seed)[0], horizon, discount)
+    solution = solve_problem(_make(problem, None, agents, states, budget, seed)[0], horizon, discount)
     if as_json:
         print(json.dumps(solution.as_json()))
     else:
@@ -159,19 +162,19 @@ def policies(as_json: JsonOption = False) -> None:
 
 
 def _make(
-    problem: str, instances: int, agents: int | None, states: int | None, budget: int | None, seed: int
+    problem: str, instances: int | None, agents: int | None, states: int | None, budget: int | None, seed: int
 ) -> list[Problem]:
     """The instances of a family, or the one problem in a file."""
-    asked = {"agents": agents, "states": states, "budget": budget}
+    asked = {"instances": instances, "agents": agents, "states": states, "budget": budget}
+    given = {name: value for name, value in asked.items() if value is not None}
     if Path(problem).suffix in (".json", ".npz"):
-        if agents is not None or states is not None:
-            raise InputError(f"{problem}: a file has its own agents and states; only --budget can be changed.")
+        if foreign := set(given) - {"budget"}:
+            raise InputError(f"{problem}: a file is one problem with its own agents; --{min(foreign)} is for families.")
         own = Problem.load(problem)
         return [own if budget is None else own.with_budget(budget)]
     known = inspect.signature(PROBLEMS[problem]).parameters if problem in PROBLEMS else {}
-    given = {name: value for name, value in asked.items() if value is not None}
-    fixed = {name: value for name, value in {"instances": instances, "seed": seed}.items() if name in known}
-    return make_problems(problem, **given, **fixed)
+    usual = {name: value for name, value in {"instances": INSTANCES, "seed": seed}.items() if name in known}
+    return make_problems(problem, **(usual | given))
 
 
 @contextmanager
@@ -194,6 +197,7 @@ def _bars(labels: set[str], total: int) -> Iterator[Callable[[str, int], None]]:
 
 
 def _print_comparison(comparison: Any) -> None:
+    from restive.comparison import CEILING, FLOOR
     from restive.figure import caption
 
     table = Table(box=box.SIMPLE_HEAD)
@@ -201,16 +205,15 @@ def _print_comparison(comparison: Any) -> None:
     for name in ("reward per step", "last tenth", "gap closed", "M agent-steps/s"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in comparison.rows:
-        gap = f"{row.gap.mean:.2f} [{row.gap.low:.2f}, {row.gap.high:.2f}]"
+        gap = {FLOOR: "0", CEILING: "1"}.get(row.label, f"{row.gap.mean:.2f} [{row.gap.low:.2f}, {row.gap.high:.2f}]")
         table.add_row(row.label, _with_error(row.whole), _with_error(row.end), gap, f"{row.speed / 1e6:.1f}")
     if comparison.bound is not None:
         table.add_row("fluid bound", f"{comparison.bound:.3f}        ", style="dim")
     console = _console()
     console.print(caption(comparison.spec), highlight=False)
     console.print(table)
-    console.print(
-        "± standard error over instances; gap closed: from random to whittle-oracle, 95% interval.", style="dim"
-    )
+    units = "instances" if comparison.spec["instances"] > 1 else "runs"
+    console.print(f"± standard error over {units}; gap closed: from {FLOOR} to {CEILING}, 95% interval.", style="dim")
 
 
 def _with_error(band: Any) -> str:

@@ -1,15 +1,26 @@
 """The one error for input that makes no sense: a sentence that names the place and says what is allowed."""
 
-from numbers import Integral
+import math
+from numbers import Integral, Real
 
 
 class InputError(ValueError):
     """What the user gave does not fit; the command prints the sentence and exits with 2."""
 
 
-def check_whole(name: str, value: object, low: int, high: int | None = None) -> None:
-    """Refuse what is not a whole number from `low` to `high` (no end when None)."""
+def check_whole(name: str, value: object, low: int, high: int | None = None) -> int:
+    """The whole number `value`; refuse what is not one, or not from `low` to `high` (no end when None)."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or int(value) < low or (high is not None and int(value) > high):  # type: ignore[call-overload]
+    number = int(value) if whole else low - 1  # type: ignore[call-overload]
+    if number < low or (high is not None and number > high):
         allowed = f"from {low} on" if high is None else f"from {low} to {high}"
         raise InputError(f"{name} is {value!r}; it must be a whole number {allowed}.")
+    return number
+
+
+def check_number(name: str, value: object, must: str, low: float = -math.inf, high: float = math.inf) -> float:
+    """The number `value`; refuse what is not one, NaN, or not from `low` to `high`; `must` says what is allowed."""
+    number = float(value) if isinstance(value, Real) else math.nan
+    if not low <= number <= high:
+        raise InputError(f"{name} is {value!r}; {must}.")
+    return number

@@ -5,7 +5,7 @@ from html import escape
 from os import PathLike
 from pathlib import Path
 
-from restive.comparison import Comparison, Row, landmarks
+from restive.comparison import CEILING, FLOOR, Comparison, Row, landmarks
 from restive.figure import caption, make_figure
 
 STYLE = """
@@ -46,16 +46,20 @@ def _page(comparison: Comparison, command: str) -> str:
 <p>{escape(caption(comparison.spec))}.</p>
 <figure role="img" aria-label="Running mean of the reward over time for each policy; the table below has the numbers.">
 {_svg(comparison)}
-<figcaption>Mean reward per step so far, summed over agents; bands are 95% over instances.</figcaption>
+<figcaption>Mean reward per step so far, summed over agents; bands are 95% over {_units(comparison)}.</figcaption>
 </figure>
 <div class="scroll">{_table(comparison)}</div>
-<p><small>Reward is per step, summed over all agents, ± one standard error over instances. Gap closed is the share of
-the way from random to the Whittle oracle, with its 95% interval. No policy's expected reward per step can be above the
-fluid bound.</small></p>
+<p><small>Reward is per step, summed over all agents, ± one standard error over {_units(comparison)}. Gap closed is the
+share of the way from random to the Whittle oracle, with its 95% interval. No policy's expected reward per step can be
+above the fluid bound.</small></p>
 {again}
 </body>
 </html>
 """
+
+
+def _units(comparison: Comparison) -> str:
+    return "instances" if comparison.spec["instances"] > 1 else "runs"
 
 
 def _svg(comparison: Comparison) -> str:
@@ -84,7 +88,7 @@ def _line(row: Row, steps: list[int]) -> str:
     cells = [
         f"{row.whole.mean:.2f} ± {row.whole.error:.2f}",
         f"{row.end.mean:.2f}",
-        f"{row.gap.mean:.2f} [{row.gap.low:.2f}, {row.gap.high:.2f}]",
+        {FLOOR: "0", CEILING: "1"}.get(row.label, f"{row.gap.mean:.2f} [{row.gap.low:.2f}, {row.gap.high:.2f}]"),
         *(f"{means[step - 1]:.2f}" for step in steps),
     ]
     return f'<tr><th scope="row">{escape(row.label)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'

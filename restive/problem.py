@@ -10,7 +10,6 @@ Files: `.json` (readable) and `.npz` (compact), by their ending.
 """
 
 import json
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -75,7 +74,7 @@ class Problem:
         record = _choose(READERS, place)(place)
         if not isinstance(record, Mapping):
             raise InputError(f"{place}: a problem is one JSON object, not a {type(record).__name__}.")
-        if record.get("format", FORMAT) != FORMAT:
+        if str(record.get("format", FORMAT)) != FORMAT:
             raise InputError(f"{place}: format is {record['format']!r}; this version reads {FORMAT!r}.")
         known = {"transition", "reward", "budget", "start", "states", "name"}
         if missing := {"transition", "reward", "budget"} - set(record):
@@ -99,7 +98,7 @@ def _listing(names: set[str]) -> str:
 def _numbers(values: ArrayLike, what: str) -> Floats:
     try:
         return np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{what} must be a full array of numbers; some entry is missing or no number.") from None
 
 
@@ -197,7 +196,7 @@ def _choose(by_ending: Mapping[str, Any], path: Path) -> Any:
 def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not a JSON file ({error}).") from None
 
 
@@ -205,13 +204,22 @@ def _write_json(path: Path, record: Mapping[str, Any], arrays: Mapping[str, Any]
     path.write_text(json.dumps({**record, **{key: value.tolist() for key, value in arrays.items()}}), encoding="utf-8")
 
 
+def read_arrays(path: Path) -> dict[str, Any]:
+    """All arrays of an `.npz` file by name; nothing in it is ever run, so a pickle is refused."""
+    with path.open("rb") as file:
+        try:
+            with np.lib.npyio.NpzFile(file, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+        except Exception as error:  # zip, its four compressions and NumPy each raise their own on a damaged file
+            reason = str(error).partition("\n")[0].rstrip(".")
+            raise InputError(f"{path}: not an .npz file of plain arrays ({reason}).") from None
+    if strange := [name for name, value in arrays.items() if not isinstance(value, np.ndarray)]:
+        raise InputError(f"{path}: not an .npz file of plain arrays ({strange[0]!r} in it is no array).")
+    return arrays
+
+
 def _read_npz(path: Path) -> Any:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            record = {key: archive[key] for key in archive.files}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: not an .npz file of plain arrays ({error}).") from None
-    return {key: value.item() if value.ndim == 0 else value for key, value in record.items()}
+    return {key: value.item() if value.ndim == 0 else value for key, value in read_arrays(path).items()}
 
 
 def _write_npz(path: Path, record: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import pairwise
 
 
@@ -11,22 +11,30 @@ def available_processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def spread(work: Callable[[int, int], None], size: int, chunks: int, threads: int | None = None) -> None:
+def spread(
+    work: Callable[[int, int], None],
+    size: int,
+    chunks: int,
+    threads: int | None = None,
+    halt: Callable[[], None] = lambda: None,
+) -> None:
     """Call `work(first, last)` for `chunks` ranges that cover 0 to `size`, at most `threads` at once.
 
-    The first error ends it: chunks that have not begun are dropped.
+    The first error, or an interruption, ends it: `halt` is called, so that work under way can stop early, and chunks
+    that have not begun are dropped.
     """
-    workers = threads or available_processors()
+    workers = min(threads or available_processors(), chunks)
     edges = [size * chunk // chunks for chunk in range(chunks + 1)]
-    if chunks == 1 or workers == 1:
+    if workers == 1:
         for first, last in pairwise(edges):
             work(first, last)
         return
-    with ThreadPoolExecutor(min(workers, chunks)) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         waiting = [pool.submit(work, first, last) for first, last in pairwise(edges)]
         try:
-            for done in waiting:
+            for done in as_completed(waiting):
                 done.result()
         except BaseException:
-            pool.shutdown(cancel_futures=True)
+            halt()
+            pool.shutdown(wait=False, cancel_futures=True)
             raise

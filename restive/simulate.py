@@ -5,11 +5,8 @@ what they gave into a `Trace`. Every draw is a function of seed, run, step, agen
 bit for bit whatever the chunks and the number of threads.
 """
 
-import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from os import PathLike
 from typing import Any
 
@@ -18,10 +15,11 @@ import numpy as np
 from restive import snapshot
 from restive.errors import InputError, check_whole
 from restive.policies import make_policy
-from restive.policies.base import Policy, as_ranking
+from restive.policies.base import Policy, Ranking, as_ranking
 from restive.problem import Problem
+from restive.processors import available_processors, spread
 from restive.trace import Trace, describe
-from restive.types import Floats
+from restive.types import Floats, Ints
 from restive.world import World
 
 # Enough agents that a step's Python is small beside its kernels, few enough that a chunk's belief stays in the cache.
@@ -40,27 +38,37 @@ class Simulation:
         self.state = world.first_states()
         self.step = 0
 
-    def advance(self, reward: Floats, cost: Floats) -> None:
-        """Go on for as many steps as `reward` and `cost`, [R, steps], have columns, and fill them."""
-        for t in range(reward.shape[1]):
-            draws = self.world.draws(self.step)
-            ranked = self.policy.rank(self.belief, self.state, draws)
-            action = self.world.choose(as_ranking(ranked, self.world.shape, self.policy.name), draws)
-            outcome = self.world.advance(self.state, action, draws)
+    def decide(self) -> tuple[Ranking, Ints]:
+        """The policy's ranking in this step, and who is chosen by it, [R, N]."""
+        draws = self.world.draws(self.step)
+        ranked = self.policy.rank(self.belief, self.state, draws)
+        ranking = as_ranking(ranked, self.world.shape, self.policy.name)
+        return ranking, self.world.choose(ranking, draws)
+
+    def advance(self, steps: int = 1) -> tuple[Floats, Floats]:
+        """Go on for so many steps; returns the expected reward and the cost of each, [R, steps]."""
+        reward, cost = np.empty((2, self.world.shape.runs, check_whole("steps", steps, 0)))
+        for t in range(steps):
+            _, action = self.decide()
+            outcome = self.world.advance(self.state, action, self.world.draws(self.step))
             self.policy.learn(self.belief, self.state, action, outcome.reward, outcome.after)
             self.state, self.step = outcome.after, self.step + 1
             reward[:, t], cost[:, t] = outcome.total, outcome.cost
+        return reward, cost
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write policy, belief and states to a snapshot; the world is made again from its problem and seed."""
-        snapshot.save(path, self.policy, self.belief, {"state": self.state, "keys": self.world.keys}, step=self.step)
+        about = {"step": self.step, "world": self.world.fingerprint()}
+        snapshot.save(path, self.policy, self.belief, {"state": self.state}, **about)
 
     @classmethod
     def load(cls, path: str | PathLike[str], world: World, policy: type[Policy[Any]] | None = None) -> "Simulation":
         """Go on where `save` stopped, in the same world; `policy` is the class of one that is not registered."""
         saved = snapshot.load(path, policy)
-        if not np.array_equal(saved.extra["keys"], world.keys) or saved.extra["state"].shape[1] != world.shape.agents:
-            raise InputError(f"{path}: this snapshot is of another world: seed, runs or agents are not the same.")
+        if saved.header.get("world") != world.fingerprint():
+            raise InputError(
+                f"{path}: a snapshot of another world; problem, budget, noise, runs and seed must be the same."
+            )
         simulation = object.__new__(cls)
         simulation.world, simulation.policy, simulation.belief = world, saved.policy, saved.belief
         simulation.state, simulation.step = saved.extra["state"], int(saved.header["step"])
@@ -90,38 +98,31 @@ def simulate(
     array([[1., 0., 1.]])
     """
     player = make_policy(policy)
-    check_whole("horizon", horizon, 1)
+    horizon = check_whole("horizon", horizon, 1)
     world = World(problem, runs, seed, noise, threshold, horizon)
-    workers = threads if threads is not None else available_processors()
-    check_whole("threads", workers, 1)
+    workers = check_whole("threads", available_processors() if threads is None else threads, 1)
     reward, cost = np.empty((world.shape.runs, horizon)), np.empty((world.shape.runs, horizon))
-    report = _one_at_a_time(progress)
+    report, halt = _one_at_a_time(progress), threading.Event()
 
     def play(first: int, last: int) -> None:
         simulation = Simulation(world.chunk(first, last), player)
         stride = max(1, horizon // 100)
         for begin in range(0, horizon, stride):
+            if halt.is_set():
+                return
             end = min(horizon, begin + stride)
-            simulation.advance(reward[first:last, begin:end], cost[first:last, begin:end])
+            reward[first:last, begin:end], cost[first:last, begin:end] = simulation.advance(end - begin)
             report((last - first) * (end - begin))
 
-    edges = _edges(world.shape.runs, world.shape.agents, workers)
-    with ThreadPoolExecutor(workers) as pool:
-        for done in [pool.submit(play, first, last) for first, last in pairwise(edges)]:
-            done.result()
+    chunks = _chunks(world.shape.runs, world.shape.agents, workers)
+    spread(play, world.shape.runs, chunks, workers, halt=halt.set)
     return Trace(reward, cost, world.model.instance, describe(problem, player, world, runs, seed, noise))
 
 
-def available_processors() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _edges(runs: int, agents: int, workers: int) -> list[int]:
-    """Where chunks begin and end: at least one for each worker, none much larger than the cache likes."""
+def _chunks(runs: int, agents: int, workers: int) -> int:
+    """Into how many chunks: at least one for each worker, none much larger than the cache likes."""
     wanted = max(min(workers, runs), -(-runs * agents // AGENTS_IN_A_CHUNK))
-    chunks = min(runs, -(-wanted // workers) * workers)
-    return [runs * chunk // chunks for chunk in range(chunks + 1)]
+    return min(runs, -(-wanted // workers) * workers)
 
 
 def _one_at_a_time(progress: Progress | None) -> Progress:

@@ -50,7 +50,7 @@ class Solution:
         gap = float(self.fluid.bound - self.fluid.value) / horizon
         return [
             f"{int(self.indexable.sum())} of {agents} agents are indexable ({kind}).",
-            f"Largest threshold that assumption 4.2 allows with a budget of {self.problem.budget}: {self.threshold:.6f}.",
+            f"Largest threshold allowed by assumption 4.2 for B = {self.problem.budget}: {self.threshold:.6f}.",
             f"Fluid bound over {horizon} steps: {self.bound:.6f} reward per step at most (duality gap {gap:.2g}).",
         ]
 

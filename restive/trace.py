@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from restive import measure
-from restive.errors import InputError
+from restive.errors import InputError, check_whole
 from restive.policies.base import Policy
 from restive.problem import Problem
 from restive.types import Floats, Ints
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from restive.world import World
 
 FORMAT = "restive-trace-1"
+SAME_WORLD = ("problems", "instances", "runs", "budget", "horizon", "noise", "seed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +66,7 @@ class Trace:
 
     def mean_reward(self, first: int = 0, level: float = 0.95) -> "measure.Band":
         """The reward per step from step `first` on, with its standard error over instances."""
-        means = self.reward[:, first:].mean(axis=1)
+        means = self.reward[:, check_whole("first", first, 0, self.reward.shape[1] - 1) :].mean(axis=1)
         return measure.band(self.by_instance(means) if self._several() else means, level)
 
     def regret(self, reference: "Trace | None" = None) -> Floats:
@@ -76,7 +78,13 @@ class Trace:
         self, floor: "Trace", ceiling: "Trace", step: int | None = None, level: float = 0.95
     ) -> "measure.Band":
         """The share of the way from `floor` to `ceiling` that the running mean has gone by `step` (or the end)."""
-        place = (self.reward.shape[1] if step is None else step) - 1
+        horizon = self.reward.shape[1]
+        place = check_whole("step", horizon if step is None else step, 1, horizon) - 1
+        for other in (floor, ceiling):
+            if differ := [key for key in SAME_WORLD if self.spec.get(key) != other.spec.get(key)]:
+                raise InputError(
+                    f"traces of different worlds cannot be compared; {', '.join(differ)} are not the same."
+                )
         means = [trace.running_mean()[:, place] for trace in (self, floor, ceiling)]
         if self._several():
             means = [self.by_instance(values) for values in means]
@@ -91,7 +99,9 @@ class Trace:
 
         part = Path(path).with_name(Path(path).name + ".part")
         frame = polars.DataFrame({"instance": self.instance, "reward": self.reward, "cost": self.cost})
-        frame.write_parquet(part, metadata={"format": FORMAT, "spec": json.dumps(self.spec)})
+        spec = json.dumps(self.spec)
+        digest = _digest(spec, self.reward, self.cost, self.instance)
+        frame.write_parquet(part, metadata={"format": FORMAT, "spec": spec, "digest": digest})
         part.replace(path)
 
     @classmethod
@@ -99,17 +109,28 @@ class Trace:
         """Read what `save` wrote."""
         import polars
 
+        content = Path(path).read_bytes()
         try:
-            metadata = polars.read_parquet_metadata(Path(path))
-            frame = polars.read_parquet(Path(path))
-        except polars.exceptions.PolarsError as error:
-            raise InputError(f"{path}: not a Parquet file ({str(error).splitlines()[0]}).") from None
+            metadata, frame = polars.read_parquet_metadata(BytesIO(content)), polars.read_parquet(BytesIO(content))
+        except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
+            reason = str(error).partition("\n")[0].rstrip(".")
+            raise InputError(f"{path}: not a Parquet file, or not a whole one ({reason}).") from None
         if metadata.get("format") != FORMAT:
             raise InputError(
                 f"{path}: not a trace of this version (format {metadata.get('format')!r}, not {FORMAT!r})."
             )
-        arrays = [np.ascontiguousarray(frame[name].to_numpy()) for name in ("reward", "cost", "instance")]
+        names = ("reward", "cost", "instance")
+        arrays = [np.ascontiguousarray(frame[name].to_numpy()) for name in names if name in frame.columns]
+        if metadata.get("digest") != _digest(metadata.get("spec", ""), *arrays):
+            raise InputError(f"{path}: damaged; what is in it is not what was written.")
         return cls(arrays[0], arrays[1], arrays[2], json.loads(metadata["spec"]))
+
+
+def _digest(spec: str, *arrays: Floats | Ints) -> str:
+    digest = hashlib.sha256(spec.encode())
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 def describe(
@@ -128,12 +149,12 @@ def describe(
         "problem": problems[0].name,
         "problems": digest.hexdigest()[:16],
         "instances": len(problems),
-        "runs": runs,
+        "runs": int(runs),
         "agents": world.shape.agents,
         "states": world.shape.states,
         "budget": world.shape.budget,
         "horizon": world.shape.horizon,
-        "noise": noise,
-        "seed": seed,
+        "noise": float(noise),
+        "seed": int(seed),
         "threshold": world.threshold.tolist(),
     }

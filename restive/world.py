@@ -1,24 +1,27 @@
 """The simulated world: R runs of instances of one shape, and how all their agents move in a step.
 
-Runs are numbered instance by instance: with k runs for each instance, run r plays instance r // k. A world may hold
-only some of the runs (a chunk); what happens in a run does not depend on which others are there.
+Runs come instance by instance: with k runs for each instance, run r is repetition r % k of instance r // k. Its luck
+depends on these two numbers and the seed, not on k, and a world may hold only some of the runs (a chunk): what happens
+in a run does not depend on which others there are.
 """
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from restive.errors import InputError, check_whole
+from restive.errors import InputError, check_number, check_whole
 from restive.kernels import randomness
 from restive.kernels.advance import advance, first_states
-from restive.kernels.choose import choose
+from restive.kernels.choose import choose, inclusion
 from restive.policies.base import Draws, Model, Ranking, Shape
 from restive.problem import Problem
 from restive.solvers.greedy import benefit, largest_threshold
 from restive.types import Floats, Ints
 
-LARGEST_SEED = 2**63 - 1
+LARGEST_SEED = randomness.LARGEST_SEED
+REPETITIONS = 2**32
 
 
 class Outcome(NamedTuple):
@@ -43,20 +46,20 @@ class World:
         horizon: int | None = None,
     ) -> None:
         problems = _alike(problems)
-        check_whole("runs", runs, 1)
-        check_whole("seed", seed, 0, LARGEST_SEED)
-        if not 0 <= noise < np.inf:
-            raise InputError(f"noise is {noise!r}; it is a variance, a finite number from 0 on.")
-        if horizon is not None:
-            check_whole("horizon", horizon, 1)
+        runs = check_whole("runs", runs, 1)
+        seed = check_whole("seed", seed, 0, LARGEST_SEED)
+        horizon = None if horizon is None else check_whole("horizon", horizon, 1)
+        noise = check_number("noise", noise, "it is a variance, a finite number from 0 on", 0, np.finfo(float).max)
+        if threshold is not None:
+            check_number("threshold", threshold, "it must be a number, or None for the largest that costs nothing")
         agents, states = problems[0].shape
         reward = np.stack([problem.reward for problem in problems])
-        span = float(reward.max() - reward.min())
+        span = np.repeat(np.ptp(reward, axis=(1, 2)), runs)
         self.shape = Shape(len(problems) * runs, agents, states, problems[0].budget, horizon, span)
         self.model = Model(
             np.stack([problem.transition for problem in problems]),
             reward,
-            np.stack([_first_distribution(problem) for problem in problems]),
+            np.stack([first_distribution(problem) for problem in problems]),
             np.repeat(np.arange(len(problems)), runs),
         )
         self.fixed_start = None if problems[0].start is None else np.stack([_fixed(p) for p in problems])
@@ -65,23 +68,44 @@ class World:
             [largest_threshold(gain, self.shape.budget) if threshold is None else threshold for gain in self.benefit]
         )
         self.cumulative = _cumulate(self.model.transition)
-        self.keys = randomness.run_keys(seed, np.arange(self.shape.runs))
+        self.keys = randomness.run_keys(seed, _numbers(len(problems), runs))
         self.agents = np.arange(agents)
+        self.first_run = 0
         self.spread = float(np.sqrt(noise))
 
     def chunk(self, first: int, last: int) -> "World":
         """The runs from `first` up to, not including, `last`, as a world of their own."""
         part = object.__new__(World)
+        part.__dict__.update(self.__dict__)
         instance = self.model.instance[first:last]
         low, high = int(instance[0]), int(instance[-1]) + 1
-        part.shape = self.shape._replace(runs=last - first)
+        part.shape = self.shape._replace(runs=last - first, reward_range=self.shape.reward_range[first:last])
         transition, reward, start, _ = self.model
         part.model = Model(transition[low:high], reward[low:high], start[low:high], instance - low)
         part.fixed_start = None if self.fixed_start is None else self.fixed_start[low:high]
         part.benefit, part.threshold = self.benefit[low:high], self.threshold[low:high]
         part.cumulative, part.keys = self.cumulative[low:high], self.keys[first:last]
-        part.agents, part.spread = self.agents, self.spread
+        part.first_run = self.first_run + first
         return part
+
+    def permute(self, order: Ints) -> "World":
+        """The same agents with the same luck, in another order."""
+        turned = object.__new__(World)
+        turned.__dict__.update(self.__dict__)
+        transition, reward, start, instance = self.model
+        transition, reward, start = (np.take(part, order, axis=1) for part in (transition, reward, start))
+        turned.model = Model(transition, reward, start, instance)
+        turned.fixed_start = None if self.fixed_start is None else np.take(self.fixed_start, order, axis=1)
+        turned.benefit, turned.cumulative = (np.take(part, order, axis=1) for part in (self.benefit, self.cumulative))
+        turned.agents = self.agents[order]
+        return turned
+
+    def fingerprint(self) -> str:
+        """What sets this world apart: its agents, runs, luck, budget and noise."""
+        digest = hashlib.sha256(f"{self.shape.budget} {self.spread}".encode())
+        for array in (*self.model, self.keys, self.agents):
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()[:16]
 
     def first_states(self) -> Ints:
         """Where the agents are before the first step, [R, N]."""
@@ -91,17 +115,24 @@ class World:
 
     def draws(self, step: int) -> Draws:
         """The luck of a step."""
-        return Draws(self.keys, self.agents, step)
+        return Draws(self.keys, self.agents, step, self.shape.budget)
 
     def choose(self, ranking: Ranking, draws: Draws) -> Ints:
         """Exactly the budget of ones in every run, [R, N]."""
         action = np.empty(ranking.priority.shape, np.int64)
         coins, ties = draws.branch(randomness.EXPLORE), draws.branch(randomness.TIE)
-        failed = choose(ranking.priority, ranking.explore, self.shape.budget, coins, ties, self.agents, action)
+        failed = choose(ranking.priority, ranking.explore, draws.budget, coins, ties, self.agents, action)
         if failed >= 0:
             agent = int(np.isnan(ranking.priority[failed]).argmax())
-            raise InputError(f"the priority of agent {agent} is NaN in step {draws.step}, run {failed} of this chunk.")
+            raise InputError(
+                f"the priority of agent {agent} is NaN in step {draws.step} of run {self.first_run + failed}; "
+                "it must be a number, minus and plus infinity included."
+            )
         return action
+
+    def inclusion(self, ranking: Ranking, draws: Draws) -> Floats:
+        """The probability that `choose` takes each agent, [R, N]: exploration and ties counted."""
+        return inclusion(ranking.priority, ranking.explore, draws.budget)
 
     def advance(self, state: Ints, action: Ints, draws: Draws) -> Outcome:
         """Where the actions lead."""
@@ -119,7 +150,7 @@ class World:
 
 def _alike(problems: Problem | Sequence[Problem]) -> Sequence[Problem]:
     """The instances as a list, all of one shape."""
-    listed = [problems] if isinstance(problems, Problem) else list(problems)
+    listed = list(problems) if isinstance(problems, Iterable) else [problems]
     if not listed or not all(isinstance(problem, Problem) for problem in listed):
         raise InputError("problems must be one Problem or a list of at least one.")
     first = listed[0]
@@ -132,12 +163,18 @@ def _alike(problems: Problem | Sequence[Problem]) -> Sequence[Problem]:
     return listed
 
 
+def _numbers(instances: int, runs: int) -> Ints:
+    """A number for each run that stays its own when there are more instances or repetitions."""
+    return (np.arange(instances)[:, None] * REPETITIONS + np.arange(runs)).ravel()
+
+
 def _fixed(problem: Problem) -> Ints:
     assert problem.start is not None
     return problem.start
 
 
-def _first_distribution(problem: Problem) -> Floats:
+def first_distribution(problem: Problem) -> Floats:
+    """How likely each agent is to begin in each state, [N, S]."""
     agents, states = problem.shape
     if problem.start is None:
         return np.full((agents, states), 1.0 / states)

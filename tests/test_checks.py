@@ -119,9 +119,15 @@ class Peeker(Sound):
         return Memory(model.transition[model.instance, :, 1, :, 1].copy())
 
 
-class Favourite(Sound):
+class FirstComer(Sound):
     def rank(self, belief: Any, state: Ints, draws: Draws) -> Floats:
-        return np.broadcast_to(np.arange(state.shape[1], dtype=float), state.shape).copy()
+        return np.broadcast_to(-np.arange(state.shape[1], dtype=float), state.shape).copy()
+
+
+class Middle(Sound):
+    def rank(self, belief: Any, state: Ints, draws: Draws) -> Floats:
+        places = np.arange(state.shape[1]) - (state.shape[1] - 1) / 2
+        return np.broadcast_to(-np.abs(places), state.shape).copy()
 
 
 @pytest.mark.parametrize(
@@ -137,7 +143,8 @@ class Favourite(Sound):
         (Gossip, "went otherwise when it was played alone"),
         (Secretive, "went otherwise after a snapshot"),
         (Peeker, "a learner must not see it"),
-        (Favourite, "treat all agents alike"),
+        (FirstComer, "treat all agents alike"),
+        (Middle, "treat all agents alike"),
     ],
 )
 def test_each_fault_is_named(policy: type[Sound], sentence: str) -> None:

@@ -503,7 +503,10 @@ def test_a_learner_is_given_the_shape_alone() -> None:
 
     environment = VectorEnvironment(small_problem(), num_envs=3, horizon=7)
     play(Player(Curious(), environment), environment, 2, seed=0)
-    assert given == [(Shape(3, 6, 2, 2, 7, 1.0),)]
+    ((shape,),) = given
+    assert isinstance(shape, Shape)
+    assert shape[:5] == (3, 6, 2, 2, 7)
+    assert shape.reward_range.tolist() == [1.0] * 3
 
 
 def test_a_player_plays_through_wrappers_but_only_environments_of_ours() -> None:

@@ -9,7 +9,8 @@ from restive.processors import available_processors, spread
 
 @pytest.mark.parametrize(("size", "chunks", "threads"), [(10, 3, 2), (7, 7, 4), (5, 1, 8), (1000, 13, 1)])
 def test_ranges_cover_everything_once(size: int, chunks: int, threads: int) -> None:
-    seen, lock = [], threading.Lock()
+    seen: list[int] = []
+    lock = threading.Lock()
 
     def work(first: int, last: int) -> None:
         with lock:
@@ -29,6 +30,18 @@ def test_the_first_error_comes_out_and_drops_what_has_not_begun() -> None:
     with pytest.raises(KeyError):
         spread(work, 1000, 1000, 2)
     assert len(begun) < 1000
+
+
+def test_work_under_way_is_told_to_stop() -> None:
+    halted = threading.Event()
+
+    def work(first: int, last: int) -> None:
+        if first == 0:
+            raise KeyError(first)
+        assert halted.wait(timeout=60)
+
+    with pytest.raises(KeyError):
+        spread(work, 2, 2, 2, halt=halted.set)
 
 
 def test_there_is_at_least_one_processor() -> None:

@@ -3,6 +3,8 @@
 numba stamps a cached kernel with its own file only, so a kernel that calls a helper from another file would keep the
 old helper after an edit. Kernels therefore call jitted helpers from `restive.kernels` or from their own file, and the
 cache folder carries a digest of everything in `restive.kernels` and the version: a changed helper means a new folder.
+Within it each file has a folder by its own digest, because numba unpickles what it kept for a file, records and all,
+before it asks whether the file has changed: a record that was renamed meanwhile would end every later start.
 The first compilation in a process says so on standard error, because it makes that start slow.
 """
 
@@ -33,12 +35,18 @@ def cache_folder() -> Path:
     return Path(platformdirs.user_cache_dir("restive", appauthor=False)) / f"kernels-{digest.hexdigest()[:12]}"
 
 
+@cache
+def _stamp(source: str) -> str:
+    return hashlib.sha256(Path(source).read_bytes()).hexdigest()[:12]
+
+
 @contextmanager
-def _own_cache() -> Iterator[None]:
+def _own_cache(source: str) -> Iterator[None]:
     """Keep the folder to our kernels: a user's own numba functions stay where the user put them."""
     settings: Any = numba.config
     users = settings.CACHE_DIR
-    settings.CACHE_DIR = str(Path(users) / cache_folder().name if users else cache_folder())
+    folder = Path(users) / cache_folder().name if users else cache_folder()
+    settings.CACHE_DIR = str(folder / _stamp(source))
     try:
         yield
     finally:
@@ -48,7 +56,7 @@ def _own_cache() -> Iterator[None]:
 def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Compile `function` at its first call, release the GIL while it runs, and keep the machine code on disk."""
     kernel: Callable[Parameters, Result]
-    with _own_cache():
+    with _own_cache(function.__code__.co_filename):
         try:
             kernel = numba.njit(cache=True, nogil=True)(function)
         except RuntimeError:  # no folder can be written to, as in a container without a disk: compile in every process

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from restive.errors import InputError
@@ -57,7 +58,7 @@ def make_policy(spec: str | Policy[Any]) -> Policy[Any]:
         )
     name, _, rest = spec.partition(":")
     policy = find_policy(name)
-    known = policy.__dataclass_fields__
+    known = [field.name for field in fields(policy)]
     settings = {}
     for item in filter(None, rest.split(",")):
         key, equals, value = item.partition("=")

@@ -34,8 +34,8 @@ class Shape(NamedTuple):
     states: int
     budget: int
     horizon: int | None
-    reward_range: float
-    """How far apart the best and the worst reward can be: a matter of units, known to whoever defines the states."""
+    reward_range: Floats
+    """[R] how far apart the best and the worst reward can be: units, known to whoever defines the states."""
 
 
 class Model(NamedTuple):
@@ -60,7 +60,7 @@ class Draws(NamedTuple):
         return randomness.branch(self.keys, stream, self.step)
 
     def uniform(self, stream: int = randomness.OWN) -> Floats:
-        """One uniform number in [0, 1) for each run and agent, [R, N]."""
+        """One uniform number in [0, 1) for each run and agent, [R, N]; streams from `randomness.OWN` on are yours."""
         return randomness.uniform(self.branch(stream), self.agents)
 
     def uniform_by_run(self, stream: int = randomness.OWN) -> Floats:
@@ -83,9 +83,18 @@ class Policy(ABC, Generic[Belief]):
     version: ClassVar[int] = 1
     """Of the belief's layout: a snapshot of another version is refused."""
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """A policy that does not say its name has that of its class."""
+        super().__init_subclass__(**keywords)
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__
+
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self))
         for setting, value in self.settings().items():
+            if isinstance(value, np.generic):  # a number of NumPy reads and saves as a plain one
+                value = value.item()
+                object.__setattr__(self, setting, value)
             wanted = _allowed_types(hints[setting])
             if (isinstance(value, bool) and bool not in wanted) or not isinstance(value, wanted):
                 names = " or ".join("None" if kind is NoneType else kind.__name__ for kind in wanted)
@@ -132,9 +141,11 @@ class Oracle(Policy[Belief]):
 
 
 def _allowed_types(hint: Any) -> tuple[type, ...]:
-    """The classes that an annotation such as `float | None` stands for; whole numbers are numbers too."""
+    """The classes that an annotation such as `float | None` stands for, or any class; whole numbers are numbers."""
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     kinds = tuple(get_origin(part) or part for part in parts)
+    if Any in kinds or not all(isinstance(kind, type) for kind in kinds):
+        return (object, bool)
     return (*kinds, int) if float in kinds and int not in kinds else kinds
 
 

@@ -30,7 +30,7 @@ class Memory(NamedTuple):
 
     visits: Floats  # [R, N, S, A]
     total: Floats  # [R, N, S, A] rewards on arrival, added up
-    gamma: Floats  # [] the threshold in force
+    gamma: Floats  # [R] the threshold in force
     horizon: Floats  # [] T, or 0 when it is not known
 
 
@@ -65,9 +65,9 @@ class Egt(Learner[Memory]):
 
     def start(self, shape: Shape) -> Memory:
         """Nothing seen."""
-        gamma = -JUST_ABOVE * shape.reward_range if self.gamma is None else self.gamma
+        gamma = -JUST_ABOVE * shape.reward_range if self.gamma is None else np.full(shape.runs, float(self.gamma))
         empty = np.zeros((shape.runs, shape.agents, shape.states, 2))
-        return Memory(empty, empty.copy(), np.array(gamma), np.array(float(shape.horizon or 0)))
+        return Memory(empty, empty.copy(), gamma, np.array(float(shape.horizon or 0)))
 
     def rank(self, belief: Memory, state: Ints, draws: Draws) -> Ranking:
         """Good agents by estimate, then the others by bound; explore by the visits of the current states."""
@@ -77,7 +77,7 @@ class Egt(Learner[Memory]):
             belief.visits,
             belief.total,
             state,
-            float(belief.gamma),
+            belief.gamma,
             horizon,
             self.exploration == "least",
             priority,
@@ -101,13 +101,14 @@ def _rank(
     visits: Floats,
     total: Floats,
     state: Ints,
-    gamma: float,
+    threshold: Floats,
     horizon: float,
     least: bool,
     priority: Floats,
     rare: Floats,
 ) -> None:
     for r in range(state.shape[0]):
+        gamma = threshold[r]
         extreme = np.inf if least else -np.inf
         top, floor, low = -np.inf, np.inf, 0
         for n in range(state.shape[1]):

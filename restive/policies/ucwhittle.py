@@ -6,8 +6,9 @@ most at the current price of an action, then the Whittle index of that model; th
     radius = √(2 S log(2 S A N t⁴ / delta) / max(1, visits))
 
 Departures: no commercial solver, because the box is rectangular and extended value iteration is exact; no episodes
-with resets, there is one run; the exact index over the whole line; rewards are estimated (the mean seen by the agent,
-else by all agents), the original assumes that they are known.
+with resets, there is one run, so t counts steps (the authors' code counts episodes, and plans at every step); the
+exact index over the whole line; rewards are estimated (the mean seen by the agent, else by all agents), the original
+assumes that they are known; acting may do harm, which the authors' code rules out.
 """
 
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from restive.solvers.whittle import whittle_indices
 from restive.types import Floats, Ints
 
 
-class Optimism(NamedTuple):
+class Hopes(NamedTuple):
     """What UCWhittle has counted, and its plan in force."""
 
     counts: Counts
@@ -33,7 +34,7 @@ class Optimism(NamedTuple):
 
 
 @dataclass(frozen=True)
-class UCWhittle(Learner[Optimism]):
+class UCWhittle(Learner[Hopes]):
     """Whittle indices of the most hopeful model that the counts allow."""
 
     name: ClassVar[str] = "ucwhittle"
@@ -47,12 +48,12 @@ class UCWhittle(Learner[Optimism]):
         check_setting(0 < self.delta < 1, self, "delta", "between 0 and 1")
         check_setting(self.every >= 1, self, "every", "1 or more")
 
-    def start(self, shape: Shape) -> Optimism:
+    def start(self, shape: Shape) -> Hopes:
         """Nothing counted, no plan."""
         cells = (shape.runs, shape.agents, shape.states)
-        return Optimism(no_counts(shape), np.zeros(cells), np.zeros(cells), np.zeros(shape.runs))
+        return Hopes(no_counts(shape), np.zeros(cells), np.zeros(cells), np.zeros(shape.runs))
 
-    def rank(self, belief: Optimism, state: Ints, draws: Draws) -> Floats:
+    def rank(self, belief: Hopes, state: Ints, draws: Draws) -> Floats:
         """By the indices in force; plan anew when it is time, for the price the budget asks for."""
         if draws.step % self.every == 0:
             self._plan(belief, max(draws.step, 1))
@@ -61,11 +62,11 @@ class UCWhittle(Learner[Optimism]):
             belief.price[:] = np.sort(priority, axis=1)[:, -draws.budget]
         return priority
 
-    def learn(self, belief: Optimism, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+    def learn(self, belief: Hopes, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """Count."""
         count_moves(*belief.counts, state, action, reward, after)
 
-    def _plan(self, belief: Optimism, step: int) -> None:
+    def _plan(self, belief: Hopes, step: int) -> None:
         runs, agents, actions, states, _ = belief.counts.moves.shape
         estimate, visits = mean_transitions(belief.counts.moves)
         room = 2 * states * (np.log(2 * states * actions * agents / self.delta) + 4 * np.log(step))

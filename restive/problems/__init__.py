@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable, Mapping
 
 from restive.errors import InputError, check_whole
+from restive.kernels.randomness import LARGEST_SEED
 from restive.problem import Problem
 from restive.problems.counterexamples import counterexample_heterogeneous, counterexample_three_state
 from restive.problems.many_state import many_state
@@ -39,5 +40,5 @@ def make_problems(name: str, **settings: int) -> list[Problem]:
         if key not in known:
             has = ", ".join(known) if known else "none, it is fixed"
             raise InputError(f"{name} has no setting {key!r}. Its settings: {has}.")
-        check_whole(key, value, 0 if key in ("seed", "budget") else 1)
+        check_whole(key, value, 0 if key in ("seed", "budget") else 1, LARGEST_SEED if key == "seed" else None)
     return family(**settings)

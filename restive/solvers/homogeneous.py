@@ -18,11 +18,13 @@ from numpy.typing import ArrayLike
 from restive.errors import check_whole
 from restive.kernels.compiled import compiled
 from restive.processors import available_processors, spread
-from restive.solvers.joint import TIE, require_fit
+from restive.solvers.joint import require_fit
 from restive.types import Bools, Floats, Ints
 
+TIE = 1e-12
 
-class Counts(NamedTuple):
+
+class Counted(NamedTuple):
     """Values [M, C] of the best and of the greedy policy at every row of counts [C, S], for M instances.
 
     `gap` [M] is the largest difference between the two over all counts and all steps.
@@ -36,7 +38,7 @@ class Counts(NamedTuple):
 
 def solve_counts(
     transition: ArrayLike, reward: ArrayLike, agents: int, budget: int, horizon: int, threads: int | None = None
-) -> Counts:
+) -> Counted:
     """Solve M instances of `agents` identical agents, from transition [M, 2, S, S] and reward [M, S] or [S].
 
     V_t(k) = max over waiting + acted = k with Σ_s acted[s] = budget of E[ Σ_s k'[s] reward[s] + V_{t+1}(k') ], where
@@ -55,10 +57,10 @@ def solve_counts(
     require_fit(agents, states, lambda n: comb(max(min(n, budget), n - budget) + states - 1, states - 1) ** 2)
     tables = _tabulate(agents, states, budget)
     best, greedy = np.empty((2, instances, len(tables.counts)))
-    found = Counts(best, greedy, np.empty(instances), tables.counts)
+    found = Counted(best, greedy, np.empty(instances), tables.counts)
 
     def solve(first: int, last: int) -> None:
-        part = Counts(found.values[first:last], found.greedy[first:last], found.gap[first:last], found.counts)
+        part = Counted(found.values[first:last], found.greedy[first:last], found.gap[first:last], found.counts)
         _count_chunk(transition[first:last], reward[first:last], horizon, tables, part)
 
     workers = threads or available_processors()
@@ -158,7 +160,7 @@ def _step_back(
 
 
 @compiled
-def _count_chunk(transition: Floats, reward: Floats, horizon: int, tables: _Tables, found: Counts) -> None:
+def _count_chunk(transition: Floats, reward: Floats, horizon: int, tables: _Tables, found: Counted) -> None:
     """Solve one instance after another: the waiting and the acted on move apart, and only their counts are added."""
     every = np.full(tables.together.shape, True)
     for m in range(transition.shape[0]):

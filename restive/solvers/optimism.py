@@ -23,7 +23,7 @@ from restive.kernels.compiled import compiled
 from restive.types import Floats, Ints
 
 
-class Optimism(NamedTuple):
+class HopefulModel(NamedTuple):
     """The best rows of both actions, transition [M, 2, S, S], and what the best actions are worth, values [M, S]."""
 
     transition: Floats
@@ -39,7 +39,7 @@ def optimistic_model(
     values: ArrayLike | None = None,
     tolerance: float = 1e-6,
     rounds: int = 100,
-) -> Optimism:
+) -> HopefulModel:
     """Return the rows within the boxes that maximise V, for both actions, and V; `price` is a number or [M].
 
     Give the last answer's `values` to start from there. It ends when one more sweep of value iteration would change no
@@ -56,7 +56,7 @@ def optimistic_model(
     agents, _, states, _ = estimate.shape
     radius = _fill(radius, (agents, 2, states))
     reward = _fill(reward, (agents, states))
-    found = Optimism(np.empty_like(estimate), _fill(reward if values is None else values, (agents, states)).copy())
+    found = HopefulModel(np.empty_like(estimate), _fill(reward if values is None else values, (agents, states)).copy())
     unsettled = _settle(estimate, radius, reward, _fill(price, (agents,)), discount, tolerance, rounds, found)
     if unsettled >= 0:
         raise InputError(
@@ -79,7 +79,7 @@ def _settle(
     discount: float,
     tolerance: float,
     rounds: int,
-    found: Optimism,
+    found: HopefulModel,
 ) -> int:
     """Improve and evaluate each agent until nothing improves; return the first agent that did not get there, or −1."""
     states = reward.shape[1]

@@ -6,7 +6,7 @@ from restive import World, make_problems
 from restive.policies.base import Shape
 from restive.policies.counts import Counts, count_moves, mean_rewards, mean_transitions, no_counts
 
-SHAPE = Shape(runs=1, agents=2, states=2, budget=1, horizon=None, reward_range=1.0)
+SHAPE = Shape(runs=1, agents=2, states=2, budget=1, horizon=None, reward_range=np.ones(1))
 
 
 def test_each_step_is_counted_once_where_it_happened() -> None:

@@ -25,12 +25,10 @@ def test_it_explores_for_a_tenth_of_the_horizon_by_default() -> None:
 def test_the_plan_is_that_of_the_counts_and_radii_when_exploration_ends() -> None:
     world = World(make_problems("two-state-v1", agents=5, budget=2, seed=3)[0], runs=2, seed=1, horizon=60)
     simulation = Simulation(world, Rma2b(explore=20))
-    room = np.empty((2, 20))
-    simulation.advance(room, room.copy())
+    simulation.advance(20)
     counts, state = simulation.belief.counts, simulation.state
     moves, rewards = counts.moves.copy(), mean_rewards(counts)
-    column = np.empty((2, 1))
-    simulation.advance(column, column.copy())
+    simulation.advance()
     for run in range(2):
         visits = moves[run].sum(axis=-1)
         estimate = np.where(visits[..., None] > 0, moves[run] / np.maximum(visits, 1)[..., None], 0.5)

@@ -7,11 +7,11 @@ import pytest
 
 from restive import InputError, World, make_policy, make_problems, simulate
 from restive.policies.base import as_ranking
-from restive.policies.ucwhittle import Optimism, UCWhittle
+from restive.policies.ucwhittle import Hopes, UCWhittle
 from restive.solvers.whittle import whittle_indices
 
 
-def play(policy: UCWhittle, world: World, steps: int) -> Optimism:
+def play(policy: UCWhittle, world: World, steps: int) -> Hopes:
     belief, state = policy.start(world.shape), world.first_states()
     for step in range(steps):
         draws = world.draws(step)
@@ -22,7 +22,7 @@ def play(policy: UCWhittle, world: World, steps: int) -> Optimism:
     return belief
 
 
-def hopeful_by_hand(belief: Optimism, run: int, agent: int, step: int, price: float) -> np.ndarray:
+def hopeful_by_hand(belief: Hopes, run: int, agent: int, step: int, price: float) -> np.ndarray:
     """The best of all corners of the box of a two-state agent, by value iteration for each."""
     moves, size = belief.counts.moves[run, agent], belief.counts.moves.shape[1]
     rows = []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from restive import make_problems
-from restive.solvers.homogeneous import Counts, solve_counts
+from restive.solvers.homogeneous import Counted, solve_counts
 from restive.solvers.joint import evaluate_joint, follow, list_sets, place, solve_joint
 from restive.types import Floats
 
@@ -66,7 +66,7 @@ def test_counting_finds_the_gap_of_three_state_agents_however_ties_are_broken() 
 def test_instances_do_not_depend_on_threads_or_on_each_other() -> None:
     transition, reward = draw_alike(37, 3, seed=1)
 
-    def solve(part: slice, threads: int) -> Counts:
+    def solve(part: slice, threads: int) -> Counted:
         return solve_counts(transition[part], reward[part], agents=6, budget=2, horizon=5, threads=threads)
 
     whole = solve(slice(None), threads=1)

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from restive.solvers.optimism import Optimism, optimistic_model
+from restive.solvers.optimism import HopefulModel, optimistic_model
 from restive.types import Floats
 
 ROUNDING = 1e-9
@@ -122,7 +122,7 @@ def test_agents_do_not_depend_on_the_rest_of_the_batch() -> None:
         optimistic_model(estimate[part], radius[part], reward[part], price[part], 0.9)
         for part in (slice(0, 1), slice(1, 40), slice(40, 101))
     ]
-    together = Optimism(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    together = HopefulModel(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
     np.testing.assert_array_equal(whole.transition, together.transition)
     np.testing.assert_array_equal(whole.values, together.values)
 

@@ -1,0 +1,183 @@
+"""The contract: settings are checked by their types, draws answer alike, rankings are brought to order."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, Optional
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from restive import InputError, World, make_problems
+from restive.kernels import randomness
+from restive.policies.base import Draws, Learner, Model, Oracle, Ranking, Shape, as_ranking
+from restive.policies.egt import Egt
+from restive.types import Floats, Ints
+
+SHAPE = Shape(runs=2, agents=3, states=2, budget=1, horizon=None, reward_range=np.ones(2))
+
+
+class Nothing(NamedTuple):
+    pass
+
+
+@dataclass(frozen=True)
+class Own(Learner[Nothing]):
+    """Settings of every kind an author may think of."""
+
+    name: ClassVar[str] = "own"
+    rate: float = 0.5
+    depth: int = 2
+    keen: bool = True
+    limit: float | None = None
+    bound: Optional[int] = None  # noqa: UP045
+    mode: Literal["slow", "fast"] = "slow"
+    weights: tuple[float, ...] = ()
+    anything: Any = None
+
+    def start(self, shape: Shape) -> Nothing:
+        return Nothing()
+
+    def rank(self, belief: Nothing, state: Ints, draws: Draws) -> Floats:
+        return np.zeros(state.shape)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"rate": 1},
+        {"limit": 3},
+        {"limit": None},
+        {"bound": 4},
+        {"keen": False},
+        {"mode": "fast"},
+        {"weights": (1.0, 2.0)},
+        {"anything": True},
+        {"anything": "text"},
+    ],
+)
+def test_settings_of_the_right_type_are_taken(settings: dict[str, Any]) -> None:
+    assert Own(**settings).settings() == {**Own().settings(), **settings}
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"rate": "fast"}, "own: rate is 'fast'; it must be of type float or int"),
+        ({"rate": None}, "own: rate is None; it must be of type float or int"),
+        ({"rate": True}, "own: rate is True; it must be of type float or int"),
+        ({"depth": 2.5}, "own: depth is 2.5; it must be of type int"),
+        ({"keen": 1}, "own: keen is 1; it must be of type bool"),
+        ({"limit": "none"}, "own: limit is 'none'; it must be of type float or None or int"),
+        ({"bound": 1.5}, "own: bound is 1.5; it must be of type int or None"),
+        ({"weights": [1.0]}, r"own: weights is \[1.0\]; it must be of type tuple"),
+    ],
+)
+def test_settings_of_a_wrong_type_are_refused(settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        Own(**settings)
+
+
+def test_numbers_of_numpy_become_plain_settings() -> None:
+    policy = Egt(gamma=np.int64(2), eta=np.float32(0.5), D=np.float64(0.25))  # type: ignore[arg-type]
+    assert policy == Egt(gamma=2, eta=0.5, D=0.25)
+    assert repr(policy) == repr(Egt(gamma=2, eta=0.5, D=0.25))
+    assert {type(policy.gamma), type(policy.eta), type(policy.D)} == {int, float}
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        Egt().eta = 2.0  # type: ignore[misc]
+
+
+def test_a_learner_sees_the_shape_and_an_oracle_the_model_too() -> None:
+    @dataclass(frozen=True)
+    class Curious(Oracle[Nothing]):
+        name: ClassVar[str] = "curious"
+
+        def start(self, shape: Shape, model: Model) -> Nothing:
+            assert model.transition.shape == (1, 3, 2, 2, 2)
+            return Nothing()
+
+        def rank(self, belief: Nothing, state: Ints, draws: Draws) -> Floats:
+            return np.zeros(state.shape)
+
+    world = World(make_problems("two-state-v1", agents=3, budget=1)[0])
+    assert Curious().begin(world.shape, world.model) == Nothing()
+    assert Own().begin(world.shape, None) == Nothing()  # type: ignore[arg-type]
+
+
+def draws_of(step: int, runs: int = 400, agents: int = 5) -> Draws:
+    return World(make_problems("two-state-v1", agents=agents, budget=1)[0], runs=runs, seed=3).draws(step)
+
+
+def test_the_same_question_has_the_same_answer() -> None:
+    draws = draws_of(4)
+    assert np.array_equal(draws.uniform(), draws.uniform())
+    assert np.array_equal(draws.uniform_by_run(), draws.uniform_by_run())
+    assert draws.uniform().shape == (400, 5)
+    assert draws.uniform_by_run().shape == (400,)
+
+
+def test_other_questions_have_unrelated_answers() -> None:
+    draws = draws_of(4)
+    mine = draws.uniform().ravel()
+    others = [draws_of(5).uniform(), draws.uniform(randomness.OWN + 1), draws.uniform(randomness.POSTERIOR)]
+    for other in others:
+        assert abs(np.corrcoef(mine, other.ravel())[0, 1]) < 4 / np.sqrt(mine.size)
+
+
+def test_the_number_of_a_run_is_that_of_none_of_its_agents() -> None:
+    draws = draws_of(0, runs=4000)
+    by_run, by_agent = draws.uniform_by_run(), draws.uniform()
+    assert stats.kstest(by_run, "uniform").pvalue > 1e-3
+    for agent in range(5):
+        assert abs(np.corrcoef(by_run, by_agent[:, agent])[0, 1]) < 4 / np.sqrt(4000)
+
+
+@pytest.mark.parametrize(
+    "ranked",
+    [
+        [[1, 2, 3], [4, 5, 6]],
+        np.array([[1, 2, 3], [4, 5, 6]], np.int32),
+        np.array([[1, 4], [2, 5], [3, 6]], np.float32).T,
+        np.asfortranarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
+        np.arange(12.0).reshape(2, 6)[:, ::2] * 0 + [[1, 2, 3], [4, 5, 6]],
+    ],
+)
+def test_arrays_of_any_make_are_brought_to_order(ranked: Any) -> None:
+    ranking = as_ranking(ranked, SHAPE, "own")
+    assert ranking.priority.tolist() == [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+    assert ranking.priority.dtype == np.float64
+    assert ranking.priority.flags.c_contiguous
+    assert ranking.explore.tolist() == [0.0, 0.0]
+
+
+def test_a_proper_ranking_is_not_copied() -> None:
+    given = Ranking(np.zeros((2, 3)), np.zeros(2))
+    ranking = as_ranking(given, SHAPE, "own")
+    assert ranking.priority is given.priority
+    assert ranking.explore is given.explore
+
+
+@pytest.mark.parametrize(
+    ("ranked", "sentence"),
+    [
+        (np.zeros((3, 2)), r"own: rank gave priorities of shape \[3, 2\]; they must be \[2, 3\], runs by agents"),
+        (np.zeros(3), r"own: rank gave priorities of shape \[3\]"),
+        (1.0, r"own: rank gave priorities of shape \[\]"),
+        ([[1, 2], [3]], "own: rank gave no full array of numbers"),
+        ([["a"] * 3] * 2, "own: rank gave no full array of numbers"),
+        (Ranking(np.zeros((2, 3)), np.zeros(3)), r"own: rank gave explore of shape \[3\]; it must be \[2\], one prob"),
+        (Ranking(np.zeros((2, 3)), np.zeros((2, 3))), r"own: rank gave explore of shape \[2, 3\]"),
+        (Ranking(np.zeros((2, 3)), 0.1), r"own: rank gave explore of shape \[\]; it must be \[2\]"),  # type: ignore[arg-type]
+        (
+            Ranking(np.zeros((2, 3)), np.array([0.0, 1.5])),
+            "own: rank gave explore 1.5; it is a probability, from 0 to 1",
+        ),
+        (Ranking(np.zeros((2, 3)), np.array([0.0, -0.1])), "own: rank gave explore -0.1"),
+        (Ranking(np.zeros((2, 3)), np.array([np.nan, 0.1])), "own: rank gave explore nan"),
+    ],
+)
+def test_a_ranking_that_makes_no_sense_is_refused(ranked: Any, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        as_ranking(ranked, SHAPE, "own")

@@ -1,0 +1,271 @@
+"""Documents are true and leave nothing out: what they show is run, and what there is they name.
+
+A page is played from top to bottom in one namespace and one empty folder: `>>>` examples, plain ```python blocks (with
+their printed output in a ```text block right below), and ```console blocks, whose `$ restive` lines are run by the
+installed command. `...` stands for anything; speeds are not compared.
+"""
+
+import contextlib
+import doctest
+import inspect
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import typer.main
+
+import restive
+from restive.cli import app
+from restive.policies import POLICIES
+from restive.problems import PROBLEMS
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+MACHINE = re.compile(r"(?<![\w.:/])/(work|home|root|tmp|usr|var|opt|etc|mnt|Users)\b|\b[A-Z]:\\")
+INDEX_HOST = re.compile(r"index-url|find-links", re.IGNORECASE)
+SPEEDS = (
+    (re.compile(r"(?<=\]) +[\d.]+ *$", re.MULTILINE), " 1"),
+    (re.compile(r'(?<="agent_steps_per_second": )\d+'), "1"),
+    (re.compile("─+"), "─"),
+    (re.compile(r"^restive: compiling its kernels.*\n", re.MULTILINE), ""),
+)
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+class Piece(NamedTuple):
+    """A stretch of a page: a fenced block of some language, or the prose between them (language "")."""
+
+    language: str
+    text: str
+    line: int
+
+
+def cut(text: str) -> Iterator[Piece]:
+    """The pieces of a page in order; fence lines belong to none of them."""
+    language, lines, first, fenced = "", list[str](), 0, False
+    for number, line in enumerate(text.splitlines(keepends=True), start=1):
+        if fence := re.match(r" {0,3}```(\w*)", line):
+            yield Piece(language, "".join(lines), first)
+            language, lines, first, fenced = ("" if fenced else fence[1] or "text"), [], number, not fenced
+        else:
+            lines.append(line)
+    yield Piece(language, "".join(lines), first)
+
+
+def agree(shown: str, printed: str) -> bool:
+    for speed, one in SPEEDS:
+        shown, printed = speed.sub(one, shown), speed.sub(one, printed)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    return doctest.OutputChecker().check_output(shown.strip() + "\n", printed.strip() + "\n", flags)
+
+
+def complain(piece: Piece, what: str, shown: str, printed: str) -> str:
+    return f"line {piece.line}: {what}\n--- shown\n{shown.strip()}\n--- printed\n{printed.strip()}\n"
+
+
+def run_examples(piece: Piece, names: dict[str, object], page: str) -> list[str]:
+    """The complaints of doctest."""
+    examples = doctest.DocTestParser().get_examples(piece.text, page)
+    said: list[str] = []
+    test = doctest.DocTest(examples, names, page, page, piece.line, piece.text)
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.append, clear_globs=False)
+    names.update(test.globs)
+    return said
+
+
+def run_block(piece: Piece, below: Piece | None, names: dict[str, object], page: str) -> list[str]:
+    """Execute a plain block; a text block right below it is what it prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile("\n" * piece.line + piece.text, page, "exec"), names)
+    shown = below.text if below and below.language == "text" else ""
+    return [] if agree(shown, printed.getvalue()) else [complain(piece, "the block", shown, printed.getvalue())]
+
+
+def run_console(piece: Piece) -> list[str]:
+    """Run the `$ restive` lines; without output shown they must succeed, and what is not run may not show any."""
+    failed = []
+    for part in re.split(r"^\$ ", piece.text, flags=re.MULTILINE)[1:]:
+        command, _, shown = re.sub(r" *\\\n +", " ", part).partition("\n")
+        code, printed = run_command(command) if command.startswith("restive ") else (0, "")
+        right = agree(shown, printed) if shown.strip() or not printed else code == 0
+        if not right:
+            failed.append(complain(piece, command, shown, printed))
+    return failed
+
+
+def run_command(command: str) -> tuple[int, str]:
+    """The exit code of the installed command, and all that it prints."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        command,
+        shell=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        env=environment,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def play(text: str, page: str) -> list[str]:
+    """Run all there is to run on a page and return the complaints."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    pieces = [piece for piece in cut(text) if piece.language or piece.text.strip()]
+    failed: list[str] = []
+    for piece, below in zip(pieces, [*pieces[1:], None], strict=True):
+        if piece.language == "console":
+            failed += run_console(piece)
+        elif piece.language in ("", "python") and ">>> " in piece.text:
+            failed += run_examples(piece, names, page)
+        elif piece.language == "python":
+            failed += run_block(piece, below, names, page)
+    return failed
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_page_shows_what_its_examples_print(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    failed = play(page.read_text(encoding="utf-8"), name_of(page))
+    assert not failed, "\n".join(failed)
+
+
+def test_player_finds_every_kind_of_lie() -> None:
+    lies = ["    >>> 1 + 1\n    3\n", "```python\n>>> 1 + 1\n3\n```\n", "```python\nprint(2)\n```\n```text\n3\n```\n",
+            "```console\n$ restive --version\n9.9.9\n```\n",
+            "```console\n$ restive simulate --policy nobody\n```\n",
+            "```console\n$ make test\nall is well\n```\n"]  # fmt: skip
+    assert [len(play(lie, "lie")) > 0 for lie in lies] == [True] * len(lies)
+
+
+def test_player_keeps_names_from_block_to_block_and_leaves_speeds_aside() -> None:
+    page = "```python\na = 2\nprint(a)\n```\n```text\n2\n```\n\n    >>> b = a + 1\n\n```python\n>>> a + b\n5\n```\n"
+    assert not play(page, "page")
+    assert agree("egt  9.1 ± 0.2  0.75 [0.69, 0.81]  7.1\n───", "egt  9.1 ± 0.2  0.75 [0.69, 0.81]  12.3  \n─────")
+    assert not agree("egt  9.1 ± 0.2  0.75 [0.69, 0.81]  7.1", "egt  9.1 ± 0.2  0.75 [0.69, 0.82]  7.1")
+
+
+@pytest.mark.parametrize("page", [page for page in DOCS.rglob("*.md") if page.name != "index.md"], ids=name_of)
+def test_every_page_of_docs_has_an_executed_example(page: Path) -> None:
+    assert re.search(r"^ *>>> |^```python|^\$ restive ", page.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def rows(text: str, *heads: str) -> list[list[str]]:
+    """The rows of the first table with these heads."""
+    lines = iter(text.splitlines())
+    for line in lines:
+        if [cell.strip() for cell in line.strip("|").split("|")] == list(heads):
+            next(lines)
+            break
+    found = []
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        found.append([cell.strip() for cell in line.strip("|").split("|")])
+    return found
+
+
+def section(text: str, head: str) -> str:
+    """What stands under a heading of the second level."""
+    assert f"\n## {head}\n" in text, f"no section {head!r}"
+    return text.partition(f"\n## {head}\n")[2].partition("\n## ")[0]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_page_of_a_policy_names_exactly_its_settings_and_defaults(name: str) -> None:
+    page = read(f"docs/policies/{name}.md")
+    named = [tuple(row[:2]) for row in rows(page, "setting", "default", "meaning")]
+    assert named == [(f"`{field.name}`", f"`{field.default!r}`") for field in fields(POLICIES[name])]
+    assert f"`{name}`" in page.splitlines()[0]
+    assert "Reference" in page
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_is_in_the_overview(name: str) -> None:
+    assert f"[`{name}`](policies/{name}.md)" in read("docs/policies.md")
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_problem_has_a_section_with_its_settings_and_defaults(name: str) -> None:
+    told = section(read("docs/problems.md"), f"`{name}`")
+    named = [tuple(row[:2]) for row in rows(told, "setting", "default")]
+    parameters = inspect.signature(PROBLEMS[name]).parameters.values()
+    assert named == [(f"`{each.name}`", f"`{each.default!r}`") for each in parameters]
+    assert name in read("docs/command.md")
+
+
+def describe_default(option: Any) -> str:
+    if option.required:
+        return "required"
+    if isinstance(option.show_default, str):
+        return option.show_default
+    words = [word for value, word in ((None, "none"), (False, "off"), (True, "on")) if option.default is value]
+    return words[0] if words else f"`{option.default}`"
+
+
+def describe_names(option: Any) -> str:
+    return ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_every_verb_has_a_section_with_exactly_its_options_and_defaults(verb: str) -> None:
+    told = section(read("docs/command.md"), f"`restive {verb}`")
+    named = [tuple(row[:2]) for row in rows(told, "option", "default", "meaning")]
+    assert named == [(describe_names(option), describe_default(option)) for option in COMMANDS[verb].params]
+
+
+def test_every_public_module_and_name_is_told_of() -> None:
+    told = "\n".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
+    modules = [path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "restive").rglob("[!_]*.py")]
+    wanted = [*(module.replace("/", ".") for module in modules), *restive.__all__]
+    assert [word for word in wanted if not re.search(rf"(?<![\w.]){re.escape(word)}\b", told)] == []
+
+
+def test_index_links_every_page() -> None:
+    index = read("docs/index.md")
+    pages = [page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md") if page.name != "index.md"]
+    assert [page for page in pages if f"]({page})" not in index] == []
+
+
+def anchors(page: Path) -> set[str]:
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    prose = "".join(piece.text for piece in cut(page.read_text(encoding="utf-8")) if not piece.language)
+    for target in re.findall(r"\]\((?!\w+:)([^)\s]+)\)", prose):
+        file, _, anchor = target.partition("#")
+        place = page.parent / file if file else page
+        assert place.exists(), f"{target} is not there"
+        assert not anchor or anchor in anchors(place), f"{target} has no such heading"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_page_names_no_package_index_and_no_place_on_a_machine(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert not INDEX_HOST.search(text)
+    assert not MACHINE.search(text)
+
+
+def test_readme_is_short() -> None:
+    assert len(read("README.md").splitlines()) <= 150
