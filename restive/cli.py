@@ -5,8 +5,10 @@ Results go to standard output; progress, notices and errors to standard error.
 
 import inspect
 import json
+import os
 import shlex
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,6 +52,12 @@ def main() -> None:
         _fail("not enough memory for a problem of this size; fewer agents, instances, runs or steps would fit.", 2)
     except KeyboardInterrupt:
         _fail("interrupted.", 130)
+    except Exception as error:
+        if os.environ.get("RESTIVE_DEBUG"):
+            raise
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        _fail(f"{place.filename}, line {place.lineno}: {what}. RESTIVE_DEBUG=1 shows how it came to that.", 1)
 
 
 def _fail(sentence: str, code: int) -> None:
@@ -77,7 +85,9 @@ def simulate(
     problem: ProblemOption = "two-state-v1",
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="A policy, with settings as egt:eta=0.5,gamma=0; give it several times, or `all`."),
+        typer.Option(
+            help="A policy, with settings as egt:eta=0.5,gamma=0, or your own .py file; several times, or `all`."
+        ),
     ] = None,
     instances: Annotated[
         int | None, typer.Option(help="How many problems of a family.", show_default=str(INSTANCES))

@@ -153,3 +153,25 @@ def test_json_stays_json_where_one_instance_gives_no_error(call: Call) -> None:
     row = json.loads(ended.out)["policies"][0]
     assert row["reward"]["error"] is None
     assert np.isfinite(row["reward"]["mean"])
+
+
+def test_an_error_in_ones_own_policy_names_its_line_and_hides_the_rest(call: Call, tmp_path: Path) -> None:
+    file = tmp_path / "faulty.py"
+    file.write_text(
+        "from restive.policies.base import Learner\n"
+        "class Faulty(Learner):\n"
+        "    def start(self, shape): return ()\n"
+        "    def rank(self, belief, state, draws): return state / nothing\n"
+    )
+    ended = call("simulate", *SMALL, "--policy", str(file))
+    assert ended.code == 1
+    assert "faulty.py, line 4: NameError: name 'nothing' is not defined. RESTIVE_DEBUG=1" in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_debugging_shows_everything(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESTIVE_DEBUG", "1")
+    monkeypatch.setattr("restive.cli._make", lambda *given: 1 / 0)
+    monkeypatch.setattr(sys, "argv", ["restive", "simulate"])
+    with pytest.raises(ZeroDivisionError):
+        main()

@@ -10,6 +10,7 @@ from restive.policies.base import Policy
 from restive.policies.egt import Egt
 from restive.policies.greedy_oracle import GreedyOracle
 from restive.policies.omr_oracle import OmrOracle
+from restive.policies.own import load_policy
 from restive.policies.random import Random
 from restive.policies.rma2b import Rma2b
 from restive.policies.thompson_whittle import ThompsonWhittle
@@ -36,7 +37,9 @@ POLICIES: Mapping[str, type[Policy[Any]]] = {
 
 
 def find_policy(name: str) -> type[Policy[Any]]:
-    """The policy of that name."""
+    """The policy of that name, or in that file if it ends in .py."""
+    if name.endswith(".py"):
+        return load_policy(name)
     if name not in POLICIES:
         near = difflib.get_close_matches(name, POLICIES, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
@@ -45,7 +48,7 @@ def find_policy(name: str) -> type[Policy[Any]]:
 
 
 def make_policy(spec: str | Policy[Any]) -> Policy[Any]:
-    """A policy from its name, with settings after a colon if other than the defaults.
+    """A policy from its name or your own file, with settings after a colon if other than the defaults.
 
     >>> make_policy("egt:eta=0.5,exploration=most")
     Egt(gamma=None, eta=0.5, D=0.3, p=1.0, exploration='most')
