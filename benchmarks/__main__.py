@@ -7,7 +7,7 @@ import sys
 
 from benchmarks.timing import Row
 
-MODULES = ("simulation", "whittle", "fluid", "round", "start")
+MODULES = ("simulation", "whittle", "fluid", "round", "memory", "start")
 
 
 def main() -> None:
@@ -22,7 +22,8 @@ def main() -> None:
 def line(row: Row) -> str:
     """Speed-ups as theirs / ours, limits as ours / theirs."""
     faster = not row.wanted.startswith("≤")
-    ratio = f"{row.theirs / row.ours:.0f} times as fast" if faster else f"{row.ours / row.theirs:.1f} times as long"
+    more = "much" if "memory" in row.what else "long"
+    ratio = f"{row.theirs / row.ours:.0f} times as fast" if faster else f"{row.ours / row.theirs:.1f} times as {more}"
     return f"| {row.what} | {row.against} | {ratio} | {row.wanted} |"
 
 

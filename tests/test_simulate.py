@@ -299,3 +299,19 @@ def test_memory_does_not_grow_with_the_horizon(policy: str) -> None:
 def test_what_makes_no_sense_is_refused(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         simulate(**{"problem": some(), "policy": "random", "horizon": 5, **settings})
+
+
+@pytest.mark.parametrize("agents", [100_000, pytest.param(1_000_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("policy", ["egt", "wiql", "random"])
+def test_very_many_agents_are_played_with_exactly_the_budget(policy: str, agents: int) -> None:
+    good = np.random.default_rng(1).random((agents, 2, 2))
+    problem = Problem(np.stack([1 - good, good], axis=-1), [0.0, 1.0], budget=agents // 20)
+    simulation = Simulation(World(problem, seed=2, noise=0.1, horizon=20), make_policy(policy))
+    for _ in range(5):
+        ranking, action = simulation.decide()
+        assert action.sum() == agents // 20
+        assert np.isin(action, (0, 1)).all()
+        if not ranking.explore.any():
+            assert ranking.priority[action == 1].min() >= ranking.priority[action == 0].max()
+        reward, _ = simulation.advance()
+        assert 0.4 < float(reward[0, 0]) / agents < 0.6

@@ -80,3 +80,14 @@ def test_what_is_too_large_or_makes_no_sense_is_refused() -> None:
         solve_counts(*draw_alike(1, 4, seed=0), agents=300, budget=10, horizon=10)
     with pytest.raises(ValueError, match=r"budget is -1; it must be a whole number from 0 to 2"):
         solve_counts(*draw_alike(1, 2, seed=0), agents=2, budget=-1, horizon=1)
+
+
+@pytest.mark.soak
+def test_greedy_is_optimal_for_a_hundred_thousand_random_instances_of_up_to_48_agents() -> None:
+    random = np.random.default_rng(31)
+    for agents in range(2, 49):
+        for horizon in (3, 12, 40):
+            up = random.uniform(size=(710, 2, 2))
+            budget = int(random.integers(0, agents + 1))
+            found = solve_counts(np.stack([1 - up, up], axis=-1), [0, 1], agents, budget, horizon)
+            assert found.gap.max() <= 1e-9
