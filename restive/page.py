@@ -19,7 +19,8 @@ svg { width: 100%; height: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; font-size: .9rem; }
 th, td { text-align: right; padding: .35rem .6rem; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
-small, figcaption { color: var(--soft); }
+small { color: var(--soft); }
+figcaption { color: #555555; padding: 0 .5rem; }
 code { background: color-mix(in srgb, var(--ink) 8%, transparent); padding: .1rem .3rem; border-radius: 3px; }
 """
 
@@ -70,7 +71,7 @@ def _svg(comparison: Comparison) -> str:
 
 
 def _table(comparison: Comparison) -> str:
-    steps = landmarks(comparison.rows[0].trace.reward.shape[1])
+    steps = landmarks(comparison.rows[0].trace.reward.shape[1])[:-1]  # the last is the reward per step itself
     heads = ["policy", "reward per step", "last tenth", "gap closed", *(f"t = {step}" for step in steps)]
     head = "".join(f'<th scope="col">{name}</th>' for name in heads)
     body = "".join(_line(row, steps) for row in comparison.rows) + _bound_line(comparison, 2 + len(steps))

@@ -1,8 +1,9 @@
 """Documents are true and leave nothing out: what they show is run, and what there is they name.
 
 A page is played from top to bottom in one namespace and one empty folder: `>>>` examples, plain ```python blocks (with
-their printed output in a ```text block right below), and ```console blocks, whose `$ restive` lines are run by the
-installed command. `...` stands for anything; speeds are not compared.
+their printed output in a ```text block right below; one that begins with `# name.py` is also saved as that file), and
+```console blocks, whose `$ restive` lines are run by the installed command. `...` stands for anything; speeds are not
+compared.
 """
 
 import contextlib
@@ -34,6 +35,7 @@ MACHINE = re.compile(r"(?<![\w.:/])/(work|home|root|tmp|usr|var|opt|etc|mnt|User
 INDEX_HOST = re.compile(r"index-url|find-links", re.IGNORECASE)
 SPEEDS = (
     (re.compile(r"(?<=\]) +[\d.]+ *$", re.MULTILINE), " 1"),
+    (re.compile(r"(?<=   [01]) {3,}\d+\.\d *$", re.MULTILINE), " 1"),
     (re.compile(r'(?<="agent_steps_per_second": )\d+'), "1"),
     (re.compile("─+"), "─"),
     (re.compile(r"^restive: compiling its kernels.*\n", re.MULTILINE), ""),
@@ -90,7 +92,9 @@ def run_examples(piece: Piece, names: dict[str, object], page: str) -> list[str]
 
 
 def run_block(piece: Piece, below: Piece | None, names: dict[str, object], page: str) -> list[str]:
-    """Execute a plain block; a text block right below it is what it prints."""
+    """Execute a plain block, and save it if it names its file; a text block right below it is what it prints."""
+    if named := re.match(r"# (\w+\.py)\n", piece.text):
+        Path(named[1]).write_text(piece.text, encoding="utf-8")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile("\n" * piece.line + piece.text, page, "exec"), names)
@@ -161,6 +165,14 @@ def test_player_keeps_names_from_block_to_block_and_leaves_speeds_aside() -> Non
     assert not play(page, "page")
     assert agree("egt  9.1 ± 0.2  0.75 [0.69, 0.81]  7.1\n───", "egt  9.1 ± 0.2  0.75 [0.69, 0.81]  12.3  \n─────")
     assert not agree("egt  9.1 ± 0.2  0.75 [0.69, 0.81]  7.1", "egt  9.1 ± 0.2  0.75 [0.69, 0.82]  7.1")
+    assert agree("random  9.1 ± 0.2      0    7.1", "random  9.1 ± 0.2      0   12.3")
+    assert not agree("random  9.1 ± 0.2      0    7.1", "random  9.1 ± 0.2      1    7.1")
+
+
+def test_player_saves_a_block_that_names_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = "```python\n# mine.py\na = 2\n```\n```python\n>>> import runpy\n>>> runpy.run_path('mine.py')['a'] + a\n4\n```\n"
+    assert not play(page, "page")
 
 
 @pytest.mark.parametrize("page", [page for page in DOCS.rglob("*.md") if page.name != "index.md"], ids=name_of)
