@@ -171,7 +171,8 @@ def test_player_keeps_names_from_block_to_block_and_leaves_speeds_aside() -> Non
 
 def test_player_saves_a_block_that_names_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    page = "```python\n# mine.py\na = 2\n```\n```python\n>>> import runpy\n>>> runpy.run_path('mine.py')['a'] + a\n4\n```\n"
+    page = "```python\n# mine.py\na = 2\n```\n\n    >>> import mine\n    >>> mine.a\n    2\n"
+    monkeypatch.syspath_prepend(tmp_path)
     assert not play(page, "page")
 
 
