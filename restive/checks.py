@@ -48,6 +48,9 @@ def check_policy(policy: Policy[Any], problem: Problem | None = None) -> None:
             check(policy, world)
         except InputError as error:
             raise CheckError(str(error)) from None
+        except AttributeError as error:
+            hint = " A belief's fields cannot be assigned to: write belief.total[:] += ..., not belief.total += ..."
+            raise CheckError(f"{policy.name}: {error}.{hint * ('set attribute' in str(error))}") from error
 
 
 def _require(holds: bool, sentence: str) -> None:
@@ -78,7 +81,14 @@ def _check_choices(policy: Policy[Any], world: World) -> None:
     belief, state = policy.begin(world.shape, world.model), world.first_states()
     for step in range(HORIZON):
         draws = world.draws(step)
-        action = world.choose(as_ranking(policy.rank(belief, state, draws), world.shape, policy.name), draws)
+        ranking = as_ranking(policy.rank(belief, state, draws), world.shape, policy.name)
+        action = world.choose(ranking, draws)
+        again = as_ranking(policy.rank(belief, state, draws), world.shape, policy.name)
+        _require(
+            all(np.array_equal(one, two) for one, two in zip(ranking, again, strict=True)),
+            f"{policy.name}: asked twice in step {step}, it ranked otherwise; take all randomness from draws, and "
+            "change the belief in learn only.",
+        )
         exact = bool((action.sum(axis=1) == world.shape.budget).all())
         _require(exact, f"{policy.name}: not exactly {world.shape.budget} actions in step {step}.")
         outcome = world.advance(state, action, draws)

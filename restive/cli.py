@@ -215,8 +215,7 @@ def _print_comparison(comparison: Any) -> None:
     for name in ("reward per step", "last tenth", "gap closed", "M agent-steps/s"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in comparison.rows:
-        gap = {FLOOR: "0", CEILING: "1"}.get(row.label, f"{row.gap.mean:.2f} [{row.gap.low:.2f}, {row.gap.high:.2f}]")
-        table.add_row(row.label, _with_error(row.whole), _with_error(row.end), gap, f"{row.speed / 1e6:.1f}")
+        table.add_row(row.label, _with_error(row.whole), _with_error(row.end), row.share(), f"{row.speed / 1e6:.1f}")
     if comparison.bound is not None:
         table.add_row("fluid bound", f"{comparison.bound:.3f}        ", style="dim")
     console = _console()

@@ -36,6 +36,12 @@ class Row:
     gap: Band  # share of the floor-to-ceiling gap closed
     speed: float  # agent-steps per second, planning included
 
+    def share(self) -> str:
+        """The gap closed with its interval, as text; the floor and the ceiling are 0 and 1 by definition."""
+        ends = {FLOOR: "0", CEILING: "1"}
+        mean, low, high = (round(float(value), 2) + 0.0 for value in (self.gap.mean, self.gap.low, self.gap.high))
+        return ends.get(self.label, f"{mean:.2f} [{low:.2f}, {high:.2f}]")
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -52,7 +58,7 @@ class Comparison:
 
 
 def compare(
-    problems: Sequence[Problem],
+    problem: Problem | Sequence[Problem],
     policies: Sequence[str | Policy[Any]],
     horizon: int,
     runs: int = 1,
@@ -66,6 +72,7 @@ def compare(
 
     With `bound` the fluid bound of the instances is found too: expected rewards per step cannot be above it.
     """
+    problems = [problem] if isinstance(problem, Problem) else list(problem)
     players = {_label(policy): make_policy(policy) for policy in (FLOOR, CEILING, *policies)}
     traces, seconds = {}, {}
     for label, player in players.items():

@@ -55,11 +55,15 @@ def make_figure(comparison: Comparison) -> Figure:
 def caption(spec: dict[str, Any]) -> str:
     """Where the numbers come from, in a line."""
     noise = f"noise variance {spec['noise']:g}" if spec["noise"] else "noiseless"
-    problem = spec["problem"] or "own problem"
+    played = f"{_times(spec['instances'], 'instance')} × {_times(spec['runs'], 'run')}"
     return (
-        f"{problem}, N = {spec['agents']}, S = {spec['states']}, B = {spec['budget']}, {noise}, "
-        f"{spec['instances']} instances × {spec['runs']} runs, seed {spec['seed']}, restive {spec['version']}"
+        f"{spec['problem'] or 'own problem'}, N = {spec['agents']}, S = {spec['states']}, B = {spec['budget']}, "
+        f"{noise}, {played}, seed {spec['seed']}, restive {spec['version']}"
     )
+
+
+def _times(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _frame(axes: Axes, comparison: Comparison) -> None:

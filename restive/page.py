@@ -5,7 +5,7 @@ from html import escape
 from os import PathLike
 from pathlib import Path
 
-from restive.comparison import CEILING, FLOOR, Comparison, Row, landmarks
+from restive.comparison import Comparison, Row, landmarks
 from restive.figure import caption, make_figure
 
 STYLE = """
@@ -89,7 +89,7 @@ def _line(row: Row, steps: list[int]) -> str:
     cells = [
         f"{row.whole.mean:.2f} ± {row.whole.error:.2f}",
         f"{row.end.mean:.2f}",
-        {FLOOR: "0", CEILING: "1"}.get(row.label, f"{row.gap.mean:.2f} [{row.gap.low:.2f}, {row.gap.high:.2f}]"),
+        row.share(),
         *(f"{means[step - 1]:.2f}" for step in steps),
     ]
     return f'<tr><th scope="row">{escape(row.label)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'

@@ -82,9 +82,7 @@ class Trace:
         place = check_whole("step", horizon if step is None else step, 1, horizon) - 1
         for other in (floor, ceiling):
             if differ := [key for key in SAME_WORLD if self.spec.get(key) != other.spec.get(key)]:
-                raise InputError(
-                    f"traces of different worlds cannot be compared; {', '.join(differ)} are not the same."
-                )
+                raise InputError(f"traces of different worlds cannot be compared; they differ in {', '.join(differ)}.")
         means = [trace.running_mean()[:, place] for trace in (self, floor, ceiling)]
         if self._several():
             means = [self.by_instance(values) for values in means]

@@ -90,9 +90,27 @@ class Forger(Sound):
         reward[:] = 0.0
 
 
+class Assigner(Sound):
+    def learn(self, belief: Any, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        belief.seen += 1.0
+
+
+class Fickle(Sound):
+    def rank(self, belief: Any, state: Ints, draws: Draws) -> Ranking | Floats:
+        belief.seen[:] += 1.0
+        return belief.seen[:, :, 0].copy()  # type: ignore[no-any-return]
+
+
 class Dreamer(Sound):
     def rank(self, belief: Any, state: Ints, draws: Draws) -> Floats:
         return np.random.default_rng().random(state.shape)
+
+
+class Wanderer(Sound):
+    """Draws on what is around it, but once a step only."""
+
+    def learn(self, belief: Any, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        belief.seen[:] += np.random.default_rng().random(belief.seen.shape)
 
 
 class Gossip(Sound):
@@ -102,16 +120,21 @@ class Gossip(Sound):
 
 
 class Secretive(Sound):
+    """Counts what it has learnt where no snapshot sees it."""
+
     calls: ClassVar[dict[int, int]] = {}
+
+    def rank(self, belief: Any, state: Ints, draws: Draws) -> Ranking | Floats:
+        luck = draws.uniform()
+        return np.roll(luck, 1, axis=1) if self.calls.get(id(belief.seen), 0) > 30 else luck
 
     def start(self, shape: Shape) -> Any:
         belief = super().start(shape)
         self.calls[id(belief.seen)] = 0
         return belief
 
-    def rank(self, belief: Any, state: Ints, draws: Draws) -> Ranking | Floats:
-        count = self.calls[id(belief.seen)] = self.calls.get(id(belief.seen), 0) + 1
-        return np.roll(draws.uniform(), count, axis=1) if count > 30 else draws.uniform()
+    def learn(self, belief: Any, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        self.calls[id(belief.seen)] = self.calls.get(id(belief.seen), 0) + 1
 
 
 class Peeker(Sound):
@@ -139,7 +162,10 @@ class Middle(Sound):
         (Overeager, "rank gave explore 1.5; it is a probability"),
         (Meddler, "rank changed the states"),
         (Forger, "learn changed what it was given"),
-        (Dreamer, "the same seed gave two answers; take all randomness from draws"),
+        (Assigner, r"write belief\.total\[:\] \+= \.\.\., not belief\.total"),
+        (Fickle, "asked twice in step 0, it ranked otherwise"),
+        (Dreamer, "asked twice in step 0, it ranked otherwise"),
+        (Wanderer, "the same seed gave two answers; take all randomness from draws"),
         (Gossip, "went otherwise when it was played alone"),
         (Secretive, "went otherwise after a snapshot"),
         (Peeker, "a learner must not see it"),

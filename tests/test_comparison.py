@@ -53,3 +53,13 @@ def test_landmarks_end_with_the_horizon() -> None:
 def test_json_is_plain_data() -> None:
     found = compare(PROBLEMS, ["egt"], horizon=10, runs=1, seed=0).as_json()
     assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_one_problem_is_enough() -> None:
+    (row,) = compare(PROBLEMS[0], ["egt"], horizon=10, runs=2).rows
+    np.testing.assert_array_equal(row.trace.reward, simulate(PROBLEMS[0], "egt", 10, runs=2).reward)
+
+
+def test_a_share_of_nothing_has_no_sign() -> None:
+    (row,) = compare(PROBLEMS, ["rma2b:explore=10"], horizon=10, runs=1).rows
+    assert row.share() == "0.00 [0.00, 0.00]"

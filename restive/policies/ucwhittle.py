@@ -31,6 +31,7 @@ class Hopes(NamedTuple):
     worth: Floats  # [R, N, S] the indices in force
     values: Floats  # [R, N, S] of the optimistic model, where the next iteration starts
     price: Floats  # [R]
+    planned: Ints  # [] the step of the plan in force, −1 before the first
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,13 @@ class UCWhittle(Learner[Hopes]):
     def start(self, shape: Shape) -> Hopes:
         """Nothing counted, no plan."""
         cells = (shape.runs, shape.agents, shape.states)
-        return Hopes(no_counts(shape), np.zeros(cells), np.zeros(cells), np.zeros(shape.runs))
+        return Hopes(no_counts(shape), np.zeros(cells), np.zeros(cells), np.zeros(shape.runs), np.array(-1))
 
     def rank(self, belief: Hopes, state: Ints, draws: Draws) -> Floats:
         """By the indices in force; plan anew when it is time, for the price the budget asks for."""
-        if draws.step % self.every == 0:
+        if draws.step % self.every == 0 and belief.planned != draws.step:
             self._plan(belief, max(draws.step, 1))
+            belief.planned[...] = draws.step
         priority = look_up(belief.worth, np.arange(len(state)), state)
         if draws.step % self.every == 0 and draws.budget > 0:
             belief.price[:] = np.sort(priority, axis=1)[:, -draws.budget]

@@ -76,6 +76,16 @@ def test_it_plans_only_every_so_many_steps_and_then_moves_the_price() -> None:
     assert not np.array_equal(belief.price, price)
 
 
+def test_asking_twice_in_a_planning_step_changes_nothing() -> None:
+    world = World(make_problems("two-state-v1", agents=6, budget=2, seed=1)[0], runs=3, seed=0)
+    policy = UCWhittle(every=2000)
+    belief, state = play(policy, world, 4000), np.ones((3, 6), np.int64)
+    first = policy.rank(belief, state, world.draws(4000))
+    price = belief.price.copy()
+    np.testing.assert_array_equal(policy.rank(belief, state, world.draws(4000)), first)
+    np.testing.assert_array_equal(belief.price, price)
+
+
 def test_it_learns_in_the_long_run() -> None:
     problems = make_problems("two-state-v1", instances=4, agents=10, budget=2, seed=11)
     traces = {name: simulate(problems, name, horizon=6000, runs=2, seed=1) for name in ("ucwhittle", "random")}
