@@ -116,8 +116,10 @@ def _rank(
             waited, acted = visits[r, n, s, 0], visits[r, n, s, 1]
             both = waited + acted
             extreme = min(extreme, both) if least else max(extreme, both)
-            known = waited > 0.0 and acted > 0.0
-            estimate = total[r, n, s, 1] / acted - total[r, n, s, 0] / waited if known else 0.0
+            known = (waited > 0.0) & (acted > 0.0)
+            # Divided in any case: which agents are known is luck, and a wrong guess costs more than a division.
+            difference = total[r, n, s, 1] / max(acted, 1.0) - total[r, n, s, 0] / max(waited, 1.0)
+            estimate = difference if known else 0.0
             priority[r, n] = estimate
             if estimate >= gamma:
                 floor = min(floor, estimate)
