@@ -50,8 +50,6 @@ def main() -> None:
         _fail(f"{error.filename or 'input or output'}: {error.strerror or error}.", 2)
     except MemoryError:
         _fail("not enough memory for a problem of this size; fewer agents, instances, runs or steps would fit.", 2)
-    except KeyboardInterrupt:
-        _fail("interrupted.", 130)
     except Exception as error:
         if os.environ.get("RESTIVE_DEBUG"):
             raise
@@ -203,7 +201,10 @@ def _bars(labels: set[str], total: int) -> Iterator[Callable[[str, int], None]]:
         def step(label: str, steps: int) -> None:
             progress.update(tasks[label], advance=steps, visible=True)
 
-        yield step
+        try:
+            yield step
+        except KeyboardInterrupt:  # here, because typer would end it without a word
+            _fail("interrupted.", 130)
 
 
 def _print_comparison(comparison: Any) -> None:

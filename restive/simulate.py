@@ -15,7 +15,7 @@ import numpy as np
 from restive import snapshot
 from restive.errors import InputError, check_whole
 from restive.policies import make_policy
-from restive.policies.base import Policy, Ranking, as_ranking
+from restive.policies.base import Policy, Ranking, Shape, as_ranking
 from restive.problem import Problem
 from restive.processors import available_processors, spread
 from restive.trace import Trace, describe
@@ -24,6 +24,8 @@ from restive.world import World
 
 # Enough agents that a step's Python is small beside its kernels, few enough that a chunk's belief stays in the cache.
 AGENTS_IN_A_CHUNK = 20_000
+# With fewer agent-states than this the threads wait for each other's Python longer than their kernels run.
+CELLS_WORTH_A_THREAD = 8_000
 
 Progress = Callable[[int], None]
 
@@ -114,15 +116,16 @@ def simulate(
             reward[first:last, begin:end], cost[first:last, begin:end] = simulation.advance(end - begin)
             report((last - first) * (end - begin))
 
-    chunks = _chunks(world.shape.runs, world.shape.agents, workers)
-    spread(play, world.shape.runs, chunks, workers, halt=halt.set)
+    spread(play, world.shape.runs, _chunks(world.shape, workers), workers, halt=halt.set)
     return Trace(reward, cost, world.model.instance, describe(problem, player, world, runs, seed, noise))
 
 
-def _chunks(runs: int, agents: int, workers: int) -> int:
-    """Into how many chunks: at least one for each worker, none much larger than the cache likes."""
-    wanted = max(min(workers, runs), -(-runs * agents // AGENTS_IN_A_CHUNK))
-    return min(runs, -(-wanted // workers) * workers)
+def _chunks(shape: Shape, workers: int) -> int:
+    """Into how many chunks: one for each worker if they are worth a thread, none much larger than the cache likes."""
+    worth = max(1, shape.runs * shape.agents * shape.states // CELLS_WORTH_A_THREAD)
+    fitting = -(-shape.runs * shape.agents // AGENTS_IN_A_CHUNK)
+    chunks = max(min(workers, worth), -(-fitting // workers) * workers if fitting > 1 else 1)
+    return min(shape.runs, chunks)
 
 
 def _one_at_a_time(progress: Progress | None) -> Progress:

@@ -1,6 +1,7 @@
 """The command, called as its users call it: what it prints, where, and how it ends."""
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -175,3 +176,29 @@ def test_debugging_shows_everything(call: Call, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(sys, "argv", ["restive", "simulate"])
     with pytest.raises(ZeroDivisionError):
         main()
+
+
+def test_an_interruption_ends_it_soon_with_a_word_and_its_own_exit_code() -> None:
+    words = [
+        "simulate",
+        "--agents",
+        "2000",
+        "--horizon",
+        "200000",
+        "--instances",
+        "2",
+        "--runs",
+        "3",
+        "--policy",
+        "egt",
+    ]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "restive", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    with running:
+        with pytest.raises(subprocess.TimeoutExpired):
+            running.wait(timeout=4)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    assert (running.returncode, out) == (130, "")
+    assert err.endswith("restive: interrupted.\n")
