@@ -7,6 +7,7 @@ in a run does not depend on which others there are.
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -75,8 +76,7 @@ class World:
 
     def chunk(self, first: int, last: int) -> "World":
         """The runs from `first` up to, not including, `last`, as a world of their own."""
-        part = object.__new__(World)
-        part.__dict__.update(self.__dict__)
+        part = copy(self)
         instance = self.model.instance[first:last]
         low, high = int(instance[0]), int(instance[-1]) + 1
         part.shape = self.shape._replace(runs=last - first, reward_range=self.shape.reward_range[first:last])
@@ -90,8 +90,7 @@ class World:
 
     def permute(self, order: Ints) -> "World":
         """The same agents with the same luck, in another order."""
-        turned = object.__new__(World)
-        turned.__dict__.update(self.__dict__)
+        turned = copy(self)
         transition, reward, start, instance = self.model
         transition, reward, start = (np.take(part, order, axis=1) for part in (transition, reward, start))
         turned.model = Model(transition, reward, start, instance)
