@@ -24,7 +24,15 @@ def line(row: Row) -> str:
     faster = not row.wanted.startswith("≤")
     more = "much" if "memory" in row.what else "long"
     ratio = f"{row.theirs / row.ours:.0f} times as fast" if faster else f"{row.ours / row.theirs:.1f} times as {more}"
-    return f"| {row.what} | {row.against} | {ratio} | {row.wanted} |"
+    return f"| {row.what} | {row.against} | {ratio} | {row.wanted}{'' if met(row) else ', **missed**'} |"
+
+
+def met(row: Row) -> bool:
+    """Whether the ratio, or for a limit in seconds the time, is what was wanted."""
+    limit = float(row.wanted.split()[1])
+    if row.wanted.startswith("≥"):
+        return row.theirs / row.ours >= limit
+    return (row.ours if row.wanted.endswith(" s") else row.ours / row.theirs) <= limit
 
 
 main()

@@ -5,12 +5,14 @@ check_problem(my_problem)     the same; returns remarks on what is allowed but l
 """
 
 import tempfile
+import traceback
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from restive.errors import InputError
+from restive.policies import make_policy
 from restive.policies.base import Learner, Model, Policy, as_ranking
 from restive.problem import Problem
 from restive.problems import make_problems
@@ -26,12 +28,13 @@ class CheckError(AssertionError):
     """A policy or problem breaks the contract; the sentence says where and how to mend it."""
 
 
-def check_policy(policy: Policy[Any], problem: Problem | None = None) -> None:
+def check_policy(policy: str | Policy[Any], problem: Problem | None = None) -> None:
     """Play a policy in small worlds and see that it keeps the contract of `restive.policies.base`.
 
     >>> from restive import make_policy
     >>> check_policy(make_policy("egt"))
     """
+    player = make_policy(policy)
     played = problem or make_problems("two-state-v1", agents=7, budget=2, seed=3)[0]
     world = World(played, runs=RUNS, seed=5, noise=0.1, horizon=HORIZON)
     for check in (
@@ -45,12 +48,16 @@ def check_policy(policy: Policy[Any], problem: Problem | None = None) -> None:
         _check_agents_permute,
     ):
         try:
-            check(policy, world)
+            check(player, world)
         except InputError as error:
             raise CheckError(str(error)) from None
-        except AttributeError as error:
-            hint = " A belief's fields cannot be assigned to: write belief.total[:] += ..., not belief.total += ..."
-            raise CheckError(f"{policy.name}: {error}.{hint * ('set attribute' in str(error))}") from error
+        except CheckError:
+            raise
+        except Exception as error:  # whatever a policy may raise, which and where is what helps
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            hint = " Write belief.total[:] += ..., not belief.total += ...: a belief's fields cannot be assigned to."
+            said = f"{player.name}: {Path(place.filename).name}, line {place.lineno}: {type(error).__name__}: {error}."
+            raise CheckError(said + hint * ("set attribute" in str(error))) from error
 
 
 def _require(holds: bool, sentence: str) -> None:

@@ -7,18 +7,13 @@ import inspect
 import json
 import os
 import shlex
+import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from restive.errors import InputError
 from restive.policies import POLICIES
@@ -37,11 +32,12 @@ ProblemOption = Annotated[
     str, typer.Option(help="The id of a family (see `restive problems`) or a .json or .npz file.")
 ]
 INSTANCES = 10
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def main() -> None:
     """Run the command; bad input is one sentence and exit code 2, never a traceback."""
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         app(standalone_mode=True)
     except InputError as error:
@@ -56,6 +52,13 @@ def main() -> None:
         place = traceback.extract_tb(error.__traceback__)[-1]
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         _fail(f"{place.filename}, line {place.lineno}: {what}. RESTIVE_DEBUG=1 shows how it came to that.", 1)
+
+
+def _interrupt(*_: object) -> None:
+    """End at once: threads in a long kernel could not be waited for. Files are whole or not there in any case."""
+    show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
+    print(f"{show_cursor}restive: interrupted.", file=sys.stderr, flush=True)
+    os._exit(130)
 
 
 def _fail(sentence: str, code: int) -> None:
@@ -84,7 +87,7 @@ def simulate(
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            help="A policy, with settings as egt:eta=0.5,gamma=0, or your own .py file; several times, or `all`."
+            help="A policy, with settings as egt:eta=0.5,gamma=0, or your own .py file, or `all`; several times."
         ),
     ] = None,
     instances: Annotated[
@@ -113,25 +116,23 @@ def simulate(
 ) -> None:
     """Let policies play the same problems with the same luck, and compare them."""
     from restive.comparison import CEILING, FLOOR, compare
-    from restive.figure import check_ending, draw
+    from restive.figure import draw
     from restive.page import write_page
+    from restive.terminal import bars, print_comparison
 
-    for place in filter(None, (figure, page)):
-        place.parent.mkdir(parents=True, exist_ok=True)
-    if figure:
-        check_ending(figure)
+    _check_targets(figure, page)
     problems = _make(problem, instances, agents, states, budget, seed)
-    chosen = list(POLICIES) if policy == ["all"] else policy or ["egt", "wiql"]
-    with _bars({*chosen, FLOOR, CEILING}, len(problems) * runs * horizon) as step:
+    chosen = [name for given in policy or ["egt", "wiql"] for name in (POLICIES if given == "all" else [given])]
+    with bars([FLOOR, CEILING, *chosen], len(problems) * runs * horizon) as step:
         comparison = compare(problems, chosen, horizon, runs, seed, noise, threads, step, bound)
+    if as_json:
+        print(json.dumps(comparison.as_json()), flush=True)
+    else:
+        print_comparison(comparison)
     if figure:
         draw(comparison, figure)
     if page:
         write_page(comparison, page, shlex.join(["restive", *sys.argv[1:]]))
-    if as_json:
-        print(json.dumps(comparison.as_json()))
-    else:
-        _print_comparison(comparison)
     for made in filter(None, (figure, page)):
         print(f"restive: wrote {made}", file=sys.stderr)
 
@@ -149,24 +150,43 @@ def solve(
 ) -> None:
     """Say what is known once the model is: benefits, Whittle indices, thresholds, the fluid bound."""
     from restive.solution import solve as solve_problem
+    from restive.terminal import print_solution
 
     solution = solve_problem(_make(problem, None, agents, states, budget, seed)[0], horizon, discount)
     if as_json:
         print(json.dumps(solution.as_json()))
     else:
-        _print_solution(solution)
+        print_solution(solution)
 
 
 @app.command()
 def problems(as_json: JsonOption = False) -> None:
     """List the problem families there are."""
-    _print_list(PROBLEMS, "problem", as_json)
+    from restive.terminal import print_list
+
+    print_list(PROBLEMS, "problem", as_json)
 
 
 @app.command()
 def policies(as_json: JsonOption = False) -> None:
     """List the policies there are."""
-    _print_list(POLICIES, "policy", as_json)
+    from restive.terminal import print_list
+
+    print_list(POLICIES, "policy", as_json)
+
+
+def _check_targets(figure: Path | None, page: Path | None) -> None:
+    """Refuse files that could not be written, before any work is done for them; make their folders."""
+    from restive.figure import check_ending
+
+    if figure:
+        check_ending(figure)
+    if page and page.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{page}: a page ends in .html.")
+    for place in filter(None, (figure, page)):
+        if place.is_dir():
+            raise InputError(f"{place}: there is a folder of that name.")
+        place.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _make(
@@ -176,84 +196,10 @@ def _make(
     asked = {"instances": instances, "agents": agents, "states": states, "budget": budget}
     given = {name: value for name, value in asked.items() if value is not None}
     if Path(problem).suffix in (".json", ".npz"):
+        own = Problem.load(problem)
         if foreign := set(given) - {"budget"}:
             raise InputError(f"{problem}: a file is one problem with its own agents; --{min(foreign)} is for families.")
-        own = Problem.load(problem)
         return [own if budget is None else own.with_budget(budget)]
     known = inspect.signature(PROBLEMS[problem]).parameters if problem in PROBLEMS else {}
     usual = {name: value for name, value in {"instances": INSTANCES, "seed": seed}.items() if name in known}
     return make_problems(problem, **(usual | given))
-
-
-@contextmanager
-def _bars(labels: set[str], total: int) -> Iterator[Callable[[str, int], None]]:
-    """A progress bar for each policy, on standard error, shown as its turn comes."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f}%"),
-        TimeRemainingColumn(),
-    )
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        tasks = {label: progress.add_task(label, total=total, visible=False) for label in sorted(labels)}
-
-        def step(label: str, steps: int) -> None:
-            progress.update(tasks[label], advance=steps, visible=True)
-
-        try:
-            yield step
-        except KeyboardInterrupt:  # here, because typer would end it without a word
-            _fail("interrupted.", 130)
-
-
-def _print_comparison(comparison: Any) -> None:
-    from restive.comparison import CEILING, FLOOR
-    from restive.figure import caption
-
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("policy", no_wrap=True)
-    for name in ("reward per step", "last tenth", "gap closed", "M agent-steps/s"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in comparison.rows:
-        table.add_row(row.label, _with_error(row.whole), _with_error(row.end), row.share(), f"{row.speed / 1e6:.1f}")
-    if comparison.bound is not None:
-        table.add_row("fluid bound", f"{comparison.bound:.3f}        ", style="dim")
-    console = _console()
-    console.print(caption(comparison.spec), highlight=False)
-    console.print(table)
-    units = "instances" if comparison.spec["instances"] > 1 else "runs"
-    console.print(f"± standard error over {units}; gap closed: from {FLOOR} to {CEILING}, 95% interval.", style="dim")
-
-
-def _with_error(band: Any) -> str:
-    return f"{band.mean:.3f} ± {band.error:.3f}"
-
-
-def _console() -> Console:
-    """Wide enough for every table where there is no terminal to ask."""
-    return Console() if sys.stdout.isatty() else Console(width=120)
-
-
-def _print_solution(solution: Any) -> None:
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("agent", "state", "phi(wait)", "phi(act)", "benefit I", "Whittle index", "indexable"):
-        table.add_column(name, justify="right")
-    for line in solution.lines():
-        table.add_row(*(f"{value:.6f}" if isinstance(value, float) else str(value) for value in line))
-    console = _console()
-    console.print(table)
-    for sentence in solution.sentences():
-        console.print(sentence, highlight=False)
-
-
-def _print_list(registry: Any, what: str, as_json: bool) -> None:
-    """One line each: the first sentence of its documentation."""
-    lines = {name: (inspect.getdoc(entry) or "").splitlines()[0] for name, entry in registry.items()}
-    if as_json:
-        print(json.dumps([{what: name, "about": about} for name, about in lines.items()]))
-        return
-    table = Table(box=box.SIMPLE_HEAD, show_header=False)
-    for name, about in lines.items():
-        table.add_row(f"[bold]{name}[/bold]", about)
-    _console().print(table)

@@ -40,7 +40,9 @@ class Row:
         """The gap closed with its interval, as text; the floor and the ceiling are 0 and 1 by definition."""
         ends = {FLOOR: "0", CEILING: "1"}
         mean, low, high = (round(float(value), 2) + 0.0 for value in (self.gap.mean, self.gap.low, self.gap.high))
-        return ends.get(self.label, f"{mean:.2f} [{low:.2f}, {high:.2f}]")
+        if mean != mean:
+            return "–"  # nothing to close: floor and ceiling are the same
+        return ends.get(self.label, f"{mean:.2f} [{low:.2f}, {high:.2f}]" if low == low else f"{mean:.2f}")
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Comparison:
 
 def compare(
     problem: Problem | Sequence[Problem],
-    policies: Sequence[str | Policy[Any]],
+    policies: str | Policy[Any] | Sequence[str | Policy[Any]],
     horizon: int,
     runs: int = 1,
     seed: int = 0,
@@ -73,6 +75,7 @@ def compare(
     With `bound` the fluid bound of the instances is found too: expected rewards per step cannot be above it.
     """
     problems = [problem] if isinstance(problem, Problem) else list(problem)
+    policies = [policies] if isinstance(policies, str | Policy) else policies
     players = {_label(policy): make_policy(policy) for policy in (FLOOR, CEILING, *policies)}
     traces, seconds = {}, {}
     for label, player in players.items():

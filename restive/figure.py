@@ -15,6 +15,7 @@ from restive.errors import InputError
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 STYLES = ("-", "--", ":")
 BOUND = "#444444"
+BANDS = 5  # with more policies than this the bands would hide each other, and the lines
 
 
 def draw(comparison: Comparison, path: str | PathLike[str]) -> None:
@@ -34,21 +35,20 @@ def make_figure(comparison: Comparison) -> Figure:
     figure = Figure(figsize=(9, 5.4), layout="constrained")
     axes = figure.add_subplot()
     ends = []
-    shade = min(0.15, 0.6 / len(comparison.rows))
     for number, row in enumerate(comparison.rows):
         colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
         band = row.trace.bands()
         steps = np.arange(1, band.mean.size + 1)
         axes.plot(steps, band.mean, style, color=colour, linewidth=1.6)
-        if np.isfinite(band.low).all():
-            axes.fill_between(steps, band.low, band.high, color=colour, alpha=shade, linewidth=0)
+        if np.isfinite(band.low).all() and len(comparison.rows) <= BANDS:
+            axes.fill_between(steps, band.low, band.high, color=colour, alpha=0.15, linewidth=0)
         ends.append((float(band.mean[-1]), row.label, colour))
     if comparison.bound is not None:
         axes.axhline(comparison.bound, color=BOUND, linewidth=1.0, linestyle=(0, (6, 3)))
         ends.append((comparison.bound, "fluid bound", BOUND))
     _frame(axes, comparison)
     _label_ends(axes, ends)
-    figure.supxlabel(caption(comparison.spec), fontsize=7, color="#666666", x=0.01, ha="left")
+    figure.supxlabel(caption(comparison.spec), fontsize=7, color="#666666", x=0.01, ha="left", parse_math=False)
     return figure
 
 
@@ -86,7 +86,7 @@ def _label_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
     places = push_apart([value for value, _, _ in ends], gap=0.045 * (high - low), ceiling=high)
     for (value, label, colour), place in zip(ends, places, strict=True):
         axes.annotate(
-            label, (1.0, value), xytext=(1.03, place), xycoords=("axes fraction", "data"),
+            label, (1.0, value), xytext=(1.03, place), xycoords=("axes fraction", "data"), parse_math=False,
             textcoords=("axes fraction", "data"), color=colour, fontsize=8.5, va="center", annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6, "relpos": (0.0, 0.5), "shrinkB": 0},
         )  # fmt: skip

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from restive.comparison import Comparison, Row, landmarks
-from restive.figure import caption, make_figure
+from restive.figure import BANDS, caption, make_figure
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #ffffff; --line: #d0d0d0; --soft: #666666; }
@@ -47,7 +47,7 @@ def _page(comparison: Comparison, command: str) -> str:
 <p>{escape(caption(comparison.spec))}.</p>
 <figure role="img" aria-label="Running mean of the reward over time for each policy; the table below has the numbers.">
 {_svg(comparison)}
-<figcaption>Mean reward per step so far, summed over agents; bands are 95% over {_units(comparison)}.</figcaption>
+<figcaption>Mean reward per step so far, summed over agents{_bands(comparison)}.</figcaption>
 </figure>
 <div class="scroll">{_table(comparison)}</div>
 <p><small>Reward is per step, summed over all agents, ± one standard error over {_units(comparison)}. Gap closed is the
@@ -61,6 +61,10 @@ above the fluid bound.</small></p>
 
 def _units(comparison: Comparison) -> str:
     return "instances" if comparison.spec["instances"] > 1 else "runs"
+
+
+def _bands(comparison: Comparison) -> str:
+    return f"; bands are 95% over {_units(comparison)}" if len(comparison.rows) <= BANDS else ""
 
 
 def _svg(comparison: Comparison) -> str:

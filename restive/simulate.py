@@ -45,7 +45,10 @@ class Simulation:
         draws = self.world.draws(self.step)
         ranked = self.policy.rank(self.belief, self.state, draws)
         ranking = as_ranking(ranked, self.world.shape, self.policy.name)
-        return ranking, self.world.choose(ranking, draws)
+        try:
+            return ranking, self.world.choose(ranking, draws)
+        except InputError as error:
+            raise InputError(f"{self.policy.name}: {error}") from None
 
     def advance(self, steps: int = 1) -> tuple[Floats, Floats]:
         """Go on for so many steps; returns the expected reward and the cost of each, [R, steps]."""

@@ -11,6 +11,7 @@ from restive.solvers.fluid import Plan, plan
 from restive.solvers.greedy import benefit, largest_threshold, phi
 from restive.solvers.whittle import whittle_indices
 from restive.types import Bools, Floats
+from restive.version import __version__
 from restive.world import first_distribution
 
 
@@ -47,18 +48,20 @@ class Solution:
         agents = self.problem.shape[0]
         kind = "average reward" if self.discount == 1 else f"discount {self.discount:g}"
         horizon = len(self.fluid.price)
-        gap = float(self.fluid.bound - self.fluid.value) / horizon
         return [
             f"{int(self.indexable.sum())} of {agents} agents are indexable ({kind}).",
             f"Largest threshold allowed by assumption 4.2 for B = {self.problem.budget}: {self.threshold:.6f}.",
-            f"Fluid bound over {horizon} steps: {self.bound:.6f} reward per step at most (duality gap {gap:.2g}).",
+            f"Fluid bound over {horizon} steps: {self.bound:.6f} reward per step at most "
+            f"(duality gap {100 * self.fluid.gap:.2g}%).",
         ]
 
     def as_json(self) -> dict[str, Any]:
         """The same numbers as plain data."""
         horizon = len(self.fluid.price)
         return {
+            "version": __version__,
             "problem": self.problem.name,
+            "states": list(self.problem.states),
             "budget": self.problem.budget,
             "phi": self.phi.tolist(),
             "benefit": self.benefit.tolist(),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from restive.world import World
 
 FORMAT = "restive-trace-1"
-SAME_WORLD = ("problems", "instances", "runs", "budget", "horizon", "noise", "seed")
+SAME_WORLD = ("fingerprint", "instances", "runs", "budget", "horizon", "noise", "seed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ def describe(
         "policy": policy.name,
         "settings": policy.settings(),
         "problem": problems[0].name,
-        "problems": digest.hexdigest()[:16],
+        "fingerprint": digest.hexdigest()[:16],
         "instances": len(problems),
         "runs": int(runs),
         "agents": world.shape.agents,

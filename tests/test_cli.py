@@ -117,6 +117,7 @@ def test_lists_name_everything_with_a_line(call: Call, verb: str, names: dict[st
         (("--noise", "nan"), "noise is nan"),
         (("--threads", "0"), "threads is 0"),
         (("--figure", "picture.jpg"), "a figure ends in .png, .svg or .pdf."),
+        (("--page", "page.pdf"), "page.pdf: a page ends in .html."),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_two(call: Call, words: tuple[str, ...], sentence: str) -> None:
@@ -202,3 +203,15 @@ def test_an_interruption_ends_it_soon_with_a_word_and_its_own_exit_code() -> Non
         out, err = running.communicate(timeout=60)
     assert (running.returncode, out) == (130, "")
     assert err.endswith("restive: interrupted.\n")
+
+
+def test_a_folder_in_the_way_is_named_before_any_work(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "page.html").mkdir()
+    ended = call("simulate", "--page", str(tmp_path / "page.html"), "--horizon", "10000000")
+    assert (ended.code, ended.out) == (2, "")
+    assert "there is a folder of that name" in ended.err
+
+
+def test_all_stands_for_every_policy_among_others(call: Call) -> None:
+    ended = call("simulate", *SMALL, "--policy", "egt:eta=0.5", "--policy", "all", "--json")
+    assert [row["policy"] for row in json.loads(ended.out)["policies"]] == ["egt:eta=0.5", *POLICIES]

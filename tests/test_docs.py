@@ -38,7 +38,7 @@ SPEEDS = (
     (re.compile(r"(?<=   [01]) {3,}\d+\.\d *$", re.MULTILINE), " 1"),
     (re.compile(r'(?<="agent_steps_per_second": )\d+'), "1"),
     (re.compile("─+"), "─"),
-    (re.compile(r"^restive: compiling its kernels.*\n", re.MULTILINE), ""),
+    (re.compile(r"^restive: compiling kernels.*\n", re.MULTILINE), ""),
 )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from restive import InputError, make_problems
+from restive import InputError, Problem, make_problems
 from restive.comparison import Comparison, compare
 from restive.figure import BOUND, COLOURS, caption, draw, make_figure
 
@@ -59,3 +59,12 @@ def test_the_caption_says_what_seed_and_version_made_it(comparison: Comparison) 
         "restive 0.",
     ):
         assert part in words
+
+
+def test_with_many_policies_there_are_lines_only_and_names_are_not_formulas() -> None:
+    problem = make_problems("two-state-v1", agents=4, budget=1)[0]
+    named = Problem(problem.transition, problem.reward, 1, name="$x^{$ and $5")
+    found = compare(named, ["random", *(f"egt:eta={eta}" for eta in (0.1, 0.2, 0.3, 0.4, 0.5))], horizon=5, runs=2)
+    figure = make_figure(found)
+    figure.canvas.draw()
+    assert len(figure.axes[0].collections) == 0

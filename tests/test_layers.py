@@ -19,7 +19,7 @@ LAYERS = (
     {"solvers"},
     {"policies", "problems"},
     {"world", "simulate", "trace", "measure", "snapshot"},
-    {"comparison", "figure", "page", "solution", "checks", "gym"},
+    {"comparison", "figure", "page", "terminal", "solution", "checks", "gym"},
     {"cli"},
     {"__main__", ""},
 )

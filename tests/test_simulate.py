@@ -215,7 +215,7 @@ def test_a_missing_priority_ends_in_a_sentence(explore: float, threads: int, mon
     monkeypatch.setattr(MODULE, "CELLS_WORTH_A_THREAD", 1)
     run = "(3|7|11)" if threads == 3 else "11"  # the last of its chunk, whichever chunk was first
     with pytest.raises(
-        InputError, match=f"^the priority of agent 4 is NaN in step 3 of run {run}; it must be a number"
+        InputError, match=f"^faulty: the priority of agent 4 is NaN in step 3 of run {run}; it must be a number"
     ):
         simulate(some(), Faulty(explore=explore), horizon=9, runs=4, threads=threads)
 

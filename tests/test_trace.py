@@ -126,10 +126,10 @@ def test_a_loaded_trace_can_be_made_again_from_its_spec(tmp_path: Path) -> None:
 def test_the_spec_tells_problems_apart() -> None:
     first, second = make_problems("two-state-v1", instances=2, agents=4, budget=1)
     digests = {
-        simulate(each, "random", 1).spec["problems"] for each in (first, second, [first, second], [second, first])
+        simulate(each, "random", 1).spec["fingerprint"] for each in (first, second, [first, second], [second, first])
     }
     assert len(digests) == 4
-    assert simulate(first, "random", 1).spec["problems"] == simulate([first], "egt", 2).spec["problems"]
+    assert simulate(first, "random", 1).spec["fingerprint"] == simulate([first], "egt", 2).spec["fingerprint"]
 
 
 def test_what_is_no_parquet_file_is_refused(tmp_path: Path) -> None:

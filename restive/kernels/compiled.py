@@ -74,7 +74,7 @@ class _Announcer(event.Listener):
         kernel = happening.data["dispatcher"].py_func
         if not self.said and kernel.__module__.startswith("restive."):
             self.said = True
-            print("restive: compiling its kernels, once on this machine; later starts skip this.", file=sys.stderr)
+            print("restive: compiling kernels at their first use; later starts skip this.", file=sys.stderr)
 
     def on_end(self, happening: Any) -> None:
         """Nothing to say: the work goes on."""

@@ -74,7 +74,7 @@ def test_the_first_start_on_a_machine_says_why_it_is_slow_and_later_ones_are_sil
         assert done.stdout == ""
         return done.stderr
 
-    assert start(CALL) == "restive: compiling its kernels, once on this machine; later starts skip this.\n"
+    assert start(CALL) == "restive: compiling kernels at their first use; later starts skip this.\n"
     assert start(CALL) == ""
 
 
