@@ -140,7 +140,7 @@ def plan(
         before, width = width, next(widths)
         price = pace.follow(price, level, anew=width > before)
     look_back(agents, best[0], bench)
-    return Plan(bound, value, bound_price, *best, done, budget, start, agents, bench.checkpoint)
+    return Plan(max(bound, value), value, bound_price, *best, done, budget, start, agents, bench.checkpoint)
 
 
 def bound_at(
