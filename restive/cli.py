@@ -126,7 +126,7 @@ def simulate(
     with bars([FLOOR, CEILING, *chosen], len(problems) * runs * horizon) as step:
         comparison = compare(problems, chosen, horizon, runs, seed, noise, threads, step, bound)
     if as_json:
-        print(json.dumps(comparison.as_json()), flush=True)
+        print(json.dumps(comparison.as_json(), allow_nan=False), flush=True)
     else:
         print_comparison(comparison)
     if figure:

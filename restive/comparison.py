@@ -126,13 +126,18 @@ def _row_as_json(row: Row) -> dict[str, Any]:
     means = row.trace.bands().mean
     return {
         "policy": row.label,
-        "settings": row.trace.spec["settings"],
+        "settings": {name: _plain(value) for name, value in row.trace.spec["settings"].items()},
         "reward": _band_as_json(row.whole),
         "reward_last_tenth": _band_as_json(row.end),
         "gap_closed": _band_as_json(row.gap),
         "agent_steps_per_second": round(row.speed),
         "running_mean": {str(step): float(means[step - 1]) for step in landmarks(len(means))},
     }
+
+
+def _plain(value: Any) -> Any:
+    """Infinity is not JSON either: a setting that is infinite is a text."""
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _band_as_json(band: Band) -> dict[str, float | None]:

@@ -69,7 +69,7 @@ def _times(number: int, what: str) -> str:
 def _frame(axes: Axes, comparison: Comparison) -> None:
     axes.set_xlabel("step")
     axes.set_ylabel("mean reward per step so far, all agents")
-    axes.set_xlim(1, comparison.rows[0].trace.reward.shape[1])
+    axes.set_xlim(1, max(2, comparison.rows[0].trace.reward.shape[1]))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     # The first steps are luck: a scale that shows them hides the rest.

@@ -74,10 +74,25 @@ class Simulation:
             raise InputError(
                 f"{path}: a snapshot of another world; problem, budget, noise, runs and seed must be the same."
             )
-        simulation = object.__new__(cls)
-        simulation.world, simulation.policy, simulation.belief = world, saved.policy, saved.belief
-        simulation.state, simulation.step = saved.extra["state"], int(saved.header["step"])
+        simulation = cls(world, saved.policy)
+        fits = _alike(snapshot.flatten(saved.belief), snapshot.flatten(simulation.belief))
+        state, step = saved.extra.get("state"), saved.header.get("step")
+        if not fits or state is None or not _alike({"": state}, {"": simulation.state}) or not isinstance(step, int):
+            raise InputError(
+                f"{path}: a damaged snapshot; its arrays are not those of {saved.policy.name} in this world."
+            )
+        if step < 0 or state.min() < 0 or state.max() >= world.shape.states:
+            raise InputError(
+                f"{path}: a damaged snapshot; states go from 0 to {world.shape.states - 1}, steps from 0 on."
+            )
+        simulation.belief, simulation.state, simulation.step = saved.belief, state, step
         return simulation
+
+
+def _alike(given: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    """Whether these are arrays of the same names, shapes and kinds."""
+    kinds = [{name: (np.shape(value), value.dtype) for name, value in arrays.items()} for arrays in (given, wanted)]
+    return kinds[0] == kinds[1]
 
 
 def simulate(
@@ -103,6 +118,7 @@ def simulate(
     array([[1., 0., 1.]])
     """
     player = make_policy(policy)
+    problem = problem if isinstance(problem, Problem | str) else list(problem)
     horizon = check_whole("horizon", horizon, 1)
     world = World(problem, runs, seed, noise, threshold, horizon)
     workers = check_whole("threads", available_processors() if threads is None else threads, 1)

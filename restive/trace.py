@@ -71,6 +71,8 @@ class Trace:
 
     def regret(self, reference: "Trace | None" = None) -> Floats:
         """The cumulated cost, [R, T], less that of the reference policy where assumption 4.2 does not make it zero."""
+        if reference is not None:
+            self._require_same(reference, (*SAME_WORLD, "threshold"))
         regret = np.cumsum(self.cost, axis=1)
         return regret if reference is None else regret - np.cumsum(reference.cost, axis=1)
 
@@ -81,12 +83,15 @@ class Trace:
         horizon = self.reward.shape[1]
         place = check_whole("step", horizon if step is None else step, 1, horizon) - 1
         for other in (floor, ceiling):
-            if differ := [key for key in SAME_WORLD if self.spec.get(key) != other.spec.get(key)]:
-                raise InputError(f"traces of different worlds cannot be compared; they differ in {', '.join(differ)}.")
+            self._require_same(other)
         means = [trace.running_mean()[:, place] for trace in (self, floor, ceiling)]
         if self._several():
             means = [self.by_instance(values) for values in means]
         return measure.ratio(means[0] - means[1], means[2] - means[1], level)
+
+    def _require_same(self, other: "Trace", facts: tuple[str, ...] = SAME_WORLD) -> None:
+        if differ := [fact for fact in facts if self.spec.get(fact) != other.spec.get(fact)]:
+            raise InputError(f"traces of different worlds cannot be compared; they differ in {', '.join(differ)}.")
 
     def _several(self) -> bool:
         return bool(self.instance[-1] > 0)

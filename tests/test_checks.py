@@ -142,6 +142,11 @@ class Peeker(Sound):
         return Memory(model.transition[model.instance, :, 1, :, 1].copy())
 
 
+class RewardPeeker(Sound):
+    def begin(self, shape: Shape, model: Model) -> Any:
+        return Memory(model.reward[model.instance].copy())
+
+
 class FirstComer(Sound):
     def rank(self, belief: Any, state: Ints, draws: Draws) -> Floats:
         return np.broadcast_to(-np.arange(state.shape[1], dtype=float), state.shape).copy()
@@ -172,6 +177,7 @@ class Middle(Sound):
         (Gossip, "went otherwise when it was played alone"),
         (Secretive, "went otherwise after a snapshot"),
         (Peeker, "a learner must not see it"),
+        (RewardPeeker, "a learner must not see it"),
         (FirstComer, "treat all agents alike"),
         (Middle, "treat all agents alike"),
     ],
@@ -191,3 +197,8 @@ def test_odd_problems_get_remarks() -> None:
         "acting and waiting are the same for every agent",
         "all rewards are equal, so nothing can be gained",
     )
+
+
+def test_large_rewards_of_many_agents_are_no_fault() -> None:
+    problem = Problem(np.ones((300, 2, 1, 1)), np.random.default_rng(0).normal(size=(300, 1)) * 1e12, budget=1)
+    check_problem(problem)

@@ -215,3 +215,19 @@ def test_a_folder_in_the_way_is_named_before_any_work(call: Call, tmp_path: Path
 def test_all_stands_for_every_policy_among_others(call: Call) -> None:
     ended = call("simulate", *SMALL, "--policy", "egt:eta=0.5", "--policy", "all", "--json")
     assert [row["policy"] for row in json.loads(ended.out)["policies"]] == ["egt:eta=0.5", *POLICIES]
+
+
+def test_infinite_settings_and_a_single_step_are_shown_all_the_same(call: Call, tmp_path: Path) -> None:
+    ended = call(
+        "simulate",
+        *SMALL,
+        "--horizon",
+        "1",
+        "--policy",
+        "egt:gamma=-inf",
+        "--json",
+        "--figure",
+        str(tmp_path / "a.png"),
+    )
+    assert ended.code == 0
+    assert json.loads(ended.out, parse_constant=pytest.fail)["policies"][0]["settings"]["gamma"] == "-inf"

@@ -322,3 +322,23 @@ def test_settings_come_back_exactly(gamma: float | None, tmp_path: Path) -> None
     world = world_of()
     snapshot.save(tmp_path / "a.npz", policy, policy.begin(world.shape, world.model), {})
     assert snapshot.load(tmp_path / "a.npz").policy == policy
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda arrays: arrays.update(state=arrays["state"] + 10**9), "states go from 0 to 2"),
+        (lambda arrays: arrays.update(state=arrays["state"][:, :2]), "its arrays are not those of egt in this world"),
+        (lambda arrays: arrays.update({"belief.visits": arrays["belief.visits"][:, :2]}), "its arrays are not those"),
+        (lambda arrays: arrays.pop("belief.visits"), "its arrays are not those"),
+        (lambda arrays: arrays.pop("state"), "its arrays are not those"),
+    ],
+)
+def test_a_snapshot_whose_arrays_do_not_fit_is_refused(tmp_path: Path, spoil: Any, sentence: str) -> None:
+    saved(tmp_path / "a.npz")
+    with np.load(tmp_path / "a.npz") as archive:
+        arrays = dict(archive)
+    spoil(arrays)
+    np.savez(tmp_path / "a.npz", **arrays)
+    with pytest.raises(InputError, match=f"a damaged snapshot; {sentence}"):
+        Simulation.load(tmp_path / "a.npz", world_of())

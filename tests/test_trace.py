@@ -212,3 +212,9 @@ def test_a_half_written_trace_never_replaces_a_whole_one(tmp_path: Path, monkeyp
     with pytest.raises(OSError, match="the disk is full"):
         played(seed=99).save(path)
     assert path.read_bytes() == before
+
+
+def test_regret_refuses_a_reference_of_another_world_or_threshold() -> None:
+    for other in ({"seed": 5}, {"threshold": 0.2}, {"runs": 1}):
+        with pytest.raises(InputError, match=f"they differ in {next(iter(other))}"):
+            played().regret(played(**other))

@@ -9,6 +9,7 @@ The first compilation in a process says so on standard error, because it makes t
 """
 
 import hashlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,27 +42,33 @@ def _stamp(source: str) -> str:
 
 
 @contextmanager
-def _own_cache(source: str) -> Iterator[None]:
-    """Keep the folder to our kernels: a user's own numba functions stay where the user put them."""
+def _own_cache(source: str) -> Iterator[Path]:
+    """The folder for one file, kept to our kernels: a user's own numba functions stay where the user put them."""
     settings: Any = numba.config
     users = settings.CACHE_DIR
-    folder = Path(users) / cache_folder().name if users else cache_folder()
-    settings.CACHE_DIR = str(folder / _stamp(source))
+    folder = (Path(users) / cache_folder().name if users else cache_folder()) / _stamp(source)
+    settings.CACHE_DIR = str(folder)
     try:
-        yield
+        yield folder
     finally:
         settings.CACHE_DIR = users
 
 
 def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Compile `function` at its first call, release the GIL while it runs, and keep the machine code on disk."""
-    kernel: Callable[Parameters, Result]
-    with _own_cache(function.__code__.co_filename):
-        try:
-            kernel = numba.njit(cache=True, nogil=True)(function)
-        except RuntimeError:  # no folder can be written to, as in a container without a disk: compile in every process
-            kernel = numba.njit(nogil=True)(function)
+    with _own_cache(function.__code__.co_filename) as folder:
+        # Without a folder of ours numba would keep it beside the source, where nothing tells it of a changed helper.
+        kernel: Callable[Parameters, Result] = numba.njit(cache=_can_write(folder), nogil=True)(function)
     return kernel
+
+
+@cache
+def _can_write(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 class _Announcer(event.Listener):

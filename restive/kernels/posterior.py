@@ -49,4 +49,5 @@ def sample_rows(moves: Floats, prior: float, keys: Keys, agents: Ints, drawn: Fl
                         drawn[r, n, a, s, t] = weight
                         whole += weight
                     for t in range(states):
-                        drawn[r, n, a, s, t] /= whole
+                        # A tiny prior can leave nothing but zeros: then all states are alike.
+                        drawn[r, n, a, s, t] = drawn[r, n, a, s, t] / whole if whole > 0.0 else 1.0 / states

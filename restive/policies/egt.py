@@ -83,7 +83,9 @@ class Egt(Learner[Memory]):
             priority,
             visits,
         )
-        return Ranking(priority, np.minimum(1.0, self.D / ((visits + 1.0) ** self.p * min(self.eta**2, 0.5))))
+        return Ranking(
+            priority, np.minimum(1.0, self.D / ((visits + 1.0) ** self.p * min(min(self.eta, 1.0) ** 2, 0.5)))
+        )
 
     def learn(self, belief: Memory, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """Add the reward to the pair that was played."""

@@ -2,8 +2,9 @@
 
 The finite-horizon linear program over occupancy measures, its budget kept on average, says how much of each agent's
 time in a state and step should be acted on; that share is the index. It is solved by dual decomposition to a relative
-gap of `gap`. States that the plan never visits get the share that their advantage at the plan's price calls for: 1
-above it, 0 below (the source leaves it open). Equal shares, of which there are many at 0 and 1, are ordered at random.
+gap of `gap`, or as near as 200 sweeps come. States that the plan never visits get the share that their advantage at the
+plan's price calls for: 1 above it, 0 below (the source leaves it open). Equal shares (to nine digits), of which there
+are many at 0 and 1, are ordered at random.
 """
 
 from dataclasses import dataclass

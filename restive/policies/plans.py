@@ -14,6 +14,8 @@ from restive.solvers.fluid import Plan, stride_of
 from restive.solvers.market import Agents
 from restive.types import Floats, Ints
 
+DIGITS = 9
+
 
 class Plans(NamedTuple):
     """P plans over T steps, in blocks of L."""
@@ -64,7 +66,8 @@ def shares_at(plans: Plans, step: int) -> Floats:
         plans.block[...] = step // stride
         for p in range(len(plans.table)):
             shares = _restore(plans, p).block(int(plans.block))
-            plans.table[p, : len(shares)] = shares
+            # Sums in another order differ in the last digits, and must not rank equal agents.
+            plans.table[p, : len(shares)] = np.round(shares, DIGITS)
     return np.ascontiguousarray(plans.table[:, step % stride])
 
 

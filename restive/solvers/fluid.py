@@ -193,7 +193,7 @@ def _cool(unit: float) -> Iterator[float]:
 
 def _first_prices(agents: Agents, budget: int, horizon: int) -> Floats:
     """Return 0, or a price beyond all advantages where nobody or everybody is acted on, so that the bound is exact."""
-    beyond = 1.0 + horizon * float(np.ptp(agents.reward))
+    beyond = horizon * float(np.ptp(agents.reward))
     return np.full(horizon, beyond * ((budget == 0) - (budget == len(agents.reward))))
 
 
@@ -232,7 +232,10 @@ def _read(transition: Floats, reward: Floats, radius: Floats | None, start: Floa
 def _copy(what: str, given: Floats, shape: tuple[int, ...]) -> Floats:
     if np.shape(given) != shape:
         raise InputError(f"{what} has shape {list(np.shape(given))}; transition says {list(shape)}.")
-    return np.array(given, dtype=np.float64, order="C")
+    array = np.array(given, dtype=np.float64, order="C")
+    if not np.isfinite(array).all():
+        raise InputError(f"{what}[{', '.join(map(str, np.argwhere(~np.isfinite(array))[0]))}] is no finite number.")
+    return array
 
 
 def _require(agents: Agents, budget: int, horizon: int, gap: float = 0.0, sweeps: int = 1) -> None:

@@ -72,6 +72,10 @@ def _check(transition: Floats, reward: Floats, discount: float) -> tuple[Floats,
     if reward.ndim != 2 or transition.shape != (len(reward), 2, *reward.shape[1:] * 2):
         shapes = f"transition is {list(transition.shape)} and reward {list(reward.shape)}"
         raise InputError(f"{shapes}; they must be [N, 2, S, S] and [N, S].")
+    if not np.isfinite(transition.sum() + reward.sum()):
+        numbers = np.isfinite(transition).all(axis=(1, 2, 3)) & np.isfinite(reward).all(axis=1)
+        if not numbers.all():
+            raise InputError(f"agent {np.argmin(numbers)} has an entry that is no finite number.")
     return transition, reward
 
 

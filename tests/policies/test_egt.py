@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from restive import InputError, World, make_policy, make_problems
+from restive import InputError, World, make_policy, make_problems, simulate
 from restive.kernels import randomness
 from restive.policies.base import Ranking
 from restive.policies.egt import Egt
@@ -238,3 +238,21 @@ def test_the_setting_of_the_theorem_is_one_call_away() -> None:
 def test_settings_that_make_no_sense_are_refused(spec: str, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         make_policy(spec)
+
+
+def test_an_estimate_exactly_at_the_threshold_is_good() -> None:
+    world = World(make_problems("two-state-v1", agents=2, budget=1)[0], horizon=100)
+    policy = Egt(gamma=0.5)
+    belief = policy.begin(world.shape, world.model)
+    belief.visits[:] = 2.0
+    belief.total[0, 0, 0] = [0.0, 1.0]  # estimate 0.5, exactly gamma
+    belief.total[0, 1, 0] = [0.0, 0.9]  # below it, with a bound above
+    priority = policy.rank(belief, np.zeros((1, 2), np.int64), world.draws(3)).priority[0]
+    assert priority[0] == 0.5
+    assert priority[1] < 0.0
+
+
+def test_an_enormous_eta_is_like_one() -> None:
+    problem = make_problems("two-state-v1", agents=4, budget=1)[0]
+    one, huge = (simulate(problem, f"egt:eta={eta}", 30) for eta in (1, 1e200))
+    assert np.array_equal(one.reward, huge.reward)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from restive import InputError, Simulation, World, make_policy, make_problems, simulate
+from restive import InputError, Problem, Simulation, World, make_policy, make_problems, simulate
 from restive.policies.omr_oracle import OmrOracle
 from restive.policies.plans import shares_at
 from restive.solvers.fluid import plan
@@ -17,7 +17,7 @@ def test_priorities_are_the_shares_of_the_plan_at_every_step() -> None:
     plans = [plan(p.transition, p.reward, 2, 37, gap=1e-3).fractions() for p in problems]
     state = world.first_states()
     for step in range(37):
-        shares = np.stack([next(each) for each in plans])
+        shares = np.round(np.stack([next(each) for each in plans]), 9)
         np.testing.assert_array_equal(shares_at(belief.plans, step), shares)
         expected = [[shares[run // 2, n, state[run, n]] for n in range(5)] for run in range(4)]
         np.testing.assert_array_equal(policy.rank(belief, state, world.draws(step)), expected)
@@ -42,3 +42,13 @@ def test_without_a_horizon_it_says_so() -> None:
     world = World(make_problems("two-state-v1")[0])
     with pytest.raises(InputError, match="omr-oracle plans up to the horizon; give it one"):
         Simulation(world, make_policy("omr-oracle"))
+
+
+def test_the_plan_begins_where_the_agents_do() -> None:
+    free = make_problems("two-state-v1", agents=6, budget=1, seed=3)[0]
+    bound = Problem(free.transition, free.reward, 1, start=[0, 1, 0, 1, 0, 1])
+    world = World(bound, horizon=5)
+    belief = OmrOracle().start(world.shape, world.model)
+    expected = plan(free.transition, free.reward, 1, 5, np.eye(2)[bound.start])
+    np.testing.assert_array_equal(shares_at(belief.plans, 0)[0], np.round(next(expected.fractions()), 9))
+    assert not np.array_equal(expected.level, plan(free.transition, free.reward, 1, 5).level)

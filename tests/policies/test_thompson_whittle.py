@@ -57,3 +57,11 @@ def test_a_heavy_prior_keeps_it_from_learning_soon() -> None:
 def test_settings_that_make_no_sense_are_refused(settings: str) -> None:
     with pytest.raises(InputError, match="thompson-whittle: "):
         make_policy(f"thompson-whittle:{settings}")
+
+
+def test_the_discount_and_a_tiny_prior_are_heard() -> None:
+    problems = make_problems("two-state-v1", instances=2, agents=10, budget=2, seed=21)
+    settings = ("discount=0.1", "discount=0.99", "prior=0.003")
+    rewards = [simulate(problems, f"thompson-whittle:{setting}", 60, runs=2).reward for setting in settings]
+    assert not np.array_equal(rewards[0], rewards[1])
+    assert np.isfinite(rewards[2]).all()

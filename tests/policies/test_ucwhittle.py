@@ -68,7 +68,7 @@ def test_it_plans_only_every_so_many_steps_and_then_moves_the_price() -> None:
     belief = play(policy, world, 4001)
     worth, price = belief.worth.copy(), belief.price.copy()
     state = np.ones((3, 6), np.int64)
-    policy.rank(belief, state, world.draws(4002))
+    policy.rank(belief, state, world.draws(4020))
     np.testing.assert_array_equal(belief.worth, worth)
     policy.rank(belief, state, world.draws(6000))
     assert not np.array_equal(belief.worth, worth)

@@ -6,6 +6,7 @@ import pytest
 from restive import InputError, World, make_policy, make_problems
 from restive.policies.base import as_ranking
 from restive.policies.whittle_oracle import WhittleOracle
+from restive.solvers.whittle import whittle_indices
 from restive.types import Floats
 
 
@@ -55,3 +56,11 @@ def test_the_largest_indices_of_the_states_are_chosen(discount: float) -> None:
 def test_a_discount_that_makes_no_sense_is_refused(discount: str) -> None:
     with pytest.raises(InputError, match=f"whittle-oracle: discount is {discount}; it must be above 0, and at most 1"):
         make_policy(f"whittle-oracle:discount={discount}")
+
+
+def test_the_table_is_that_of_its_discount() -> None:
+    problem = make_problems("many-state-v1", agents=4, budget=1, states=3)[0]
+    world = World(problem)
+    for discount in (0.3, 0.9, 1.0):
+        table = WhittleOracle(discount=discount).begin(world.shape, world.model).worth[0]
+        np.testing.assert_array_equal(table, whittle_indices(problem.transition, problem.reward, discount).value)
