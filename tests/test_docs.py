@@ -282,3 +282,8 @@ def test_page_names_no_package_index_and_no_place_on_a_machine(page: Path) -> No
 
 def test_readme_is_short() -> None:
     assert len(read("README.md").splitlines()) <= 150
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_page_has_a_gap_to_be_filled(page: Path) -> None:
+    assert not re.search(r"^(TODO|TBD|FIXME|[A-Z]{4,})$", page.read_text(encoding="utf-8"), re.MULTILINE)
