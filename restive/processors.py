@@ -35,6 +35,6 @@ def spread(
             for done in as_completed(waiting):
                 done.result()
         except BaseException:
-            halt()
             pool.shutdown(wait=False, cancel_futures=True)
+            halt()
             raise

@@ -21,15 +21,18 @@ def test_ranges_cover_everything_once(size: int, chunks: int, threads: int) -> N
 
 
 def test_the_first_error_comes_out_and_drops_what_has_not_begun() -> None:
-    begun = []
+    begun: list[int] = []
+    halted = threading.Event()
 
     def work(first: int, last: int) -> None:
         begun.append(first)
-        raise KeyError(first)
+        if first == 0:
+            raise KeyError(first)
+        assert halted.wait(timeout=60)  # so that no worker is free for another chunk before the rest is dropped
 
     with pytest.raises(KeyError):
-        spread(work, 1000, 1000, 2)
-    assert len(begun) < 1000
+        spread(work, 1000, 1000, 2, halt=halted.set)
+    assert len(begun) <= 3
 
 
 def test_work_under_way_is_told_to_stop() -> None:
