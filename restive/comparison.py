@@ -5,13 +5,14 @@ gap between them can be told; they appear in the result only if they were asked 
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from restive.errors import InputError
 from restive.measure import Band
 from restive.policies import make_policy
 from restive.policies.base import Policy
@@ -60,7 +61,7 @@ class Comparison:
 
 
 def compare(
-    problem: Problem | Sequence[Problem],
+    problem: Problem | Iterable[Problem],
     policies: str | Policy[Any] | Sequence[str | Policy[Any]],
     horizon: int,
     runs: int = 1,
@@ -74,7 +75,9 @@ def compare(
 
     With `bound` the fluid bound of the instances is found too: expected rewards per step cannot be above it.
     """
-    problems = [problem] if isinstance(problem, Problem) else list(problem)
+    problems = list(problem) if isinstance(problem, Iterable) else [problem]
+    if not problems:
+        raise InputError("problems must be one Problem or a list of at least one.")
     policies = [policies] if isinstance(policies, str | Policy) else policies
     players = {_label(policy): make_policy(policy) for policy in (FLOOR, CEILING, *policies)}
     traces, seconds = {}, {}

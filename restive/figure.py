@@ -19,9 +19,12 @@ BANDS = 5  # with more policies than this the bands would hide each other, and t
 
 
 def draw(comparison: Comparison, path: str | PathLike[str]) -> None:
-    """Draw the comparison into a file; its ending says how: png, svg or pdf."""
-    check_ending(Path(path))
-    make_figure(comparison).savefig(path, dpi=160)
+    """Draw the comparison into a file, whole or not at all; its ending says how: png, svg or pdf."""
+    place = Path(path)
+    check_ending(place)
+    part = place.with_name(place.name + ".part")
+    make_figure(comparison).savefig(part, dpi=160, format=place.suffix[1:].lower())
+    part.replace(place)
 
 
 def check_ending(path: Path) -> None:

@@ -6,7 +6,7 @@ bit for bit whatever the chunks and the number of threads.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from os import PathLike
 from typing import Any
 
@@ -75,9 +75,14 @@ class Simulation:
                 f"{path}: a snapshot of another world; problem, budget, noise, runs and seed must be the same."
             )
         simulation = cls(world, saved.policy)
-        fits = _alike(snapshot.flatten(saved.belief), snapshot.flatten(simulation.belief))
+        fits = _same_kinds(snapshot.flatten(saved.belief), snapshot.flatten(simulation.belief))
         state, step = saved.extra.get("state"), saved.header.get("step")
-        if not fits or state is None or not _alike({"": state}, {"": simulation.state}) or not isinstance(step, int):
+        if (
+            not fits
+            or state is None
+            or not _same_kinds({"": state}, {"": simulation.state})
+            or not isinstance(step, int)
+        ):
             raise InputError(
                 f"{path}: a damaged snapshot; its arrays are not those of {saved.policy.name} in this world."
             )
@@ -89,14 +94,14 @@ class Simulation:
         return simulation
 
 
-def _alike(given: dict[str, Any], wanted: dict[str, Any]) -> bool:
+def _same_kinds(given: dict[str, Any], wanted: dict[str, Any]) -> bool:
     """Whether these are arrays of the same names, shapes and kinds."""
     kinds = [{name: (np.shape(value), value.dtype) for name, value in arrays.items()} for arrays in (given, wanted)]
     return kinds[0] == kinds[1]
 
 
 def simulate(
-    problem: Problem | Sequence[Problem],
+    problem: Problem | Iterable[Problem],
     policy: str | Policy[Any],
     horizon: int,
     runs: int = 1,
@@ -118,9 +123,9 @@ def simulate(
     array([[1., 0., 1.]])
     """
     player = make_policy(policy)
-    problem = problem if isinstance(problem, Problem | str) else list(problem)
+    played = list(problem) if isinstance(problem, Iterable) else problem  # a generator can be read but once
     horizon = check_whole("horizon", horizon, 1)
-    world = World(problem, runs, seed, noise, threshold, horizon)
+    world = World(played, runs, seed, noise, threshold, horizon)
     workers = check_whole("threads", available_processors() if threads is None else threads, 1)
     reward, cost = np.empty((world.shape.runs, horizon)), np.empty((world.shape.runs, horizon))
     report, halt = _one_at_a_time(progress), threading.Event()
@@ -136,7 +141,7 @@ def simulate(
             report((last - first) * (end - begin))
 
     spread(play, world.shape.runs, _chunks(world.shape, workers), workers, halt=halt.set)
-    return Trace(reward, cost, world.model.instance, describe(problem, player, world, runs, seed, noise))
+    return Trace(reward, cost, world.model.instance, describe(played, player, world, runs, seed, noise))
 
 
 def _chunks(shape: Shape, workers: int) -> int:

@@ -30,6 +30,7 @@ Call = Callable[..., Ended]
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     def run(*words: str) -> Ended:
         monkeypatch.setattr(sys, "argv", ["restive", *words])
+        monkeypatch.setattr(signal, "signal", lambda *given: None)  # an interruption of the tests is for pytest
         with pytest.raises(SystemExit) as ended:
             main()
         captured = capsys.readouterr()
@@ -174,6 +175,7 @@ def test_an_error_in_ones_own_policy_names_its_line_and_hides_the_rest(call: Cal
 def test_debugging_shows_everything(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESTIVE_DEBUG", "1")
     monkeypatch.setattr("restive.cli._make", lambda *given: 1 / 0)
+    monkeypatch.setattr(signal, "signal", lambda *given: None)
     monkeypatch.setattr(sys, "argv", ["restive", "simulate"])
     with pytest.raises(ZeroDivisionError):
         main()

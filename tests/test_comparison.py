@@ -1,11 +1,12 @@
 """A comparison gives the numbers of its traces, and plays floor and ceiling even when they are not asked for."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
 
-from restive import make_problems, simulate
+from restive import InputError, make_problems, simulate
 from restive.comparison import compare, landmarks
 from restive.policies.egt import Egt
 
@@ -63,3 +64,10 @@ def test_one_problem_is_enough() -> None:
 def test_a_share_of_nothing_has_no_sign() -> None:
     (row,) = compare(PROBLEMS, ["rma2b:explore=10"], horizon=10, runs=1).rows
     assert row.share() == "0.00 [0.00, 0.00]"
+
+
+def test_no_problem_at_all_is_refused() -> None:
+    nothing: Any
+    for nothing in ([], None):
+        with pytest.raises(InputError, match="problems must be one Problem or a list of at least one"):
+            compare(nothing, ["egt"], horizon=5)

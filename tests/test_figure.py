@@ -21,6 +21,7 @@ def comparison() -> Comparison:
 def test_each_ending_gives_its_format(comparison: Comparison, tmp_path: Path, ending: str, magic: bytes) -> None:
     draw(comparison, tmp_path / f"figure.{ending}")
     assert (tmp_path / f"figure.{ending}").read_bytes().startswith(magic)
+    assert [path.name for path in tmp_path.iterdir()] == [f"figure.{ending}"]
 
 
 def test_another_ending_is_refused(comparison: Comparison, tmp_path: Path) -> None:

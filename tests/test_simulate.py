@@ -296,6 +296,7 @@ def test_memory_does_not_grow_with_the_horizon(policy: str) -> None:
         ({"threads": 0}, "threads is 0; it must be a whole number from 1 on"),
         ({"policy": "rnadom"}, "there is no policy 'rnadom'; there are .*did you mean 'random'"),
         ({"policy": Rotate}, "policy is <class .*Rotate'>; it must be a policy such as"),
+        ({"problem": None}, "problems must be one Problem or a list of at least one"),
         ({"problem": "two-state-v1"}, "problems must be one Problem or a list of at least one"),
     ],
 )
@@ -318,3 +319,9 @@ def test_very_many_agents_are_played_with_exactly_the_budget(policy: str, agents
             assert ranking.priority[action == 1].min() >= ranking.priority[action == 0].max()
         reward, _ = simulation.advance()
         assert 0.4 < float(reward[0, 0]) / agents < 0.6
+
+
+def test_problems_may_come_from_a_generator() -> None:
+    listed, streamed = (simulate(each, "egt", 9) for each in (some(), (problem for problem in some())))
+    assert same(listed, streamed)
+    assert listed.spec == streamed.spec
