@@ -5,7 +5,8 @@ V_T = 0;  V_t(k) = max over waiting + acted = k with Σ_s acted[s] = B of E[ Σ_
 Dozens of agents are no trouble, and many instances are solved at once: transition [M, 2, S, S], reward [M, S]. Rewards
 come on arrival, as in `restive.solvers.joint`. The greedy policy acts on the largest one-step gain
 Σ_j (P1 − P0)[s, j] reward[j] (theorem 3.1 of Xu et al.) and breaks every tie in the worst way at every step, so that no
-gap means no gap for any greedy policy.
+gap means no gap for any greedy policy. The margin says how far greedy is from losing: what it gains in the long run
+over another choice for each unit that it gains in one step.
 """
 
 from itertools import combinations_with_replacement
@@ -22,17 +23,25 @@ from restive.solvers.joint import require_fit
 from restive.types import Bools, Floats, Ints
 
 TIE = 1e-12
+# Rounding spoils values by about 1e-16 of what all agents may earn at all steps. Of two choices whose gains differ by
+# less than this part of it, the margin would be rounding alone: they are left out, and the others are right to 1e-6.
+FLOOR = 1e-9
 
 
 class Counted(NamedTuple):
     """Values [M, C] of the best and of the greedy policy at every row of counts [C, S], for M instances.
 
-    `gap` [M] is the largest difference between the two over all counts and all steps.
+    `gap` [M] is the largest difference between the two over all counts and all steps. `margin` [M] is the least, over
+    all counts, steps and choices that are not greedy, of (best value of a greedy choice − value of the other choice) /
+    (one-step gain of a greedy choice − one-step gain of the other), if afterwards all goes on in the best way. It is 1
+    at the last step and below 0 where greedy loses. Where nothing can be chosen, as with equal gains, with a budget of
+    0 or N and with no steps, it is infinite.
     """
 
     values: Floats
     greedy: Floats
     gap: Floats
+    margin: Floats
     counts: Ints
 
 
@@ -50,17 +59,24 @@ def solve_counts(
     """
     check_whole("budget", budget, 0, agents)
     check_whole("horizon", horizon, 0)
-    transition = np.ascontiguousarray(transition, dtype=np.float64)
+    # Copies, as arrays that are read-only would have the kernel compiled once more.
+    transition = np.array(transition, dtype=np.float64, order="C")
     instances, states = transition.shape[0], transition.shape[-1]
     transition = transition.reshape(instances, 2, states, states)
-    reward = np.ascontiguousarray(np.broadcast_to(np.asarray(reward, dtype=np.float64), (instances, states)))
+    reward = np.array(np.broadcast_to(np.asarray(reward, dtype=np.float64), (instances, states)), order="C")
     require_fit(agents, states, lambda n: comb(max(min(n, budget), n - budget) + states - 1, states - 1) ** 2)
     tables = _tabulate(agents, states, budget)
     best, greedy = np.empty((2, instances, len(tables.counts)))
-    found = Counted(best, greedy, np.empty(instances), tables.counts)
+    found = Counted(best, greedy, np.empty(instances), np.empty(instances), tables.counts)
 
     def solve(first: int, last: int) -> None:
-        part = Counted(found.values[first:last], found.greedy[first:last], found.gap[first:last], found.counts)
+        part = Counted(
+            found.values[first:last],
+            found.greedy[first:last],
+            found.gap[first:last],
+            found.margin[first:last],
+            found.counts,
+        )
         _count_chunk(transition[first:last], reward[first:last], horizon, tables, part)
 
     workers = threads or available_processors()
@@ -117,18 +133,19 @@ def _spread(move: Floats, agents: int, tables: _Tables) -> Floats:
 
 
 @compiled
-def _mark_greedy(transition: Floats, reward: Floats, tables: _Tables) -> Bools:
-    """Mark the pairs [waiting, acted] whose one-step gain is the largest, up to rounding, of all with the same sum."""
+def _fall_short(transition: Floats, reward: Floats, tables: _Tables) -> Floats:
+    """Return how much less a pair [waiting, acted] gains in one step than the greedy ones of its sum, which have 0."""
     gain = ((transition[1] - transition[0]) * reward).sum(axis=1)
     total = (tables.counts[: tables.together.shape[1], 1:] * (gain[1:] - gain[0])).sum(axis=1)
     slack = TIE * total.size * np.abs(reward).max()
     top = np.full(tables.counts.shape[0], -np.inf)
     for row in tables.together:
         top[row] = np.maximum(top[row], total)
-    marked: Bools = np.empty(tables.together.shape, np.bool_)
-    for i in range(marked.shape[0]):
-        marked[i] = total >= top[tables.together[i]] - slack
-    return marked
+    short: Floats = np.empty(tables.together.shape)
+    for i in range(tables.together.shape[0]):
+        short[i] = top[tables.together[i]] - total
+        short[i, short[i] <= slack] = 0.0
+    return short
 
 
 @compiled
@@ -142,35 +159,56 @@ def _multiply(left: Floats, right: Floats) -> Floats:
 
 
 @compiled
-def _step_back(
-    values: Floats, total: Floats, wait: Floats, act: Floats, together: Ints, allowed: Bools, sign: float
-) -> None:
-    """Turn V_{t+1} into V_t: the largest (sign 1) or the least (sign −1) mean over the `allowed` [waiting, acted]."""
-    ahead = np.empty(together.shape)
+def _expect(total: Floats, values: Floats, wait: Floats, act: Floats, together: Ints) -> Floats:
+    """Return the mean of total + values [C] after each pair [waiting, acted] has moved."""
+    after = np.empty(together.shape)
     for i in range(together.shape[0]):
         for b in range(together.shape[1]):
-            ahead[i, b] = sign * (total[together[i, b]] + values[together[i, b]])
-    mean = _multiply(_multiply(wait, ahead), act)
+            after[i, b] = total[together[i, b]] + values[together[i, b]]
+    return _multiply(_multiply(wait, after), act)
+
+
+@compiled
+def _find_margin(lead: Floats, mean: Floats, together: Ints, weight: Floats) -> float:
+    """Return the least of (greedy choice's value − pair's value) · weight over the pairs that have a weight."""
+    margin = np.inf
+    for i in range(together.shape[0]):
+        for b in range(together.shape[1]):
+            if weight[i, b] > 0:
+                margin = min(margin, (lead[together[i, b]] - mean[i, b]) * weight[i, b])
+    return margin
+
+
+@compiled
+def _step_back(values: Floats, mean: Floats, together: Ints, allowed: Bools, sign: float) -> None:
+    """Turn V_{t+1} into V_t: the largest (sign 1) or the least (sign −1) mean over the `allowed` [waiting, acted]."""
     values[:] = -np.inf
     for i in range(together.shape[0]):
         for b in range(together.shape[1]):
             if allowed[i, b]:
-                values[together[i, b]] = max(values[together[i, b]], mean[i, b])
+                values[together[i, b]] = max(values[together[i, b]], sign * mean[i, b])
     values *= sign
 
 
 @compiled
 def _count_chunk(transition: Floats, reward: Floats, horizon: int, tables: _Tables, found: Counted) -> None:
     """Solve one instance after another: the waiting and the acted on move apart, and only their counts are added."""
-    every = np.full(tables.together.shape, True)
+    together, lead = tables.together, np.empty(tables.counts.shape[0])
+    every = np.full(together.shape, True)
     for m in range(transition.shape[0]):
         wait = _spread(transition[m, 0], tables.waiting, tables)
         act = np.ascontiguousarray(_spread(transition[m, 1], tables.acted, tables).T)
-        marked = _mark_greedy(transition[m], reward[m], tables)
+        short = _fall_short(transition[m], reward[m], tables)
+        marked = short == 0
+        floor = FLOOR * horizon * (tables.waiting + tables.acted) * np.abs(reward[m]).max()
+        weight = np.where(short > floor, 1 / short, 0)
         total = (tables.counts * reward[m]).sum(axis=1)
         best, greedy = found.values[m], found.greedy[m]
-        best[:], greedy[:], found.gap[m] = 0.0, 0.0, 0.0
+        best[:], greedy[:], found.gap[m], found.margin[m] = 0.0, 0.0, 0.0, np.inf
         for _ in range(horizon):
-            _step_back(best, total, wait, act, tables.together, every, 1.0)
-            _step_back(greedy, total, wait, act, tables.together, marked, -1.0)
+            mean = _expect(total, best, wait, act, together)
+            _step_back(lead, mean, together, marked, 1.0)
+            found.margin[m] = min(found.margin[m], _find_margin(lead, mean, together, weight))
+            _step_back(best, mean, together, every, 1.0)
+            _step_back(greedy, _expect(total, greedy, wait, act, together), together, marked, -1.0)
             found.gap[m] = max(found.gap[m], np.max(best - greedy))
