@@ -1,52 +1,54 @@
 """One HTML page with a comparison: the figure, the table, and how to make it again. It needs no network."""
 
-import io
 from html import escape
 from os import PathLike
-from pathlib import Path
 
 from restive.comparison import Comparison, Row, landmarks
-from restive.figure import BANDS, caption, make_figure
+from restive.figure import BANDS, caption, inline_svg, make_figure
+from restive.record import write_whole
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #ffffff; --line: #d0d0d0; --soft: #666666; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8e8e8; --paper: #161616; --line: #3c3c3c; --soft: #a0a0a0; } }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
        margin: 0 auto; padding: 1.5rem; max-width: 62rem; }
-figure { margin: 1rem 0; background: #ffffff; border-radius: 6px; padding: .5rem; }
-svg { width: 100%; height: auto; }
+figure { margin: 1rem 0; }
+figure svg { width: 100%; height: auto; }
+figure text { fill: var(--ink); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; font-size: .9rem; }
 th, td { text-align: right; padding: .35rem .6rem; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
-small { color: var(--soft); }
-figcaption { color: #555555; padding: 0 .5rem; }
+small, figcaption { color: var(--soft); }
 code { background: color-mix(in srgb, var(--ink) 8%, transparent); padding: .1rem .3rem; border-radius: 3px; }
 """
 
 
 def write_page(comparison: Comparison, path: str | PathLike[str], command: str = "") -> None:
     """Write the page; the file appears whole or not at all."""
-    part = Path(path).with_name(Path(path).name + ".part")
-    part.write_text(_page(comparison, command), encoding="utf-8")
-    part.replace(path)
+    write_whole(path, _page(comparison, command).encode())
 
 
-def _page(comparison: Comparison, command: str) -> str:
-    again = f"<p>Make it again: <code>{escape(command)}</code></p>" if command else ""
+def head(title: str, style: str) -> str:
+    """All of a page before its body."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>restive: policies side by side</title>
-<style>{STYLE}</style>
-</head>
+<title>{escape(title)}</title>
+<style>{style}</style>
+</head>"""
+
+
+def _page(comparison: Comparison, command: str) -> str:
+    again = f"<p>Make it again: <code>{escape(command)}</code></p>" if command else ""
+    return f"""{head("restive: policies side by side", STYLE)}
 <body>
 <h1>Policies side by side</h1>
 <p>{escape(caption(comparison.spec))}.</p>
 <figure role="img" aria-label="Running mean of the reward over time for each policy; the table below has the numbers.">
-{_svg(comparison)}
+{inline_svg(make_figure(comparison), "comparison")}
 <figcaption>Mean reward per step so far, summed over agents{_bands(comparison)}.</figcaption>
 </figure>
 <div class="scroll">{_table(comparison)}</div>
@@ -65,13 +67,6 @@ def _units(comparison: Comparison) -> str:
 
 def _bands(comparison: Comparison) -> str:
     return f"; bands are 95% over {_units(comparison)}" if len(comparison.rows) <= BANDS else ""
-
-
-def _svg(comparison: Comparison) -> str:
-    text = io.StringIO()
-    make_figure(comparison).savefig(text, format="svg", metadata={"Date": None})
-    drawn = text.getvalue()
-    return drawn[drawn.index("<svg") :]
 
 
 def _table(comparison: Comparison) -> str:

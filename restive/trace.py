@@ -8,17 +8,14 @@ Traces go to Parquet and back, one row for each run, the spec in the file's meta
 """
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restive import measure
+from restive import measure, record
 from restive.errors import InputError, check_whole
 from restive.policies.base import Policy
 from restive.problem import Problem
@@ -28,7 +25,7 @@ from restive.version import __version__
 if TYPE_CHECKING:
     from restive.world import World
 
-FORMAT = "restive-trace-1"
+FORMAT = "restive-trace-2"
 SAME_WORLD = ("fingerprint", "instances", "runs", "budget", "horizon", "noise", "seed")
 
 
@@ -98,42 +95,14 @@ class Trace:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write to Parquet; the file appears whole or not at all."""
-        import polars
-
-        part = Path(path).with_name(Path(path).name + ".part")
-        frame = polars.DataFrame({"instance": self.instance, "reward": self.reward, "cost": self.cost})
-        spec = json.dumps(self.spec)
-        digest = _digest(spec, self.reward, self.cost, self.instance)
-        frame.write_parquet(part, metadata={"format": FORMAT, "spec": spec, "digest": digest})
-        part.replace(path)
+        columns = {"instance": self.instance, "reward": self.reward, "cost": self.cost}
+        record.save(path, FORMAT, self.spec, columns)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Trace":
         """Read what `save` wrote."""
-        import polars
-
-        content = Path(path).read_bytes()
-        try:
-            metadata, frame = polars.read_parquet_metadata(BytesIO(content)), polars.read_parquet(BytesIO(content))
-        except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
-            reason = str(error).partition("\n")[0].rstrip(".")
-            raise InputError(f"{path}: not a Parquet file, or not a whole one ({reason}).") from None
-        if metadata.get("format") != FORMAT:
-            raise InputError(
-                f"{path}: not a trace of this version (format {metadata.get('format')!r}, not {FORMAT!r})."
-            )
-        names = ("reward", "cost", "instance")
-        arrays = [np.ascontiguousarray(frame[name].to_numpy()) for name in names if name in frame.columns]
-        if metadata.get("digest") != _digest(metadata.get("spec", ""), *arrays):
-            raise InputError(f"{path}: damaged; what is in it is not what was written.")
-        return cls(arrays[0], arrays[1], arrays[2], json.loads(metadata["spec"]))
-
-
-def _digest(spec: str, *arrays: Floats | Ints) -> str:
-    digest = hashlib.sha256(spec.encode())
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+        spec, columns = record.load(path, FORMAT, "a trace")
+        return cls(columns["reward"], columns["cost"], columns["instance"], spec)
 
 
 def describe(

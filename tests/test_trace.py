@@ -1,6 +1,7 @@
 """A trace: its measures by hand, and files that come back bit for bit or are refused."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -145,12 +146,12 @@ def test_what_is_no_parquet_file_is_refused(tmp_path: Path) -> None:
 def test_a_parquet_file_of_something_else_is_refused(tmp_path: Path) -> None:
     polars.DataFrame({"reward": [1.0]}).write_parquet(tmp_path / "a.parquet")
     with pytest.raises(
-        InputError, match=r"a\.parquet: not a trace of this version \(format None, not 'restive-trace-1'"
+        InputError, match=r"a\.parquet: not a trace of this version \(format None, not 'restive-trace-2'"
     ):
         Trace.load(tmp_path / "a.parquet")
     about = {"format": "restive-trace-9", "spec": "{}"}
     polars.DataFrame({"reward": [1.0]}).write_parquet(tmp_path / "a.parquet", metadata=about)
-    with pytest.raises(InputError, match=r"format 'restive-trace-9', not 'restive-trace-1'"):
+    with pytest.raises(InputError, match=r"format 'restive-trace-9', not 'restive-trace-2'"):
         Trace.load(tmp_path / "a.parquet")
 
 
@@ -204,14 +205,14 @@ def test_a_half_written_trace_never_replaces_a_whole_one(tmp_path: Path, monkeyp
     played().save(path)
     before = path.read_bytes()
 
-    def stop(self: polars.DataFrame, file: Path, **_: Any) -> None:
-        file.write_bytes(before[:100])
+    def stop(descriptor: int) -> None:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(polars.DataFrame, "write_parquet", stop)
+    monkeypatch.setattr(os, "fsync", stop)
     with pytest.raises(OSError, match="the disk is full"):
         played(seed=99).save(path)
     assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_regret_refuses_a_reference_of_another_world_or_threshold() -> None:
