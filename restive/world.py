@@ -43,7 +43,7 @@ class World:
         runs: int = 1,
         seed: int = 0,
         noise: float = 0.0,
-        threshold: float | None = None,
+        threshold: float | Sequence[float] | None = None,
         horizon: int | None = None,
     ) -> None:
         problems = _alike(problems)
@@ -51,8 +51,6 @@ class World:
         seed = check_whole("seed", seed, 0, LARGEST_SEED)
         horizon = None if horizon is None else check_whole("horizon", horizon, 1)
         noise = check_number("noise", noise, "it is a variance, a finite number from 0 on", 0, np.finfo(float).max)
-        if threshold is not None:
-            check_number("threshold", threshold, "it must be a number, or None for the largest that costs nothing")
         agents, states = problems[0].shape
         reward = np.stack([problem.reward for problem in problems])
         span = np.repeat(np.ptp(reward, axis=(1, 2)), runs)
@@ -65,9 +63,7 @@ class World:
         )
         self.fixed_start = None if problems[0].start is None else np.stack([_fixed(p) for p in problems])
         self.benefit = benefit(self.model.transition, reward)
-        self.threshold = np.array(
-            [largest_threshold(gain, self.shape.budget) if threshold is None else threshold for gain in self.benefit]
-        )
+        self.threshold = _thresholds(threshold, self.benefit, self.shape.budget)
         self.cumulative = _cumulate(self.model.transition)
         self.keys = randomness.run_keys(seed, _numbers(len(problems), runs))
         self.agents = np.arange(agents)
@@ -160,6 +156,18 @@ def _alike(problems: Problem | Sequence[Problem]) -> Sequence[Problem]:
                 "budget, and in whether they have a start."
             )
     return listed
+
+
+def _thresholds(given: float | Sequence[float] | None, gains: Floats, budget: int) -> Floats:
+    """One for each instance, [I]: as given, or the largest of each that costs nothing."""
+    if given is None:
+        return np.array([largest_threshold(gain, budget) for gain in gains])
+    several = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+    listed = list(given) if several else [given] * len(gains)  # type: ignore[arg-type]
+    if len(listed) != len(gains):
+        raise InputError(f"threshold has {len(listed)} numbers for {len(gains)} instances; give one, or one for each.")
+    must = "it must be a number, or None for the largest that costs nothing"
+    return np.array([check_number("threshold", each, must) for each in listed])
 
 
 def _numbers(instances: int, runs: int) -> Ints:

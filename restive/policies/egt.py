@@ -31,6 +31,7 @@ class Memory(NamedTuple):
     visits: Floats  # [R, N, S, A]
     total: Floats  # [R, N, S, A] rewards on arrival, added up
     gamma: Floats  # [R] the threshold in force
+    gap_squared: Floats  # [R] min(eta², 1/2), the gap that exploration is made for
     horizon: Floats  # [] T, or 0 when it is not known
 
 
@@ -39,6 +40,7 @@ class Egt(Learner[Memory]):
     """Greedy on the estimated benefit of acting, above a threshold, with exploration that fades with the visits."""
 
     name: ClassVar[str] = "egt"
+    version: ClassVar[int] = 2
     gamma: float | None = None
     eta: float = 1.0
     D: float = 0.3
@@ -67,7 +69,8 @@ class Egt(Learner[Memory]):
         """Nothing seen."""
         gamma = -JUST_ABOVE * shape.reward_range if self.gamma is None else np.full(shape.runs, float(self.gamma))
         empty = np.zeros((shape.runs, shape.agents, shape.states, 2))
-        return Memory(empty, empty.copy(), gamma, np.array(float(shape.horizon or 0)))
+        gap_squared = np.full(shape.runs, min(min(self.eta, 1.0) ** 2, 0.5))
+        return Memory(empty, empty.copy(), gamma, gap_squared, np.array(float(shape.horizon or 0)))
 
     def rank(self, belief: Memory, state: Ints, draws: Draws) -> Ranking:
         """Good agents by estimate, then the others by bound; explore by the visits of the current states."""
@@ -83,9 +86,7 @@ class Egt(Learner[Memory]):
             priority,
             visits,
         )
-        return Ranking(
-            priority, np.minimum(1.0, self.D / ((visits + 1.0) ** self.p * min(min(self.eta, 1.0) ** 2, 0.5)))
-        )
+        return Ranking(priority, np.minimum(1.0, self.D / ((visits + 1.0) ** self.p * belief.gap_squared)))
 
     def learn(self, belief: Memory, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """Add the reward to the pair that was played."""

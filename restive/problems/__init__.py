@@ -12,6 +12,7 @@ from restive.kernels.randomness import LARGEST_SEED
 from restive.problem import Problem
 from restive.problems.counterexamples import counterexample_heterogeneous, counterexample_three_state
 from restive.problems.many_state import many_state
+from restive.problems.ordered import ordered
 from restive.problems.two_state import two_state
 from restive.problems.wireless import wireless
 
@@ -19,6 +20,7 @@ PROBLEMS: Mapping[str, Callable[..., list[Problem]]] = {
     "two-state-v1": two_state,
     "many-state-v1": many_state,
     "wireless-v1": wireless,
+    "ordered-v1": ordered,
     "counterexample-heterogeneous-v1": counterexample_heterogeneous,
     "counterexample-three-state-v1": counterexample_three_state,
 }
