@@ -18,7 +18,7 @@ from restive.policies import make_policy
 from restive.policies.base import Policy
 from restive.problem import Problem
 from restive.simulate import simulate
-from restive.solvers.fluid import plan
+from restive.solvers.horizons import bound_every_step
 from restive.trace import Trace
 from restive.world import first_distribution
 
@@ -97,7 +97,7 @@ def compare(
 
 def mean_bound(problems: Sequence[Problem], horizon: int) -> float:
     """The fluid bound on the reward per step, mean over the problems."""
-    bounds = [plan(p.transition, p.reward, p.budget, horizon, first_distribution(p)).bound for p in problems]
+    bounds = [bound_every_step(p.transition, p.reward, p.budget, horizon, first_distribution(p))[-1] for p in problems]
     return float(np.mean(bounds)) / horizon
 
 

@@ -73,6 +73,17 @@ def ratio(above: Floats, below: Floats, level: float = 0.95) -> Band:
     return Band(np.array(share), spread.error, share + spread.low, share + spread.high)
 
 
+def difference(one: Band, two: Band) -> Band:
+    """How far one estimate is above another; they are taken as independent, which is safe where they share their luck.
+
+    >>> [float(part) for part in difference(Band(*np.array([5, 3, -1, 11.0])), Band(*np.array([1, 4, -7, 9.0])))]
+    [4.0, 5.0, -6.0, 14.0]
+    """
+    mean, error = one.mean - two.mean, np.hypot(one.error, two.error)
+    reach = np.hypot(one.high - one.mean, two.high - two.mean)
+    return Band(mean, error, mean - reach, mean + reach)
+
+
 def student_quantile(level: float, freedom: int) -> float:
     """How many standard errors reach out to each side of a two-sided Student interval.
 
