@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup run test lint types bench soak lock clean
+.PHONY: help setup run test lint types bench soak reproduce lock clean
 
 help:  ## Say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -34,6 +34,9 @@ bench: setup  ## Speed and memory as ratios, measured side by side (keep the mac
 
 soak: setup  ## The exhaustive tests
 	$(BIN)/python -m pytest -m soak
+
+reproduce: setup  ## Every experiment of the paper at full size, and the page of the docs that tells of it
+	$(BIN)/restive reproduce --out results/reproduction --markdown docs/reproduction.md
 
 lock:  ## Pin the dependencies anew (needs uv)
 	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \

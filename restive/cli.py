@@ -15,7 +15,8 @@ from typing import Annotated
 
 import typer
 
-from restive.errors import InputError
+from restive.errors import InputError, check_whole
+from restive.kernels.randomness import LARGEST_SEED
 from restive.policies import POLICIES
 from restive.problem import Problem
 from restive.problems import PROBLEMS, make_problems
@@ -173,6 +174,58 @@ def policies(as_json: JsonOption = False) -> None:
     from restive.terminal import print_list
 
     print_list(POLICIES, "policy", as_json)
+
+
+@app.command()
+def reproduce(
+    experiment: Annotated[
+        list[str] | None, typer.Argument(help="Experiments by name (see --list), or `all`.", show_default="all")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A tenth of the size: about a minute, wider intervals.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The folder for results, figures and report.", show_default="reproduction[-quick]"),
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(help="Who does the work: `threads`, `dask` or `dask://host:port`.")
+    ] = "threads",
+    workers: Annotated[
+        int | None, typer.Option(help="How many works at once; not for dask://.", show_default="processors")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of instances and luck.")] = 0,
+    markdown: Annotated[Path | None, typer.Option(help="Write the verdicts into a Markdown page too.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the experiments and do nothing.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Do the experiments of the paper again, and say of each of its claims whether it holds."""
+    from restive.experiments.catalogue import find_experiments
+    from restive.experiments.engines import check_engine, open_engine
+    from restive.experiments.experiment import Size
+    from restive.experiments.reproduction import carry_out_task, examine_all, prepare, write_all
+    from restive.experiments.screen import experiment_bars, print_claims, print_experiments
+
+    chosen, size = find_experiments(experiment or []), Size(quick, check_whole("seed", seed, 0, LARGEST_SEED))
+    if listed:
+        print_experiments(chosen, as_json)
+        return
+    check_engine(engine, workers)
+    folder = out or Path("reproduction-quick" if quick else "reproduction")
+    task = prepare(chosen, size, folder)
+    with experiment_bars(task) as progress:
+        if any(task.missing.values()):
+            with open_engine(engine, workers) as executor:
+                made = carry_out_task(task, folder, executor, progress)
+        else:
+            made = task.found
+    reproduction = examine_all(chosen, size, folder, made)
+    write_all(reproduction, folder, shlex.join(["restive", *sys.argv[1:]]), markdown)
+    if as_json:
+        print(json.dumps(reproduction.as_json(), allow_nan=False), flush=True)
+    else:
+        print_claims(reproduction)
+    print(f"restive: wrote {folder / 'report.html'}, claims.json, figures and results", file=sys.stderr)
 
 
 def _check_targets(figure: Path | None, page: Path | None) -> None:

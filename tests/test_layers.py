@@ -14,12 +14,13 @@ MODULES = {
 
 # From the ground up: a module imports from its own layer and from those above it in this list, never from below.
 LAYERS = (
-    {"types", "errors", "version", "problem", "processors"},
+    {"types", "errors", "version", "problem", "processors", "record"},
     {"kernels"},
     {"solvers"},
     {"policies", "problems"},
     {"world", "simulate", "trace", "measure", "snapshot"},
     {"comparison", "figure", "page", "terminal", "solution", "checks", "gym"},
+    {"experiments"},
     {"cli"},
     {"__main__", ""},
 )
@@ -59,7 +60,7 @@ def own(module: str) -> bool:
 
 def is_compiled(node: ast.AST) -> bool:
     return isinstance(node, ast.FunctionDef) and any(
-        isinstance(mark, ast.Name) and mark.id == "compiled" for mark in node.decorator_list
+        isinstance(mark, ast.Name) and mark.id in ("compiled", "brief") for mark in node.decorator_list
     )
 
 

@@ -1,4 +1,4 @@
-"""The one way a kernel is compiled: numba, without the GIL, cached on disk.
+"""The one way a kernel is compiled: numba, without the GIL unless it is very short, cached on disk.
 
 numba stamps a cached kernel with its own file only, so a kernel that calls a helper from another file would keep the
 old helper after an edit. Kernels therefore call jitted helpers from `restive.kernels` or from their own file, and the
@@ -56,9 +56,18 @@ def _own_cache(source: str) -> Iterator[Path]:
 
 def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Compile `function` at its first call, release the GIL while it runs, and keep the machine code on disk."""
+    return _compile(function, nogil=True)
+
+
+def brief(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """The same for a kernel that is done sooner than threads can hand the GIL over: it keeps it."""
+    return _compile(function, nogil=False)
+
+
+def _compile(function: Callable[Parameters, Result], nogil: bool) -> Callable[Parameters, Result]:
     with _own_cache(function.__code__.co_filename) as folder:
         # Without a folder of ours numba would keep it beside the source, where nothing tells it of a changed helper.
-        kernel: Callable[Parameters, Result] = numba.njit(cache=_can_write(folder), nogil=True)(function)
+        kernel: Callable[Parameters, Result] = numba.njit(cache=_can_write(folder), nogil=nogil)(function)
     return kernel
 
 

@@ -8,7 +8,7 @@ Agents enter by a fixed number of their own, not by their place, so reordering t
 
 import numpy as np
 
-from restive.kernels.compiled import compiled
+from restive.kernels.compiled import brief, compiled
 from restive.types import Floats, Ints, Keys
 
 # One stream for each use, so that no two uses of a step share a number.
@@ -42,7 +42,7 @@ def unit(bits: np.uint64) -> float:
     return float(bits >> _S11) * 2.0**-53
 
 
-@compiled
+@brief
 def branch(keys: Keys, stream: int, step: int) -> Keys:
     """The key of each run for one stream in one step: fold agents onto it."""
     below = np.empty_like(keys)

@@ -1,0 +1,63 @@
+"""An experiment of the paper: what has to be done, and what is made of the results."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from matplotlib.figure import Figure
+
+from restive.experiments.claims import Claim
+from restive.experiments.work import Work
+from restive.record import Columns
+
+Either = TypeVar("Either")
+
+
+class Size(NamedTuple):
+    """How large, and with what luck."""
+
+    quick: bool = False
+    seed: int = 0
+
+    def pick(self, full: Either, quick: Either) -> Either:
+        """One of two."""
+        return quick if self.quick else full
+
+
+class Table(NamedTuple):
+    """A table of a report: numbers as they are to be read."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+class Findings(NamedTuple):
+    """What an experiment has shown."""
+
+    claims: tuple[Claim, ...]
+    figures: Mapping[str, Figure]  # by the name of their file
+    tables: tuple[Table, ...] = ()
+
+
+class Results:
+    """What the works gave, by work."""
+
+    def __init__(self, columns: Mapping[str, Columns]) -> None:
+        self.columns = columns
+
+    def __getitem__(self, work: Work) -> Columns:
+        return self.columns[work.digest()]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment, figure, theorem or example of the paper."""
+
+    name: str
+    title: str
+    place: str  # where it stands in the paper
+    about: str  # what is done, with the choices that the paper leaves open
+    plan: Callable[[Size], list[Work]]
+    examine: Callable[[Size, Results], Findings]

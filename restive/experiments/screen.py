@@ -1,0 +1,94 @@
+"""What `restive reproduce` shows in a terminal: bars with the time left, the list of experiments, the verdicts."""
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from restive.experiments.claims import FAILS, HOLDS, UNDECIDED
+from restive.experiments.experiment import Experiment
+from restive.experiments.reproduction import Progress as Told
+from restive.experiments.reproduction import Reproduction, Task
+from restive.experiments.summary import key_number, tally, worst_first
+from restive.experiments.work import Work
+
+STYLES = {HOLDS: "green", FAILS: "bold red", UNDECIDED: "yellow"}
+
+
+def print_experiments(experiments: Iterable[Experiment], as_json: bool) -> None:
+    """One line each: name, what it is, where it stands in the paper."""
+    if as_json:
+        print(json.dumps([{"experiment": each.name, "title": each.title, "place": each.place} for each in experiments]))
+        return
+    table = Table(box=box.SIMPLE_HEAD, show_header=False)
+    for each in experiments:
+        table.add_row(Text(each.name, style="bold"), Text(each.title), Text(each.place, style="dim"))
+    _console().print(table)
+
+
+@contextmanager
+def experiment_bars(task: Task) -> Iterator[Told]:
+    """A bar for each experiment that has something to do, and one for all with the time left, on standard error.
+
+    Where standard error is no terminal, a line is printed as each experiment is done.
+    """
+    works = {name: len(missing) for name, missing in task.missing.items() if missing}
+    weights = {name: sum(work.weight for work in task.missing[name]) for name in works}
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _lines(works, weights)
+        return
+    percent = TextColumn("{task.percentage:3.0f}%")
+    columns = (TextColumn("{task.description}"), BarColumn(), percent, TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, speed_estimate_period=120) as progress:
+        bars = {name: progress.add_task(name, total=weight) for name, weight in weights.items()}
+        kept = f" ({len(task.found)} of the results were there)" if task.found else ""
+        whole = progress.add_task(f"all{kept}", total=sum(weights.values()))
+
+        def move(name: str, work: Work, seconds: float) -> None:
+            progress.advance(bars[name], work.weight)
+            progress.advance(whole, work.weight)
+
+        yield move
+
+
+def _lines(works: dict[str, int], weights: dict[str, float]) -> Told:
+    open_works, begun, done = dict(works), time.monotonic(), 0.0
+
+    def tell(name: str, work: Work, seconds: float) -> None:
+        nonlocal done
+        done += work.weight
+        open_works[name] -= 1
+        if open_works[name] == 0:
+            spent = time.monotonic() - begun
+            left = spent * (sum(weights.values()) - done) / done
+            print(f"restive: {name} done after {spent:.0f} s, about {left:.0f} s left", file=sys.stderr, flush=True)
+
+    return tell
+
+
+def print_claims(reproduction: Reproduction) -> None:
+    """Every claim with its verdict and the part that is worst off, then how many hold."""
+    console, claims = _console(), [claim for _, claim in reproduction.claims()]
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("verdict", "claim", "where", "number", "worst at"):
+        table.add_column(name, overflow="fold", no_wrap=name == "verdict")
+    for claim in claims:
+        verdict = Text(claim.verdict, style=STYLES[claim.verdict])
+        place = worst_first(claim)[0].setting if claim.parts else ""
+        words = (claim.sentence, claim.place, key_number(claim), place)
+        table.add_row(verdict, *(Text(word, style="dim" if word == claim.place else "") for word in words))
+    console.print(table)
+    console.print(f"{len(claims)} claims: {tally(claim.verdict for claim in claims)}.", highlight=False)
+
+
+def _console() -> Console:
+    """Wide enough for every table where there is no terminal to ask."""
+    return Console() if sys.stdout.isatty() else Console(width=140)
