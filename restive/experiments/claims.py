@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from restive.measure import Band
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
+OURS = "ours"  # the place of a claim that is not in the paper
 
 
 class Range(NamedTuple):
@@ -94,6 +95,11 @@ class Claim:
     remark: str = ""
 
     @property
+    def ours(self) -> bool:
+        """A check or a remark of ours, which is not in the paper."""
+        return self.place == OURS
+
+    @property
     def verdict(self) -> str:
         """All parts must hold; one that fails is enough."""
         verdicts = {part.judge(self.agreement) for part in self.parts}
@@ -106,8 +112,12 @@ class Claim:
             return ""
         others = [part.setting for part in self.nearby if part.judge(self.agreement) == HOLDS]
         holding = [part.setting for part in self.parts if part.judge(self.agreement) == HOLDS]
-        if others or holding:
-            return "it holds for " + (others[0] if others else "; ".join(holding))
+        if others:
+            return f"it holds for {others[0]}"
+        if len(holding) > 3:
+            return f"it holds in {len(holding)} of its {len(self.parts)} settings, such as {holding[0]}"
+        if holding:
+            return f"it holds for {'; '.join(holding)}"
         return f"in none of the {len(self.nearby)} other settings measured" if self.nearby else "no other was measured"
 
     def as_json(self) -> dict[str, Any]:
@@ -116,6 +126,7 @@ class Claim:
             "claim": self.name,
             "sentence": self.sentence,
             "place": self.place,
+            "ours": self.ours,
             "quantity": self.quantity,
             "agreement": str(self.agreement),
             "range": [_plain(limit) for limit in self.agreement],

@@ -5,7 +5,7 @@ Checked case by case on small random instances: a case is an instance with a bud
 that is for.
 """
 
-from restive.experiments.claims import Claim, Part, Range, above, exact
+from restive.experiments.claims import OURS, Claim, Part, Range, above, exact
 from restive.experiments.experiment import Experiment, Findings, Results, Size, Table
 from restive.experiments.work import Work
 from restive.record import Columns
@@ -98,7 +98,7 @@ def _largest_threshold(positive: dict[tuple[int, int], Columns]) -> Claim:
     return Claim(
         name="lemma-4.3-largest-threshold",
         sentence="The largest threshold of that kind is the B-th largest of the agents' least benefits.",
-        place="ours",
+        place=OURS,
         quantity="thresholds of which `largest_threshold` says otherwise than counting in every joint state",
         agreement=Range(0.0, 0.0),
         parts=tuple(exact(_name(shape), _total(columns, "beside_threshold")) for shape, columns in positive.items()),
@@ -109,7 +109,7 @@ def _two_steps(positive: dict[tuple[int, int], Columns]) -> Claim:
     return Claim(
         name="lemma-4.3-needs-two-steps",
         sentence="A single step is not enough for the lemma: its cost depends on the start alone.",
-        place="ours",
+        place=OURS,
         quantity="cases of zero cost over one step with fewer than B good agents in some joint state",
         agreement=above(0),
         parts=_parts(positive, "free_once"),
@@ -120,7 +120,7 @@ def _positivity(sparse: dict[tuple[int, int], Columns]) -> Claim:
     return Claim(
         name="lemma-4.3-needs-positive-transitions",
         sentence="The lemma needs its assumption: with impossible transitions zero cost may go with fewer good agents.",
-        place="ours",
+        place=OURS,
         quantity="cases of zero cost over any number of steps with fewer than B good agents in some joint state",
         agreement=above(0),
         parts=_parts(sparse, "free_ever"),

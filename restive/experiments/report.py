@@ -143,12 +143,14 @@ def _about(reproduction: Reproduction) -> str:
 
 
 def _counts(reproduction: Reproduction) -> str:
-    counts = Counter(claim.verdict for _, claim in reproduction.claims())
+    counts = Counter(claim.verdict for _, claim in reproduction.claims() if not claim.ours)
+    ours = tally(claim.verdict for _, claim in reproduction.claims() if claim.ours)
     items = "".join(
         f'<li class="{verdict}"><b>{counts[verdict]}</b>{MARKS[verdict]} {agree(verdict, counts[verdict])}</li>'
         for verdict in MARKS
     )
-    return f'<ul class="counts" aria-label="Claims by verdict">{items}</ul>'
+    beside = f'<p class="soft">Claims of the paper; of our own checks and remarks beside them {ours}.</p>'
+    return f'<ul class="counts" aria-label="Claims of the paper by verdict">{items}</ul>{beside}'
 
 
 def _contents(reproduction: Reproduction) -> str:

@@ -16,7 +16,7 @@ from restive.experiments.claims import FAILS, HOLDS, UNDECIDED
 from restive.experiments.experiment import Experiment
 from restive.experiments.reproduction import Progress as Told
 from restive.experiments.reproduction import Reproduction, Task
-from restive.experiments.summary import key_number, tally, worst_first
+from restive.experiments.summary import key_number, tally_all, worst_first
 from restive.experiments.work import Work
 
 STYLES = {HOLDS: "green", FAILS: "bold red", UNDECIDED: "yellow"}
@@ -86,7 +86,7 @@ def print_claims(reproduction: Reproduction) -> None:
         words = (claim.sentence, claim.place, key_number(claim), place)
         table.add_row(verdict, *(Text(word, style="dim" if word == claim.place else "") for word in words))
     console.print(table)
-    console.print(f"{len(claims)} claims: {tally(claim.verdict for claim in claims)}.", highlight=False)
+    console.print(f"{tally_all(claims)}.", highlight=False)
 
 
 def _console() -> Console:

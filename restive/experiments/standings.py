@@ -1,12 +1,13 @@
 """Claims about who is ahead of whom, which the paper makes for each of its families, and the table behind them."""
 
-from restive.experiments.claims import Claim, Part, Range, above, measured
+from restive.experiments.claims import OURS, Claim, Part, Range, above, measured
 from restive.experiments.curves import BUDGETS, CEILING, FLOOR, HORIZON, Board, read_curve
 from restive.experiments.experiment import Table
 from restive.measure import Band, band
 
 EARLY = 100
 OTHER_STEPS = (500, 200, 100, 50, 20)
+TITLES = {"wiql": "WIQL", "ucwhittle": "UCWhittle", "rma2b": "R(MA)²B"}
 SHARE = "share of the gap from random to the Whittle oracle, in running mean reward"
 
 
@@ -34,10 +35,11 @@ def _at(board: Board, budget: int, noise: float, step: int) -> str:
 def outdoes(board: Board, family: str, place: str, behind: str, step: int = HORIZON, remark: str = "") -> Claim:
     """eps-GT is ahead of another policy, in all settings, at one step."""
     when = "early, by step 100," if step == EARLY else "over 1000 steps"
+    whom = TITLES[behind]
     nearby = () if step == EARLY else earlier(board, "egt", behind)
     return Claim(
         name=f"{family}-egt-above-{behind}{'-early' if step == EARLY else ''}",
-        sentence=f"eps-GT collects more than {behind} {when} at every budget, with and without noise.",
+        sentence=f"eps-GT collects more than {whom} {when} at every budget, with and without noise ({family}).",
         place=place,
         quantity=f"lead of egt over {behind}, {SHARE}",
         agreement=above(0),
@@ -52,7 +54,7 @@ def near_random(board: Board, family: str, place: str, policy: str) -> Claim:
     noiseless = (0.0,)
     return Claim(
         name=f"{family}-{policy}-near-random",
-        sentence=f"{policy} does about as well as random over 1000 steps.",
+        sentence=f"{TITLES[policy]} does about as well as random over 1000 steps ({family}).",
         place=place,
         quantity=f"gap closed by {policy}, {SHARE}",
         agreement=Range(-0.1, 0.1),
@@ -71,8 +73,8 @@ def under_the_bound(board: Board, family: str, runs: int | None = None) -> Claim
         parts.append(measured(f"B = {budget}", over))
     return Claim(
         name=f"{family}-under-the-bound",
-        sentence="Not even the Whittle oracle collects more than the fluid bound (a check on this reproduction).",
-        place="ours",
+        sentence=f"Not even the Whittle oracle collects more than the fluid bound ({family}).",
+        place=OURS,
         quantity="running mean of the Whittle oracle less the fluid bound, reward per step",
         agreement=Range(float("-inf"), 0.0),
         parts=tuple(parts),

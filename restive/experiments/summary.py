@@ -18,7 +18,7 @@ OPENING = """# Reproduction
 
 This page is written by `restive reproduce --markdown docs/reproduction.md`, and not edited by hand.
 
-Every claim of the paper, in our words, and how it fares here: **{counts}**.
+Every claim of the paper, in our words, and how it fares here: {counts}.
 {origin}
 
 The number is that of the part of the claim that is worst off, with its 95% interval; numbers without one are exact.
@@ -127,6 +127,13 @@ def tally(verdicts: Iterable[str]) -> str:
     return ", ".join(words) or "no claims"
 
 
+def tally_all(claims: Sequence[Claim]) -> str:
+    """The counts of the paper's claims, and of ours."""
+    paper, ours = ([claim.verdict for claim in claims if claim.ours == which] for which in (False, True))
+    said = f"{len(paper)} claims of the paper: {tally(paper)}"
+    return f"{said}; {len(ours)} of ours: {tally(ours)}" if ours else said
+
+
 def agree(verdict: str, many: int) -> str:
     """The verdict as a verb after a number."""
     return verdict if many == 1 else PLURAL[verdict]
@@ -147,7 +154,7 @@ def rule() -> str:
 
 def markdown(claims: Sequence[Claim], about: Mapping[str, Any]) -> str:
     """A page with all claims in one table."""
-    counts = tally(claim.verdict for claim in claims)
+    counts = tally_all(claims)
     opening = OPENING.format(counts=counts, origin=fill(f"Made with {_plain(origin(about))}.", 120))
     return "\n".join([opening, *map(_row, claims), CLOSING, fill(rule(), 120), ""])
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from matplotlib.figure import Figure
 
-from restive.experiments.claims import Claim, Range, above, exact
+from restive.experiments.claims import OURS, Claim, Range, above, exact
 from restive.experiments.experiment import Experiment, Findings, Results, Size, Table
 from restive.experiments.panels import Line, draw_lines
 from restive.experiments.tasks.counterexamples import THREE_STATES, join
@@ -110,7 +110,7 @@ def _without_ties(horizons: Columns) -> Claim:
     return Claim(
         name="three-state-greedy-not-optimal-without-ties",
         sentence="Ties are not needed: greedy also loses where acting adds a little more in state 1 than in state 2.",
-        place="ours",
+        place=OURS,
         quantity="best value less that of greedy, exact",
         agreement=above(0),
         parts=tuple(
@@ -125,7 +125,7 @@ def _even_with_the_best_ties(horizons: Columns) -> Claim:
     return Claim(
         name="three-state-greedy-loses-with-any-ties",
         sentence="With more than three steps greedy is not optimal however its ties are broken.",
-        place="ours",
+        place=OURS,
         quantity="best value less that of greedy with ties to state 2, exact",
         agreement=above(0),
         parts=tuple(exact(f"T = {horizon}", loss[horizon - 2]) for horizon in (4, 5, 10, LONGEST)),

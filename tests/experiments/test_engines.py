@@ -322,7 +322,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("send", [os.kill, os.killpg])
-def test_an_interruption_leaves_no_process_no_folder_and_no_word(
+def test_an_interruption_leaves_no_process_no_word_and_the_folder_as_it_was(
     send: Callable[[int, int], None], tmp_path: Path
 ) -> None:
     here, temporary, begun = (tmp_path / name for name in ("here", "temporary", "begun"))
@@ -333,7 +333,7 @@ def test_an_interruption_leaves_no_process_no_folder_and_no_word(
     command = subprocess.Popen(
         [sys.executable, script, begun, Path(__file__).parent],
         cwd=here,
-        env={**os.environ, "TMPDIR": str(temporary), "PYTHONWARNINGS": "default"},
+        env={**os.environ, "TMPDIR": str(temporary)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
