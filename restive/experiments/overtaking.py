@@ -81,7 +81,7 @@ def _reaches_whittle(two_states: Board) -> Claim:
     last = two_states.scene.horizon
     return Claim(
         name="wiql-reaches-whittle",
-        sentence=f"Given long enough, WIQL does as well as the Whittle oracle: it is there by step {last:,} (two-state).",
+        sentence=f"Given long enough, WIQL does as well as the Whittle oracle: by step {last:,} it does (two-state).",
         place=PLACE,
         quantity="share of the gap from random to the Whittle oracle, in reward per step of the last tenth",
         agreement=Range(0.95, float("inf")),

@@ -78,6 +78,7 @@ def test_markdown_has_a_row_for_each_claim_whatever_is_in_its_words() -> None:
 def test_markdown_says_where_it_comes_from_and_how_verdicts_are_given() -> None:
     page = markdown([claim(Part("s", 1.0, 1.0, 1.0))], ABOUT)
     for told in ("`restive reproduce --markdown docs/reproduction.md`", "not edited by hand",
-                 "1 claims of the paper: 1 holds", "restive 1.2", "seed 3", "quick size", r"m\|n", "2031-02-03", "all of it lies outside"):  # fmt: skip
+                 "1 claims of the paper: 1 holds",
+                 "restive 1.2", "seed 3", "quick size", r"m\|n", "2031-02-03", "all of it lies outside"):  # fmt: skip
         assert told in page
     assert max(map(len, page.splitlines())) <= 120
