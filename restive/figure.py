@@ -38,7 +38,7 @@ def write_figure(figure: Figure, path: Path) -> None:
     content, kind = BytesIO(), path.suffix[1:].lower()
     undated = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
     with rc_context({"svg.hashsalt": "restive"}):
-        figure.savefig(content, dpi=130, format=kind, metadata=undated)
+        figure.savefig(content, dpi=160, format=kind, metadata=undated)
     write_whole(path, content.getvalue())
 
 

@@ -6,6 +6,7 @@ import resource
 from pathlib import Path
 
 import numpy as np
+import polars
 import pytest
 
 from restive import InputError, record
@@ -35,6 +36,21 @@ def test_every_beginning_of_a_record_is_refused(tmp_path: Path) -> None:
         (tmp_path / "a.parquet").write_bytes(content[:length])
         with pytest.raises(InputError, match="not a whole one"):
             record.load(tmp_path / "a.parquet", "kind-1", "a thing")
+
+
+def test_every_changed_byte_is_refused_before_anything_parses_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record.save(tmp_path / "a.parquet", "kind-1", {}, COLUMNS)
+    content = (tmp_path / "a.parquet").read_bytes()
+    monkeypatch.setattr(polars, "read_parquet", None)
+    for place in range(len(content)):
+        for flip in (0x01, 0xFF):
+            (tmp_path / "a.parquet").write_bytes(
+                content[:place] + bytes([content[place] ^ flip]) + content[place + 1 :]
+            )
+            with pytest.raises(InputError, match=r"a\.parquet: (damaged|not a)"):
+                record.load(tmp_path / "a.parquet", "kind-1", "a thing")
 
 
 def _write_with_little_room(path: Path) -> None:

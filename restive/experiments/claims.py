@@ -107,17 +107,15 @@ class Claim:
 
     @property
     def closest(self) -> str:
-        """For a claim that fails: where it holds, among its parts and the settings nearby."""
+        """For a claim that fails: its own settings in which it holds, and the nearest of those beyond them."""
         if self.verdict != FAILS:
             return ""
-        others = [part.setting for part in self.nearby if part.judge(self.agreement) == HOLDS]
+        others = [part.setting for part in self.nearby if part.judge(self.agreement) == HOLDS][:1]
         holding = [part.setting for part in self.parts if part.judge(self.agreement) == HOLDS]
-        if others:
-            return f"it holds for {others[0]}"
         if len(holding) > 3:
-            return f"it holds in {len(holding)} of its {len(self.parts)} settings, such as {holding[0]}"
-        if holding:
-            return f"it holds for {'; '.join(holding)}"
+            holding = [f"{len(holding)} of its {len(self.parts)} settings, such as {holding[0]}"]
+        if holding or others:
+            return "it holds for " + "; beyond them ".join(["; ".join(holding)][: len(holding)] + others)
         return f"in none of the {len(self.nearby)} other settings measured" if self.nearby else "no other was measured"
 
     def as_json(self) -> dict[str, Any]:

@@ -1,10 +1,19 @@
 """Appendix B: the regret against Whittle's policy when time is cut into episodes, and when it is one."""
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from restive.experiments.claims import Claim, Range, below, measured
-from restive.experiments.curves import AGENTS, CEILING, FLOOR, LEARNERS, Board, Curve, read_curve, two_state_scene
+from restive.experiments.curves import (
+    AGENTS,
+    CEILING,
+    FLOOR,
+    LEARNERS,
+    Board,
+    Curve,
+    growth,
+    read_curve,
+    two_state_scene,
+)
 from restive.experiments.experiment import Experiment, Findings, Results, Size, Table
 from restive.experiments.panels import LOOKS, Line, draw_lines
 from restive.experiments.work import Work
@@ -53,12 +62,11 @@ def regret_per_episode(curves: dict[str, Curve], policy: str) -> Floats:
     return behind
 
 
-def growth(board: Board, policy: str, first: int) -> Band:
+def regret_growth(board: Board, policy: str, first: int) -> Band:
     """The exponent with which the regret against Whittle's policy grows up to ten times the `first` step."""
     curve, ceiling = (board.curve(each, BUDGET, 0.0) for each in (policy, CEILING))
     behind = ceiling.reward - curve.reward
-    grown = ratio(behind[:, curve.place(10 * first)], behind[:, curve.place(first)])
-    return Band(*(np.log10(np.maximum(part, 1e-300)) for part in grown))
+    return growth(behind[:, curve.place(10 * first)], behind[:, curve.place(first)])
 
 
 def _falls(curves: dict[str, Curve]) -> Claim:
@@ -83,9 +91,9 @@ def _linear_in_one(board: Board) -> Claim:
         place=f"section 2.3; {PLACE}",
         quantity="exponent of the growth of the regret against whittle-oracle from 100 to 1000 steps",
         agreement=Range(0.9, 1.1),
-        parts=tuple(measured(policy, growth(board, policy, 100)) for policy in TOWARDS_WHITTLE),
+        parts=tuple(measured(policy, regret_growth(board, policy, 100)) for policy in TOWARDS_WHITTLE),
         nearby=tuple(
-            measured(f"{policy}, from 10 to 100 steps", growth(board, policy, 10)) for policy in TOWARDS_WHITTLE
+            measured(f"{policy}, from 10 to 100 steps", regret_growth(board, policy, 10)) for policy in TOWARDS_WHITTLE
         ),
         remark=(
             "The paper argues from bounds for the worst case over instances, which random instances cannot contradict: "
@@ -99,7 +107,7 @@ def _table(curves: dict[str, Curve], board: Board) -> Table:
     for policy in (*LEARNERS, FLOOR):
         regret = regret_per_episode(curves, policy)
         cells = [f"{regret[:, k - 1].mean():.1f}" for k in (1, 5, 10, EPISODES)]
-        rows.append((policy, *cells, f"{growth(board, policy, 100).mean:.2f}"))
+        rows.append((policy, *cells, f"{regret_growth(board, policy, 100).mean:.2f}"))
     heads = ("policy", *(f"K = {k}" for k in (1, 5, 10, EPISODES)), "growth in one episode")
     note = (
         f"Regret per episode of {LENGTH} steps against whittle-oracle, reward over all agents; growth from 100 to 1000."

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from restive.experiments.claims import Claim, Part, Range, above, exact, measured
 from restive.experiments.experiment import Experiment, Findings, Results, Size, Table
 from restive.experiments.panels import draw_dots
+from restive.experiments.standings import with_reach
 from restive.experiments.tasks.counterexamples import UNLIKE_AGENTS, join
 from restive.experiments.work import Work
 from restive.measure import Band, band
@@ -183,7 +184,7 @@ def _simulated(values: Columns, rewards: dict[str, Floats]) -> Table:
     for policy, observed in OBSERVED.items():
         ours, value = band(rewards[PLAYED[policy]][:PAPER_RUNS]), last(values, policy)
         deviation = sqrt(values[f"{policy}_variance"][-1])
-        rows.append((policy, f"{observed}", _with_reach(ours), f"{float(value):.4f}", f"{deviation:.3f}", f"{value}"))
+        rows.append((policy, f"{observed}", with_reach(ours, 2), f"{float(value):.4f}", f"{deviation:.3f}", f"{value}"))
     value = last(values, "best")
     rows.append(("the best", "", "", f"{float(value):.4f}", "", f"{value}"))
     return Table(
@@ -228,14 +229,10 @@ def _standings(values: Columns, rewards: dict[str, Floats]) -> Table:
     return Table(
         "Every policy over 20 steps",
         ("policy", "reward", "share of the best"),
-        tuple((policy, _with_reach(each), f"{float(each.mean) / best:.3f}") for policy, each in ranked),
+        tuple((policy, with_reach(each, 2), f"{float(each.mean) / best:.3f}") for policy, each in ranked),
         f"The best there is expects {best:.4f}. ± is half of the 95% interval over runs. Run by run the same as "
         f"random, in so few steps: {', '.join(still) or 'none'}.",
     )
-
-
-def _with_reach(interval: Band) -> str:
-    return f"{float(interval.mean):.2f} ± {float(interval.high - interval.mean):.2f}"
 
 
 def draw(values: Columns, bands: dict[str, Band]) -> Figure:

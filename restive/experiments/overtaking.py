@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.figure import Figure
 
-from restive.experiments.claims import Claim, Range, above, below, measured
+from restive.experiments.claims import OURS, Claim, Range, above, below, measured
 from restive.experiments.curves import BUDGETS, CEILING, FLOOR, Board, Scene, family_scenes
 from restive.experiments.experiment import Experiment, Findings, Results, Size, Table
 from restive.experiments.panels import LOOKS, Line, draw_lines
@@ -24,10 +24,10 @@ def long_horizon(size: Size) -> int:
 
 
 def scenes(size: Size) -> dict[str, Scene]:
-    """The three families without noise, ten times as long, with fewer runs."""
+    """The three families without noise, longer and with fewer runs; the quick form has the paper's own only."""
+    chosen = {family: scene for family, scene in family_scenes(size).items() if family == "two-state" or not size.quick}
     return {
-        family: replace(scene, horizon=long_horizon(size), runs=min(scene.runs, 2))
-        for family, scene in family_scenes(size).items()
+        family: replace(scene, horizon=long_horizon(size), runs=min(scene.runs, 2)) for family, scene in chosen.items()
     }
 
 
@@ -69,8 +69,9 @@ def _overtakes(two_states: Board) -> Claim:
     last = two_states.scene.horizon
     return Claim(
         name="wiql-overtakes-in-time",
+        remark="The paper says only that WIQL tends to the Whittle oracle; that and when it overtakes is ours.",
         sentence=f"Given long enough, WIQL collects more than eps-GT: by step {last:,} it is ahead (two-state).",
-        place=PLACE,
+        place=OURS,
         quantity=f"lead of wiql over egt at step {last:,}, {SHARE}",
         agreement=above(0),
         parts=tuple(measured(f"B = {budget}", two_states.lead("wiql", "egt", budget, 0.0, last)) for budget in BUDGETS),
@@ -81,6 +82,7 @@ def _reaches_whittle(two_states: Board) -> Claim:
     last = two_states.scene.horizon
     return Claim(
         name="wiql-reaches-whittle",
+        remark="The paper names no horizon; this one is ours.",
         sentence=f"Given long enough, WIQL does as well as the Whittle oracle: by step {last:,} it does (two-state).",
         place=PLACE,
         quantity="share of the gap from random to the Whittle oracle, in reward per step of the last tenth",
@@ -92,7 +94,7 @@ def _reaches_whittle(two_states: Board) -> Claim:
 def _stays_below(two_states: Board) -> Claim:
     return Claim(
         name="egt-settles-below-whittle",
-        sentence="eps-GT settles quickly, at less than what the Whittle oracle collects (two-state).",
+        sentence="eps-GT settles at less than what the Whittle oracle collects (two-state).",
         place=PLACE,
         quantity="share of the gap from random to the Whittle oracle, in reward per step of the last tenth",
         agreement=below(1),
@@ -133,7 +135,7 @@ EXPERIMENT = Experiment(
     name="overtaking",
     title="Where WIQL overtakes",
     place=PLACE,
-    about="The three families without noise over 10,000 steps (quick: 2,000), at most two runs of each instance.",
+    about="The three families without noise over 10,000 steps, at most two runs of an instance (quick: two-state, 2,000).",
     plan=plan,
     examine=examine,
 )

@@ -2,13 +2,13 @@
 
 import math
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from restive.experiments.claims import Claim, Part, Range, above, below, measured
-from restive.experiments.curves import Curve, read_curve
+from restive.experiments.curves import Curve, growth, read_curve
 from restive.experiments.experiment import Experiment, Findings, Results, Size, Table
 from restive.experiments.panels import Line, draw_lines
+from restive.experiments.standings import with_reach
 from restive.experiments.work import Work
 from restive.measure import Band, band, ratio
 
@@ -57,11 +57,9 @@ def examine(size: Size, results: Results) -> Findings:
     return Findings(claims, {"regret": _draw(curves)}, (_growth(curves, less), _others(rivals)))
 
 
-def growth(curve: Curve) -> Band:
-    """The exponent with which the regret grew over the last factor of ten in time."""
-    last = int(curve.steps[-1])
-    grown = ratio(curve.cost[:, -1], curve.cost[:, curve.place(last // 10)])
-    return Band(*(np.log10(np.maximum(part, 1e-300)) for part in grown))
+def late_growth(curve: Curve) -> Band:
+    """The exponent with which the regret grew over the last factor of ten in steps."""
+    return growth(curve.cost[:, -1], curve.cost[:, curve.place(int(curve.steps[-1]) // 10)])
 
 
 def late_share(curve: Curve) -> Band:
@@ -77,7 +75,7 @@ def _sublinear(curves: dict[float, Curve]) -> Claim:
         place=PLACE,
         quantity="exponent of the growth of the regret over the last factor of ten in steps",
         agreement=below(1),
-        parts=tuple(measured(_threshold(share), growth(curve)) for share, curve in curves.items()),
+        parts=tuple(measured(_threshold(share), late_growth(curve)) for share, curve in curves.items()),
         remark="Linear growth has exponent 1, logarithmic growth an exponent that falls towards 0.",
     )
 
@@ -136,7 +134,7 @@ def _growth(curves: dict[float, Curve], less: dict[tuple[float, float], Curve]) 
             _threshold(share),
             f"{scale:g}",
             *(f"{curve.cost[:, curve.place(step)].mean():.1f}" for step in _landmarks(curve)),
-            f"{growth(curve).mean:.2f}",
+            f"{late_growth(curve).mean:.2f}",
             f"{late_share(curve).mean:.2f}",
         )
         for (share, scale), curve in every.items()
@@ -153,17 +151,13 @@ def _landmarks(curve: Curve) -> list[int]:
 
 def _others(rivals: dict[str, Curve]) -> Table:
     rows = tuple(
-        (policy, *(_with_reach(band(curve.cost[:, curve.place(step)])) for step in _landmarks(curve)))
+        (policy, *(with_reach(band(curve.cost[:, curve.place(step)]), 1) for step in _landmarks(curve)))
         for policy, curve in rivals.items()
     )
     steps = _landmarks(next(iter(rivals.values())))
     heads = ("policy", *(f"t = {step:,}" for step in steps))
     note = "Their usual settings, threshold with theta = 0.5; ± half of the 95% interval over instances."
     return Table("Regret of all policies", heads, rows, note)
-
-
-def _with_reach(interval: Band) -> str:
-    return f"{interval.mean:.1f} ± {interval.high - interval.mean:.1f}"
 
 
 EXPERIMENT = Experiment(

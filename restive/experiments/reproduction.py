@@ -59,6 +59,11 @@ class Task(NamedTuple):
 def prepare(experiments: Iterable[Experiment], size: Size, folder: Path) -> Task:
     """See what is in the folder; a work that several experiments need belongs to the first of them."""
     make_folders(folder)
+    _require_same_report(size, folder)
+    for other in EXPERIMENTS.values():
+        gather(
+            other.plan(size), folder / "results"
+        )  # what is damaged is refused before any work, as the report reads it
     found: dict[str, Columns] = {}
     missing: dict[str, list[Work]] = {}
     seen: set[str] = set()
@@ -70,13 +75,41 @@ def prepare(experiments: Iterable[Experiment], size: Size, folder: Path) -> Task
     return Task(found, missing)
 
 
+def make_writable(page: Path) -> None:
+    """See that a page can be written, before any work is done for it; make its folder."""
+    if page.is_dir():
+        raise InputError(f"{page}: there is a folder of that name.")
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{page}: cannot write there ({error.strerror}); choose another place.") from None
+
+
+def _require_same_report(size: Size, folder: Path) -> None:
+    """Refuse to put a report of another size or seed over the one that is there."""
+    try:
+        there = json.loads((folder / "claims.json").read_bytes())
+    except (OSError, ValueError):
+        return
+    kept = (there.get("size"), there.get("seed"))
+    if kept != (wanted := (_size_of(size), size.seed)):
+        raise InputError(
+            f"{folder}: holds the report of {kept[0]} size and seed {kept[1]}, and this one would be of {wanted[0]} "
+            f"size and seed {wanted[1]}; choose another folder."
+        )
+
+
+def _size_of(size: Size) -> str:
+    return "quick" if size.quick else "full"
+
+
 def make_folders(folder: Path) -> None:
     """Make the folders, and see that they can be written to before hours of work are done for them."""
     for place in (folder, folder / "results", folder / "figures"):
         try:
             place.mkdir(parents=True, exist_ok=True)
             write_whole(place / ".writable", b"")
-            (place / ".writable").unlink()
+            (place / ".writable").unlink(missing_ok=True)
         except OSError as error:
             raise InputError(f"{place}: cannot write there ({error.strerror}); choose another folder.") from None
 
@@ -112,7 +145,7 @@ def describe(size: Size) -> dict[str, Any]:
         "version": __version__,
         "code": code_digest(),
         "seed": size.seed,
-        "size": "quick" if size.quick else "full",
+        "size": _size_of(size),
         "machine": f"{_processor()}, {available_processors()} processors, {platform.system()}",
         "python": platform.python_version(),
         "date": datetime.now(UTC).date().isoformat(),

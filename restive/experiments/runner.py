@@ -13,7 +13,7 @@ from restive import record
 from restive.errors import InputError
 from restive.experiments.engines import result_of
 from restive.experiments.tasks import Outcome, carry_out
-from restive.experiments.work import Work
+from restive.experiments.work import Work, code_digest
 from restive.record import Columns
 from restive.version import __version__
 
@@ -46,6 +46,15 @@ def _load(path: Path, work: Work) -> Columns:
     if spec != work.spec():
         raise InputError(f"{path}: holds the result of other work than its name says. Remove it and run again.")
     return columns
+
+
+def _require_same_code(made: Outcome) -> None:
+    """Other code may give other numbers, also where it calls itself the same version."""
+    if (made.version, made.code) != (__version__, code_digest()):
+        raise InputError(
+            f"a worker has restive {made.version}, code {made.code}, and this is {__version__}, code {code_digest()}; "
+            "they must be the same."
+        )
 
 
 def _keep(path: Path, work: Work, columns: Columns) -> None:
@@ -84,8 +93,7 @@ def carry_out_all(works: list[Work], folder: Path, executor: Executor, done: Don
         for future in as_completed(waiting):
             work = waiting.pop(future)
             made = result_of(future, work.label)
-            if made.version != __version__:
-                raise InputError(f"a worker has restive {made.version}, this is {__version__}; they must be the same.")
+            _require_same_code(made)
             _keep(folder / work.file_name(), work, made.columns)
             done(work, made.seconds)
             yield work.digest(), made.columns

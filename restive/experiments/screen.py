@@ -68,7 +68,7 @@ def _lines(works: dict[str, int], weights: dict[str, float]) -> Told:
         open_works[name] -= 1
         if open_works[name] == 0:
             spent = time.monotonic() - begun
-            left = spent * (sum(weights.values()) - done) / done
+            left = max(0.0, spent * (sum(weights.values()) - done) / done)
             print(f"restive: {name} done after {spent:.0f} s, about {left:.0f} s left", file=sys.stderr, flush=True)
 
     return tell

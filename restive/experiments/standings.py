@@ -7,7 +7,7 @@ from restive.measure import Band, band
 
 EARLY = 100
 OTHER_STEPS = (500, 200, 100, 50, 20)
-TITLES = {"wiql": "WIQL", "ucwhittle": "UCWhittle", "rma2b": "R(MA)²B"}
+TITLES = {"egt": "eps-GT", "wiql": "WIQL", "ucwhittle": "UCWhittle", "rma2b": "R(MA)²B", "random": "random choice"}
 SHARE = "share of the gap from random to the Whittle oracle, in running mean reward"
 
 
@@ -32,21 +32,46 @@ def _at(board: Board, budget: int, noise: float, step: int) -> str:
     return f"{board.scene.name(budget, noise)}, t = {step}"
 
 
-def outdoes(board: Board, family: str, place: str, behind: str, step: int = HORIZON, remark: str = "") -> Claim:
-    """eps-GT is ahead of another policy, in all settings, at one step."""
+def outdoes(
+    board: Board, family: str, place: str, behind: str, step: int = HORIZON, remark: str = "", ahead: str = "egt"
+) -> Claim:
+    """One policy is ahead of another, in all settings, at one step."""
     when = "early, by step 100," if step == EARLY else "over 1000 steps"
-    whom = TITLES[behind]
-    nearby = () if step == EARLY else earlier(board, "egt", behind)
+    nearby = () if step == EARLY else earlier(board, ahead, behind)
     return Claim(
-        name=f"{family}-egt-above-{behind}{'-early' if step == EARLY else ''}",
-        sentence=f"eps-GT collects more than {whom} {when} at every budget, with and without noise ({family}).",
+        name=f"{family}-{ahead}-above-{behind}{'-early' if step == EARLY else ''}",
+        sentence=_ahead_of(ahead, behind, f"{when} at every budget, with and without noise", family),
         place=place,
-        quantity=f"lead of egt over {behind}, {SHARE}",
+        quantity=f"lead of {ahead} over {behind}, {SHARE}",
         agreement=above(0),
-        parts=leads(board, "egt", behind, step),
+        parts=leads(board, ahead, behind, step),
         nearby=nearby,
         remark=remark,
     )
+
+
+def outdoes_by_noise(
+    board: Board, family: str, place: str, behind: str, noisy_place: str = OURS, ahead: str = "egt"
+) -> tuple[Claim, Claim]:
+    """The same as two claims, without noise and with it, where the paper makes but one of them."""
+    halves = (("noiseless", 0.0, place), ("noisy", board.scene.noise, noisy_place))
+    noiseless, noisy = (
+        Claim(
+            name=f"{family}-{ahead}-above-{behind}-{half}",
+            sentence=_ahead_of(ahead, behind, f"over 1000 steps at every budget, {half}", family),
+            place=where,
+            quantity=f"lead of {ahead} over {behind}, {SHARE}",
+            agreement=above(0),
+            parts=leads(board, ahead, behind, noises=(noise,)),
+            nearby=earlier(board, ahead, behind, noises=(noise,)),
+        )
+        for half, noise, where in halves
+    )
+    return noiseless, noisy
+
+
+def _ahead_of(ahead: str, behind: str, when: str, family: str) -> str:
+    return f"{TITLES[ahead]} collects more than {TITLES[behind]} {when} ({family})."
 
 
 def near_random(board: Board, family: str, place: str, policy: str) -> Claim:
@@ -99,8 +124,13 @@ def standings(board: Board, policies: tuple[str, ...]) -> Table:
 def _cell(board: Board, policy: str, budget: int, noise: float) -> str:
     reward = board.reward(policy, budget, noise)
     early, late = (board.gap_closed(policy, budget, noise, step) for step in (EARLY, HORIZON))
-    return f"{reward.mean:.3f} ± {_reach(reward):.3f}; {early.mean:.2f}, {late.mean:.2f}"
+    return f"{with_reach(reward)}; {early.mean:.2f}, {late.mean:.2f}"
 
 
-def _reach(interval: Band) -> float:
-    return float(interval.high - interval.mean)
+def with_reach(interval: Band, decimals: int = 3) -> str:
+    """A mean ± half of its interval.
+
+    >>> with_reach(Band(*np.array([5.0, 1.0, 3.0, 7.0])), 1)
+    '5.0 ± 2.0'
+    """
+    return f"{interval.mean:.{decimals}f} ± {interval.high - interval.mean:.{decimals}f}"

@@ -29,6 +29,7 @@ def examine(size: Size, results: Results) -> Findings:
     claims = (
         outdoes(board, "ten-state", FIGURE, "wiql"),
         outdoes(board, "ten-state", FIGURE, "wiql", EARLY),
+        outdoes(board, "ten-state", OURS, FLOOR),
         outdoes(board, "ten-state", OURS, "ucwhittle"),
         outdoes(board, "ten-state", OURS, "rma2b"),
         _larger_lead(board, simpler),

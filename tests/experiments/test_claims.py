@@ -55,7 +55,8 @@ def test_a_failing_claim_names_the_nearest_setting_in_which_it_holds() -> None:
     open_ = Part("open", 0, -1, 1)
     assert claim_of(bad, nearby=(open_, near, far)).closest == "it holds for near"
     assert claim_of(bad, far).closest == "it holds for far"
-    assert claim_of(bad, far, near, far, near).closest == "it holds in 4 of its 5 settings, such as far"
+    assert claim_of(bad, far, near, far, near).closest == "it holds for 4 of its 5 settings, such as far"
+    assert claim_of(bad, far, nearby=(open_, near)).closest == "it holds for far; beyond them near"
     assert claim_of(bad, nearby=(bad, open_)).closest == "in none of the 2 other settings measured"
     assert claim_of(near, nearby=(far,)).closest == ""
 

@@ -135,7 +135,7 @@ def test_many_parts_are_folded_with_the_failing_ones_first(text: str) -> None:
 
 def test_a_claim_that_fails_says_where_it_holds_and_what_else_was_measured(text: str) -> None:
     told = article(text, "beta")
-    assert "it holds for N&nbsp;=&nbsp;2" in told
+    assert "it holds for 29 of its 30 settings, such as setting 0; beyond them N&nbsp;=&nbsp;2" in told
     assert "A remark." in told
     assert "<summary>1 other setting measured: 1 holds</summary>" in told
     assert "<td>7</td><td>exact</td>" in told

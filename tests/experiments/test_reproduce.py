@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -59,13 +60,23 @@ def test_a_second_call_does_nothing_anew_and_says_the_same(made: Path) -> None:
     assert json.loads(ended.stdout) == said
 
 
-def test_another_seed_is_other_work_in_the_same_folder(made: Path, tmp_path: Path) -> None:
-    names = set(results(made))
-    ended = call(*SMALL, "--out", str(made), "--seed", "5")
-    assert ended.returncode == 0
-    assert names < set(results(made))
-    assert claims(made)["seed"] == 5
-    assert {claim["experiment"] for claim in claims(made)["claims"]} == {"regret-bound"}
+@pytest.mark.parametrize("words", [["--seed", "5", "--quick"], []])
+def test_a_report_of_another_seed_or_size_is_not_written_over(words: list[str], made: Path) -> None:
+    before = claims(made)
+    ended = call("regret-bound", "--out", str(made), *words)
+    assert ended.returncode == 2
+    assert "holds the report of quick size and seed 0, and this one would be of" in ended.stderr
+    assert claims(made) == before
+
+
+def test_a_damaged_result_is_refused_before_any_work_also_if_it_was_not_asked_for(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made, tmp_path / "copy")
+    victim = next((tmp_path / "copy/results").glob("regret*"))
+    victim.write_bytes(victim.read_bytes()[:50])
+    ended = call("counterexample-2", "--quick", "--out", str(tmp_path / "copy"))
+    assert ended.returncode == 2
+    assert str(victim) in ended.stderr
+    assert not list((tmp_path / "copy/results").glob("counterexample*"))
 
 
 @pytest.mark.parametrize("engine", ["dask", "threads"])
@@ -149,6 +160,7 @@ def test_a_half_written_result_is_refused(made: Path, tmp_path: Path) -> None:
             ["regret", "--out", "a-file/below"],
             "a-file/below: cannot write there (Not a directory); choose another folder",
         ),
+        (["regret", "--markdown", "a-file/page.md"], "a-file/page.md: cannot write there (File exists)"),
         (["regret", "--out", "a-file"], "a-file: cannot write there (File exists); choose another folder"),
     ],
 )

@@ -129,18 +129,22 @@ def test_the_first_error_ends_it_and_drops_what_has_not_begun(tmp_path: Path) ->
 
 
 class Other(Executor):
-    """An executor of one's own: it does all at once, as another version."""
+    """An executor of one's own: it does all at once, as another version or with other code."""
+
+    def __init__(self, **other: Any) -> None:
+        self.other = other
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
         outcome: Outcome = fn(*args, **kwargs)
-        future.set_result(outcome._replace(version="0.0.7"))
+        future.set_result(outcome._replace(**self.other))
         return future
 
 
-def test_a_worker_of_another_version_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"a worker has restive 0\.0\.7, this is"):
-        do(WORKS, tmp_path, Other())
+@pytest.mark.parametrize("other", [{"version": "0.0.7"}, {"code": "feedbeef"}])
+def test_a_worker_of_another_version_or_with_other_code_is_refused(other: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=rf"a worker has restive .*{next(iter(other.values()))}.* must be the same"):
+        do(WORKS, tmp_path, Other(**other))
     assert contents(tmp_path) == {}
 
 

@@ -19,6 +19,7 @@ from restive.experiments.tasks.good_agents import check_lemma
 from restive.experiments.tasks.playing import bound, episodes, play
 from restive.experiments.tasks.regret import regret
 from restive.experiments.tasks.theorem import hardest, theorem
+from restive.experiments.work import code_digest
 from restive.record import Columns
 from restive.version import __version__
 
@@ -40,15 +41,16 @@ TASKS: Mapping[str, Callable[..., Columns]] = {
 
 
 class Outcome(NamedTuple):
-    """What a piece of work gave, how long it took, and which version of restive did it."""
+    """What a piece of work gave, how long it took, and which version of restive did it, with the digest of its code."""
 
     columns: Columns
     seconds: float
     version: str
+    code: str
 
 
 def carry_out(task: str, settings: Mapping[str, Any]) -> Outcome:
     """Do a piece of work, here or on another machine."""
     begun = time.perf_counter()
     columns = TASKS[task](**settings)
-    return Outcome(columns, time.perf_counter() - begun, __version__)
+    return Outcome(columns, time.perf_counter() - begun, __version__, code_digest())
