@@ -135,7 +135,7 @@ EXPERIMENT = Experiment(
     name="overtaking",
     title="Where WIQL overtakes",
     place=PLACE,
-    about="The three families without noise over 10,000 steps, at most two runs of each (quick: two-state, 2,000 steps).",
+    about="The three families without noise over 10,000 steps, at most two runs of each (quick: two-state, 2,000).",
     plan=plan,
     examine=examine,
 )
