@@ -220,7 +220,7 @@ def rewrite(path: Path, **changes: Any) -> None:
             {"format": "restive-snapshot-9"},
             r"a\.npz: snapshot format 'restive-snapshot-9'; this version reads 'restive-sn",
         ),
-        ({"belief": 2}, r"a\.npz: a belief of egt, version 2; here is egt, version 1"),
+        ({"belief": 1}, r"a\.npz: a belief of egt, version 1; here is egt, version 2"),
         (
             {"policy": "egtt"},
             r"a\.npz: there is no policy 'egtt'; .*did you mean 'egt'\? If it is your own, pass its cl",
@@ -242,7 +242,7 @@ def test_a_header_that_does_not_fit_is_refused(changes: dict[str, Any], sentence
 
 def test_the_snapshot_of_one_policy_is_refused_by_another(tmp_path: Path) -> None:
     saved(tmp_path / "a.npz", "egt")
-    with pytest.raises(InputError, match=r"a\.npz: a belief of egt, version 1; here is wiql, version 1"):
+    with pytest.raises(InputError, match=r"a\.npz: a belief of egt, version 2; here is wiql, version 1"):
         snapshot.load(tmp_path / "a.npz", Wiql)
 
 

@@ -93,7 +93,7 @@ def test_a_half_written_result_is_refused_and_says_what_to_do(length: int, tmp_p
     do(WORKS, tmp_path)
     path = tmp_path / WORKS[1].file_name()
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(InputError, match=r"not a whole one .* Remove that file and run again"):
+    with pytest.raises(InputError, match=r"not a whole one\. Remove that file and run again"):
         gather(WORKS, tmp_path)
     path.unlink()
     assert do(WORKS, tmp_path) == [WORKS[1].label]

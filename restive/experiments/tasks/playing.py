@@ -75,7 +75,7 @@ def kept_steps(horizon: int) -> Ints:
     """The first steps one by one, then evenly and by factors, up to the horizon.
 
     >>> kept_steps(1000)[18:24]
-    array([19, 20, 22, 24, 26, 28])
+    array([19, 20, 22, 27, 30, 32])
     """
     evenly = np.linspace(0, horizon, EVENLY + 1)[1:]
     by_factor = np.geomspace(1, horizon, BY_FACTOR + 1)
