@@ -16,6 +16,7 @@ import pytest
 from restive.experiments.catalogue import EXPERIMENTS
 from restive.version import __version__
 
+ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "restive", "reproduce"]
 SMALL = ["regret-bound", "--quick"]
 
@@ -171,3 +172,25 @@ def test_bad_input_gets_one_sentence_before_any_work(words: list[str], sentence:
     assert sentence in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["a-file"]
+
+
+def verdicts(page: Path) -> list[list[str]]:
+    """The rows of the page that the command writes: claim, place, verdict, agreement, number, setting."""
+    lines = [line.split(" | ") for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    return [line for line in lines if len(line) == 6][1:]
+
+
+def test_the_page_in_the_docs_has_a_row_for_every_claim_with_its_verdict() -> None:
+    rows = verdicts(ROOT / "docs/reproduction.md")
+    assert len(rows) > 60
+    assert {row[2] for row in rows} <= {"holds", "fails", "undecided"}
+    assert f"restive {__version__}" in (ROOT / "docs/reproduction.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.soak
+def test_the_whole_paper_comes_out_as_the_docs_say(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [*COMMAND, "--out", str(tmp_path / "all"), "--markdown", str(tmp_path / "page.md")], timeout=3600, check=False
+    )
+    assert ended.returncode == 0
+    assert verdicts(tmp_path / "page.md") == verdicts(ROOT / "docs/reproduction.md")
