@@ -8,7 +8,7 @@ from benchmarks.timing import Row, clock
 from restive.experiments.catalogue import find_experiments
 from restive.experiments.engines import open_engine
 from restive.experiments.experiment import Size
-from restive.experiments.reproduction import Progress, carry_out_task, examine_all, prepare, write_all
+from restive.experiments.reproduction import Progress, carry_out_agenda, examine_all, prepare, write_all
 from restive.experiments.work import Work
 
 QUICK, LIMIT = True, 60
@@ -38,8 +38,8 @@ def rows(quick: bool = QUICK, limit: int = LIMIT) -> list[Row]:
 def _reproduce(size: Size, folder: Path, note: Progress) -> tuple[float, float]:
     """Seconds of work and of drawing."""
     experiments = find_experiments([])
-    task = prepare(experiments, size, folder)
+    agenda = prepare(experiments, size, folder)
     with open_engine("threads") as executor:
-        working, made = clock(lambda: carry_out_task(task, folder, executor, note))
+        working, made = clock(lambda: carry_out_agenda(agenda, folder, executor, note))
     drawing, _ = clock(lambda: write_all(examine_all(experiments, size, folder, made), folder, ""))
     return working, drawing

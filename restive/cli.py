@@ -203,7 +203,7 @@ def reproduce(
     from restive.experiments.catalogue import find_experiments
     from restive.experiments.engines import check_engine, open_engine
     from restive.experiments.experiment import Size
-    from restive.experiments.reproduction import carry_out_task, examine_all, make_writable, prepare, write_all
+    from restive.experiments.reproduction import carry_out_agenda, examine_all, make_writable, prepare, write_all
     from restive.experiments.screen import experiment_bars, print_claims, print_experiments
 
     chosen, size = find_experiments(experiment or []), Size(quick, check_whole("seed", seed, 0, LARGEST_SEED))
@@ -214,13 +214,13 @@ def reproduce(
     folder = out or Path("reproduction-quick" if quick else "reproduction")
     if markdown:
         make_writable(markdown)
-    task = prepare(chosen, size, folder)
-    with experiment_bars(task) as progress:
-        if any(task.missing.values()):
+    agenda = prepare(chosen, size, folder)
+    with experiment_bars(agenda) as progress:
+        if any(agenda.missing.values()):
             with open_engine(engine, workers) as executor:
-                made = carry_out_task(task, folder, executor, progress)
+                made = carry_out_agenda(agenda, folder, executor, progress)
         else:
-            made = task.found
+            made = agenda.found
     reproduction = examine_all(chosen, size, folder, made)
     write_all(reproduction, folder, shlex.join(["restive", *sys.argv[1:]]), markdown)
     if as_json:

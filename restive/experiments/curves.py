@@ -183,6 +183,14 @@ class Board:
         """The share of the random-to-Whittle gap that the running mean has closed."""
         return self.lead(policy, FLOOR, budget, noise, step)
 
+    def reached(self, policy: str, ceiling: str, budget: int, noise: float = 0.0) -> Band:
+        """The share of the way from random to a ceiling that a policy goes in the last tenth of the steps."""
+        last = self.scene.horizon
+        late, floor, top = (
+            self.curve(each, budget, noise).between(last - last // 10, last) for each in (policy, FLOOR, ceiling)
+        )
+        return ratio(late - floor, top - floor)
+
     def reward(self, policy: str, budget: int, noise: float, step: int = HORIZON) -> Band:
         """The running mean itself, in reward per step over all agents."""
         return band(self.curve(policy, budget, noise).mean(step))

@@ -102,8 +102,8 @@ def _never_negative(hunted: dict[Setting, Columns]) -> Claim:
 
 def _eigenvalue() -> Claim:
     """The proof's matrix where acting surely swaps the states and waiting surely stays in 1, whatever it does in 0."""
-    stays = 0.5  # the chance of going from 0 to 1 by waiting, which does not matter
-    matrix = np.array([[0.0, 1.0 - stays], [0.0, -1.0]])
+    rises = 0.5  # the chance of going from 0 to 1 by waiting, which does not matter
+    matrix = np.array([[0.0, 1.0 - rises], [0.0, -1.0]])
     return Claim(
         name="second-eigenvalue-above-minus-one",
         sentence="In case 4 of the proof the smaller eigenvalue stays above −1, as a descent on a grid has shown.",

@@ -29,17 +29,17 @@ def horizon(size: Size) -> int:
 def work(size: Size, share: float, policy: str = "theory", scale: float = 1.0) -> Work:
     """A policy's regret at one threshold; `theory` is eps-GT as theorem 4.4 sets it."""
     theory = policy == "theory"
+    steps = horizon(size) if theory else RIVALS_HORIZON // size.pick(1, 5)
     settings = {
         "share": share,
         "policy": policy,
         "instances": INSTANCES,
-        "horizon": horizon(size) if theory else RIVALS_HORIZON // size.pick(1, 5),
+        "horizon": steps,
         "runs": size.pick(100, 10) if theory and scale == 1.0 else size.pick(20, 5),
         "seed": size.seed,
         "scale": scale,
     }
-    steps = settings["horizon"]
-    return Work("regret", f"regret share={share:g} {policy} scale={scale:g}", settings, PACE * float(str(steps)))
+    return Work("regret", f"regret share={share:g} {policy} scale={scale:g}", settings, PACE * steps)
 
 
 def plan(size: Size) -> list[Work]:

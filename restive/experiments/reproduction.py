@@ -49,14 +49,14 @@ class Reproduction(NamedTuple):
         return {**self.about, "claims": listed}
 
 
-class Task(NamedTuple):
+class Agenda(NamedTuple):
     """What is to be done for some experiments: what is there already, and what is missing, by experiment."""
 
     found: dict[str, Columns]
     missing: dict[str, list[Work]]
 
 
-def prepare(experiments: Iterable[Experiment], size: Size, folder: Path) -> Task:
+def prepare(experiments: Iterable[Experiment], size: Size, folder: Path) -> Agenda:
     """See what is in the folder; a work that several experiments need belongs to the first of them."""
     make_folders(folder)
     _require_same_report(size, folder)
@@ -72,7 +72,7 @@ def prepare(experiments: Iterable[Experiment], size: Size, folder: Path) -> Task
         found |= there
         missing[experiment.name] = [work for work in open_works if work.digest() not in seen]
         seen |= {work.digest() for work in open_works}
-    return Task(found, missing)
+    return Agenda(found, missing)
 
 
 def make_writable(page: Path) -> None:
@@ -114,15 +114,15 @@ def make_folders(folder: Path) -> None:
             raise InputError(f"{place}: cannot write there ({error.strerror}); choose another folder.") from None
 
 
-def carry_out_task(task: Task, folder: Path, executor: Executor, progress: Progress) -> dict[str, Columns]:
+def carry_out_agenda(agenda: Agenda, folder: Path, executor: Executor, progress: Progress) -> dict[str, Columns]:
     """Do what is missing; progress is told of each work that is done."""
-    owner = {work.digest(): name for name, works in task.missing.items() for work in works}
-    works = [work for works in task.missing.values() for work in works]
+    owner = {work.digest(): name for name, works in agenda.missing.items() for work in works}
+    works = [work for works in agenda.missing.values() for work in works]
 
     def done(work: Work, seconds: float) -> None:
         progress(owner[work.digest()], work, seconds)
 
-    return task.found | dict(carry_out_all(works, folder / "results", executor, done))
+    return agenda.found | dict(carry_out_all(works, folder / "results", executor, done))
 
 
 def examine_all(experiments: Iterable[Experiment], size: Size, folder: Path, made: dict[str, Columns]) -> Reproduction:

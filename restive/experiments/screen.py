@@ -14,8 +14,8 @@ from rich.text import Text
 
 from restive.experiments.claims import FAILS, HOLDS, UNDECIDED
 from restive.experiments.experiment import Experiment
+from restive.experiments.reproduction import Agenda, Reproduction
 from restive.experiments.reproduction import Progress as Told
-from restive.experiments.reproduction import Reproduction, Task
 from restive.experiments.summary import key_number, tally_all, worst_first
 from restive.experiments.work import Work
 
@@ -34,13 +34,13 @@ def print_experiments(experiments: Iterable[Experiment], as_json: bool) -> None:
 
 
 @contextmanager
-def experiment_bars(task: Task) -> Iterator[Told]:
+def experiment_bars(agenda: Agenda) -> Iterator[Told]:
     """A bar for each experiment that has something to do, and one for all with the time left, on standard error.
 
     Where standard error is no terminal, a line is printed as each experiment is done.
     """
-    works = {name: len(missing) for name, missing in task.missing.items() if missing}
-    weights = {name: sum(work.weight for work in task.missing[name]) for name in works}
+    works = {name: len(missing) for name, missing in agenda.missing.items() if missing}
+    weights = {name: sum(work.weight for work in agenda.missing[name]) for name in works}
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _lines(works, weights)
@@ -49,7 +49,7 @@ def experiment_bars(task: Task) -> Iterator[Told]:
     columns = (TextColumn("{task.description}"), BarColumn(), percent, TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, speed_estimate_period=120) as progress:
         bars = {name: progress.add_task(name, total=weight) for name, weight in weights.items()}
-        kept = f" ({len(task.found)} of the results were there)" if task.found else ""
+        kept = f" ({len(agenda.found)} of the results were there)" if agenda.found else ""
         whole = progress.add_task(f"all{kept}", total=sum(weights.values()))
 
         def move(name: str, work: Work, seconds: float) -> None:

@@ -18,7 +18,8 @@ OPENING = """# Reproduction
 
 This page is written by `restive reproduce --markdown docs/reproduction.md`, and not edited by hand.
 
-Every claim of the paper, in our words, and how it fares here: {counts}.
+Every claim of the paper, in our words, and how it fares here.
+{counts}.
 {origin}
 
 The number is that of the part of the claim that is worst off, with its 95% interval; numbers without one are exact.

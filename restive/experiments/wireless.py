@@ -1,5 +1,7 @@
 """Figure 2: satellite channels from published measurements, rewards that hardly differ, with and without noise."""
 
+from dataclasses import replace
+
 from restive.experiments.claims import Claim, Part, Range, above, measured
 from restive.experiments.curves import BUDGETS, CEILING, EVERYONE, FLOOR, Board, Scene, wireless_scene
 from restive.experiments.experiment import Experiment, Findings, Results, Size
@@ -7,7 +9,7 @@ from restive.experiments.overtaking import scenes
 from restive.experiments.panels import draw_board
 from restive.experiments.standings import EARLY, outdoes, outdoes_by_noise, standings, under_the_bound
 from restive.experiments.work import Work
-from restive.measure import Band, difference, ratio
+from restive.measure import Band, difference
 
 FIGURE = "Figure 2, section 5.2"
 ORACLE_RUNS = 20  # of each instance where the oracle is held against the bound, which is very near
@@ -72,17 +74,12 @@ def _outdoes_wiql(board: Board, size: Size) -> Claim:
         for budget in BUDGETS
     )
     claim = outdoes(board, "wireless", FIGURE, "wiql", remark=NOISE_REMARK)
-    return Claim(**{**vars(claim), "nearby": nearby})
+    return replace(claim, nearby=nearby)
 
 
 def reached(board: Board, policy: str, budget: int, noise: float) -> Band:
     """The share of the way from random to its own oracle that a learner goes in the last tenth of the steps."""
-    oracle = ORACLE_OF[policy.partition(":")[0]]
-    last = board.scene.horizon
-    late, floor, ceiling = (
-        board.curve(each, budget, noise).between(last - last // 10, last) for each in (policy, FLOOR, oracle)
-    )
-    return ratio(late - floor, ceiling - floor)
+    return board.reached(policy, ORACLE_OF[policy.partition(":")[0]], budget, noise)
 
 
 def _reaches_its_oracle(board: Board, size: Size) -> Claim:

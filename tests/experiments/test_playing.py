@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from restive import make_policy, make_problems, simulate
+from restive import make_problems, simulate
 from restive.experiments.tasks import TASKS, carry_out, playing
 from restive.experiments.tasks.playing import bound, episodes, follow, kept_steps, play
 from restive.policies.base import Draws, Learner, Ranking, Shape
@@ -91,4 +91,3 @@ def test_every_task_says_who_did_it_and_how_long_it_took() -> None:
     assert made.seconds > 0
     assert set(made.columns) == {"instance", "step", "reward", "cost"}
     assert TASKS["play"] is play
-    assert make_policy("egt").name == "egt"

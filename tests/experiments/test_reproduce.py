@@ -1,7 +1,10 @@
 """`restive reproduce`, called as its users call it: what it makes, how it goes on, and how it ends when it cannot."""
 
+import contextlib
 import json
 import os
+import pty
+import re
 import resource
 import shutil
 import signal
@@ -110,6 +113,26 @@ def _quick() -> Any:
     from restive.experiments.experiment import Size
 
     return Size(quick=True)
+
+
+def test_a_terminal_shows_a_bar_for_each_experiment_and_the_time_left(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, *SMALL, "--out", str(tmp_path)],
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm"},
+    ) as running:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while piece := os.read(ours, 65_536):
+                shown += piece
+    os.close(ours)
+    assert running.returncode == 0
+    said = shown.decode()
+    assert re.search(r"regret-bound .*━.* \d+%", said)
+    assert re.search(r"all .*━.* \d+% \S*\d:\d\d:\d\d", re.sub(r"\x1b\[[\d;?]*\w", "", said))
 
 
 def test_the_list_names_every_experiment_and_does_nothing(tmp_path: Path) -> None:
