@@ -11,8 +11,13 @@ from restive.errors import InputError, check_whole
 from restive.kernels.randomness import LARGEST_SEED
 from restive.problem import Problem
 from restive.problems.counterexamples import counterexample_heterogeneous, counterexample_three_state
+from restive.problems.few_types import few_types
+from restive.problems.harmful import harmful
+from restive.problems.ladder import ladder
 from restive.problems.many_state import many_state
 from restive.problems.ordered import ordered
+from restive.problems.own_rewards import own_rewards
+from restive.problems.sticky import sticky
 from restive.problems.two_state import two_state
 from restive.problems.wireless import wireless
 
@@ -20,6 +25,11 @@ PROBLEMS: Mapping[str, Callable[..., list[Problem]]] = {
     "two-state-v1": two_state,
     "many-state-v1": many_state,
     "wireless-v1": wireless,
+    "few-types-v1": few_types,
+    "own-rewards-v1": own_rewards,
+    "sticky-v1": sticky,
+    "harmful-v1": harmful,
+    "ladder-v1": ladder,
     "ordered-v1": ordered,
     "counterexample-heterogeneous-v1": counterexample_heterogeneous,
     "counterexample-three-state-v1": counterexample_three_state,

@@ -9,7 +9,7 @@ import numpy as np
 
 from restive.kernels import randomness
 from restive.problem import Problem
-from restive.problems.two_state import chances
+from restive.problems.two_state import fill_rows, uniform_chances
 from restive.types import Bools, Floats
 
 TRIES = 1000  # one in 17 is kept, so that none in a thousand has a chance of one in 10^26
@@ -19,9 +19,9 @@ APART = 0.15
 def ordered(instances: int = 1, seed: int = 0) -> list[Problem]:
     """Two agents of which one is better in every state; the other is better in state 1 by 0.15 or more."""
     keys = randomness.run_keys(seed, np.arange(instances * TRIES))
-    good = np.stack([chances(keys, 2, cell) for cell in range(4)], axis=-1).reshape(instances, TRIES, 2, 2, 2)
+    good = uniform_chances(keys, 2).reshape(instances, TRIES, 2, 2, 2)
     kept = good[np.arange(instances), _fits(good).argmax(axis=1)]
-    return [Problem(np.stack([1 - each, each], axis=-1), [0.0, 1.0], 1, name="ordered-v1") for each in kept]
+    return [Problem(fill_rows(each), [0.0, 1.0], 1, name="ordered-v1") for each in kept]
 
 
 def _fits(good: Floats) -> Bools:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,11 +11,35 @@ from scipy import stats
 
 from restive import PROBLEMS, InputError, Problem, make_problems, simulate
 from restive.policies.base import Draws, Learner, Shape
+from restive.problems.few_types import few_types
 from restive.problems.wireless import chain, channels
 from restive.solvers.greedy import benefit
 from restive.types import Floats, Ints
 
-DRAWN = ["two-state-v1", "many-state-v1", "wireless-v1"]
+DRAWN = [
+    "two-state-v1",
+    "many-state-v1",
+    "wireless-v1",
+    "few-types-v1",
+    "own-rewards-v1",
+    "sticky-v1",
+    "harmful-v1",
+    "ladder-v1",
+]
+
+
+def draw_many(name: str, **settings: int) -> tuple[Floats, Floats]:
+    """Transitions [I, N, A, S, S] and rewards [I, N, S] of 50 instances of 100 agents."""
+    problems = make_problems(name, instances=50, agents=100, **settings)
+    return np.stack([each.transition for each in problems]), np.stack([each.reward for each in problems])
+
+
+def assert_uniform_and_unrelated(*samples: Floats) -> None:
+    """Each sample uniform on [0, 1]; no two related, by four standard errors of a correlation of nothing."""
+    for one in samples:
+        assert stats.kstest(one.ravel(), "uniform").pvalue > 1e-3
+    for one, other in combinations(samples, 2):
+        assert abs(np.corrcoef(one.ravel(), other.ravel())[0, 1]) < 4 / np.sqrt(one.size)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -31,7 +56,7 @@ def test_agents_and_instances_stay_when_more_are_asked_for(name: str) -> None:
     assert len(many) == 4
     for one, other in zip(few, many, strict=False):
         assert one.transition.tobytes() == other.transition[:5].tobytes()
-        assert np.array_equal(one.reward, other.reward[:5])
+        assert one.reward.tobytes() == other.reward[:5].tobytes()
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -50,10 +75,21 @@ def test_seeds_and_instances_differ(name: str) -> None:
         ("two-state-v1", (0, 0, 0, 1), 0.422315182072477),
         ("many-state-v1", (0, 0, 0, 1), 0.12355055191153949),
         ("wireless-v1", (0, 1, 0, 1), 0.108),
+        ("few-types-v1", (1, 0, 0, 1), 0.9517118868688365),
+        ("own-rewards-v1", (0, 0, 0, 1), 0.422315182072477),
+        ("sticky-v1", (0, 0, 0, 1), 0.02111575910362385),
+        ("harmful-v1", (0, 1, 0, 1), 0.3324957236436967),
+        ("ladder-v1", (0, 1, 2, 3), 0.5320202003867914),
     ],
 )
 def test_version_one_of_a_family_stays_as_it_is(name: str, place: tuple[int, ...], value: float) -> None:
     assert make_problems(name, seed=2026)[0].transition[place] == pytest.approx(value, rel=1e-14)
+
+
+def test_version_one_of_own_rewards_stays_as_it_is() -> None:
+    assert make_problems("own-rewards-v1", seed=2026)[0].reward[0] == pytest.approx(
+        [0.06778541496240631, 0.5751508895074035], rel=1e-14
+    )
 
 
 def test_two_state_chances_are_uniform_and_unrelated() -> None:
@@ -102,6 +138,70 @@ def test_a_channel_reads_as_the_file_says() -> None:
     assert urban[1, 0, 1] == 0.2667
     assert urban[0, 1, 0] == 0.0845
     assert urban[1, 1, 0] == 0.0732
+
+
+@pytest.mark.parametrize("types", [1, 4, 7])
+def test_few_types_are_agents_of_two_state_in_equal_shares(types: int) -> None:
+    drawn, reward = draw_many("few-types-v1", types=types)
+    counts = np.zeros(types, int)
+    for agents, known in zip(drawn, make_problems("two-state-v1", instances=50, agents=types, budget=0), strict=True):
+        of_type = (agents[:, None] == known.transition).all(axis=(2, 3, 4))
+        assert (of_type.sum(axis=1) == 1).all()
+        counts += of_type.sum(axis=0)
+    assert types == 1 or stats.chisquare(counts).pvalue > 1e-3
+    assert (reward == [0, 1]).all()
+
+
+def test_no_types_are_refused_also_without_the_registry() -> None:
+    with pytest.raises(InputError, match="types is 0; it must be a whole number from 1 on"):
+        few_types(types=0)
+
+
+def test_own_rewards_are_uniform_and_moves_are_those_of_two_state() -> None:
+    drawn, reward = draw_many("own-rewards-v1")
+    assert drawn.tobytes() == draw_many("two-state-v1")[0].tobytes()
+    cells = drawn[..., 1].reshape(50, 100, 4)
+    assert_uniform_and_unrelated(*np.moveaxis(cells, -1, 0), reward[..., 0], reward[..., 1])
+
+
+def test_sticky_states_are_left_with_small_uniform_chances() -> None:
+    drawn, reward = draw_many("sticky-v1")
+    assert_uniform_and_unrelated(*(drawn[:, :, a, s, 1 - s] / 0.05 for a in (0, 1) for s in (0, 1)))
+    assert (reward == [0, 1]).all()
+
+
+def test_harmful_actions_leave_a_uniform_share_of_the_good_chance() -> None:
+    drawn, reward = draw_many("harmful-v1")
+    waiting, acting = drawn[:, :, 0, :, 1], drawn[:, :, 1, :, 1]
+    assert (acting < waiting).all()
+    share = acting / waiting
+    assert_uniform_and_unrelated(waiting[..., 0], waiting[..., 1], share[..., 0], share[..., 1])
+    assert (reward == [0, 1]).all()
+
+
+def test_ladder_moves_are_those_of_four_uniform_numbers_on_each_rung() -> None:
+    drawn, reward = draw_many("ladder-v1", states=4)
+    inner = [1, 2]
+    still, up, down = (drawn[:, :, :, inner, [rung + move for rung in inner]] for move in (0, 1, -1))
+    climb, slip = up[:, :, 0] / 0.3, down[:, :, 0] / 0.5
+    lift, hold = (up[:, :, 1] - up[:, :, 0]) / still[:, :, 0], down[:, :, 1] / down[:, :, 0]
+    assert_uniform_and_unrelated(*(part[..., rung] for part in (climb, slip, lift, hold) for rung in (0, 1)))
+    far = np.abs(np.subtract.outer(np.arange(4), np.arange(4))) > 1
+    assert (drawn[..., far] == 0).all()
+    assert reward[0, 0] == pytest.approx([0, 1 / 3, 2 / 3, 1])
+
+
+def test_acting_never_makes_the_next_rung_worse_and_the_ends_of_a_ladder_hold() -> None:
+    drawn, _ = draw_many("ladder-v1")
+    above = np.cumsum(drawn[..., ::-1], axis=-1)[..., ::-1]  # the chance of that rung or a higher one
+    assert (above[:, :, 1] - above[:, :, 0] > -1e-12).all()
+    assert stats.kstest(drawn[:, :, 0, 0, 1].ravel() / 0.3, "uniform").pvalue > 1e-3
+    assert stats.kstest(drawn[:, :, 0, -1, -2].ravel() / 0.5, "uniform").pvalue > 1e-3
+
+
+def test_a_rung_stays_when_the_ladder_grows() -> None:
+    short, long = (make_problems("ladder-v1", states=states, seed=3)[0].transition for states in (3, 8))
+    assert short[:, :, :2].tobytes() == np.ascontiguousarray(long[:, :, :2, :3]).tobytes()
 
 
 def test_heterogeneous_counterexample_has_the_papers_benefits() -> None:
@@ -199,6 +299,8 @@ def test_three_state_counterexample_prefers_state_two_exactly() -> None:
         ("two-state-v1", {"budget": -1}, "budget is -1; it must be a whole number from 0 on"),
         ("two-state-v1", {"agents": 4, "budget": 5}, "budget is 5; it must be a whole number from 0 to 4"),
         ("many-state-v1", {"states": 0}, "states is 0; it must be a whole number from 1 on"),
+        ("ladder-v1", {"states": 1}, "states is 1; it must be a whole number from 2 on"),
+        ("few-types-v1", {"types": 0}, "types is 0; it must be a whole number from 1 on"),
     ],
 )
 def test_a_wrong_family_or_setting_is_refused(name: str, settings: dict[str, Any], sentence: str) -> None:
