@@ -20,6 +20,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S11, _S12 = (np.uint64(shift) for shift in (30, 27, 31, 11, 12))
+_S16, _S32, _S48, _LOW = (np.uint64(number) for number in (16, 32, 48, 2**16 - 1))
 
 
 @compiled
@@ -108,3 +109,14 @@ def normal_quantile(probability: float) -> float:
 def unit_open(bits: np.uint64) -> float:
     """The upper 52 of 64 bits as a number strictly between 0 and 1, for quantiles and logarithms."""
     return (float(bits >> _S12) + 0.5) * 2.0**-52  # with 53 bits the half would be rounded away, and the last be 1
+
+
+@compiled
+def bell(bits: np.uint64) -> float:
+    """64 bits as a number of mean 0 and variance 1: four uniform numbers added up, nearly normal and ten times as fast.
+
+    >>> round(bell(np.uint64(0)), 3), round(bell(np.uint64(2**64 - 1)), 3)  # as far out as it goes
+    (-3.464, 3.464)
+    """
+    total = (bits & _LOW) + ((bits >> _S16) & _LOW) + ((bits >> _S32) & _LOW) + (bits >> _S48)
+    return float((float(total) - 131070.0) * (3.0**0.5 / 65536.0))

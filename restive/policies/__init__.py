@@ -7,8 +7,10 @@ from typing import Any
 
 from restive.errors import InputError
 from restive.policies.base import Policy
+from restive.policies.cet_whittle import CetWhittle
 from restive.policies.egt import Egt
 from restive.policies.greedy_oracle import GreedyOracle
+from restive.policies.lagrange import Lagrange
 from restive.policies.omr_oracle import OmrOracle
 from restive.policies.own import load_policy
 from restive.policies.random import Random
@@ -28,6 +30,8 @@ POLICIES: Mapping[str, type[Policy[Any]]] = {
         UCWhittle,
         Rma2b,
         ThompsonWhittle,
+        CetWhittle,
+        Lagrange,
         ThresholdOracle,
         GreedyOracle,
         WhittleOracle,

@@ -1,91 +1,31 @@
 """`thompson-whittle`: posterior sampling with Whittle indices, RB-TSDE of Akbarzadeh and Mahajan (2023).
 
 At the start of an episode one model for each agent is drawn from the posterior of its transitions (Dirichlet, uniform
-prior), and its Whittle indices are followed until the episode ends: when it is longer than the one before, or when the
-visits of any agent to any state and action have doubled. Departures: discounted indices by default (discount=1 for the
-average reward of the original); rewards are estimated, the original assumes that they are known.
+prior), and its Whittle indices are followed until the episode ends; when it does is in `restive.policies.episodes`.
+Departures: discounted indices by default (discount=1 for the average reward of the original); rewards are estimated,
+the original assumes that they are known.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from restive.kernels import randomness
-from restive.kernels.compiled import compiled
 from restive.kernels.posterior import sample_rows
-from restive.policies.base import Draws, Learner, Shape, check_setting
-from restive.policies.counts import Counts, count_moves, mean_rewards, no_counts
-from restive.policies.table import look_up
-from restive.solvers.whittle import whittle_indices
-from restive.types import Bools, Floats, Ints
-
-
-class Episodes(NamedTuple):
-    """What posterior sampling has counted, and the episode of each run."""
-
-    counts: Counts
-    worth: Floats  # [R, N, S] the indices in force
-    visits: Floats  # [R, N, A, S]
-    before: Floats  # [R, N, A, S] the visits when the episode began
-    age: Ints  # [R] steps since it began
-    limit: Ints  # [R] how long it may get
-    over: Bools  # [R]
+from restive.policies.base import Draws
+from restive.policies.episodes import EpisodicWhittle
+from restive.types import Floats, Ints
 
 
 @dataclass(frozen=True)
-class ThompsonWhittle(Learner[Episodes]):
+class ThompsonWhittle(EpisodicWhittle):
     """Whittle indices of a model drawn from the posterior, drawn again when enough was learnt."""
 
     name: ClassVar[str] = "thompson-whittle"
-    discount: float = 0.9
-    prior: float = 1.0
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_setting(0 < self.discount <= 1, self, "discount", "above 0, and at most 1 for the average reward")
-        check_setting(0 < self.prior < np.inf, self, "prior", "above 0, the weight of each unseen move")
-
-    def start(self, shape: Shape) -> Episodes:
-        """Nothing counted; the first episode is due."""
-        cells = (shape.runs, shape.agents, shape.states)
-        visits = np.zeros((shape.runs, shape.agents, 2, shape.states))
-        age, over = np.zeros(shape.runs, np.int64), np.ones(shape.runs, np.bool_)
-        return Episodes(no_counts(shape), np.zeros(cells), visits, visits.copy(), age, age.copy(), over)
-
-    def rank(self, belief: Episodes, state: Ints, draws: Draws) -> Floats:
-        """By the indices of the episode; runs whose episode is over draw a new model first."""
-        due = np.flatnonzero(belief.over)
-        if due.size:
-            self._begin_episode(belief, due, draws)
-        return look_up(belief.worth, np.arange(len(state)), state)
-
-    def learn(self, belief: Episodes, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
-        """Count, and see which episodes are over."""
-        count_moves(*belief.counts, state, action, reward, after)
-        belief.age[:] += 1
-        belief.over[:] = belief.age > belief.limit
-        _mark_doubled(belief.visits, belief.before, state, action, belief.over)
-
-    def _begin_episode(self, belief: Episodes, due: Ints, draws: Draws) -> None:
-        counts = Counts(*(array[due] for array in belief.counts))
-        runs, agents, actions, states, _ = counts.moves.shape
-        drawn = np.empty_like(counts.moves)
-        sample_rows(counts.moves, self.prior, draws.branch(randomness.POSTERIOR)[due], draws.agents, drawn)
-        reward = mean_rewards(counts).reshape(runs * agents, states)
-        indices = whittle_indices(
-            drawn.reshape(runs * agents, actions, states, states), reward, self.discount, threads=1
-        )
-        belief.worth[due] = indices.value.reshape(runs, agents, states)
-        belief.before[due] = belief.visits[due]
-        belief.limit[due], belief.age[due], belief.over[due] = belief.age[due], 0, False
-
-
-@compiled
-def _mark_doubled(visits: Floats, before: Floats, state: Ints, action: Ints, over: Bools) -> None:
-    for r in range(state.shape[0]):
-        for n in range(state.shape[1]):
-            a, s = action[r, n], state[r, n]
-            visits[r, n, a, s] += 1.0
-            if visits[r, n, a, s] > 2.0 * before[r, n, a, s]:
-                over[r] = True
+    def guess(self, moves: Floats, due: Ints, draws: Draws) -> Floats:
+        """A draw from the posterior: rows ~ Dirichlet(prior + moves)."""
+        drawn = np.empty_like(moves)
+        sample_rows(moves, self.prior, draws.branch(randomness.POSTERIOR)[due], draws.agents, drawn)
+        return drawn

@@ -1,0 +1,213 @@
+"""`lagrange`: a price for the action, values of a shared model at that price, and a little curiosity. Our own.
+
+For each agent it keeps counts of moves, and for all agents a prior that says what their rows have in common and how far
+they differ, learnt from the data (`restive.kernels.pooling`), with kinds of agents where a few kinds explain the moves
+(`restive.kernels.kinds`). Values are not planned anew but kept: every second step each agent's take one sweep of value
+iteration under the mean of its posterior, in which acting costs a price that all agents share:
+
+    worth(s)  = reward(s) + discount · max(wait(s), act(s) − price)   of arriving in s, relative to the other states
+    wait(s)   = Σ_t row(t) · worth(t),  row = posterior / Σ posterior, posterior = prior + moves; act(s) likewise
+    priority  = act(s) − price − wait(s) + curiosity · own · error · luck
+    error²    = what the posterior leaves open of act(s) − wait(s): Var_row(worth) / (Σ posterior + 1) of both rows
+    own       = Σ moves / Σ posterior of both rows: how much of what is known of the agent is its own
+    luck      a number of mean 0 and variance 1, fresh for each agent and step
+
+An agent that is often in a state will profit often from what is learnt there: so its own moves make it worth exploring.
+The price rises while more agents are worth it in their states than were acted on, and falls while fewer are.
+The horizon is not used. Rewards are estimated for each agent, drawn towards those of all as far as agents are alike.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from restive.kernels import randomness
+from restive.kernels.compiled import compiled
+from restive.kernels.kinds import KINDS, learn_kinds
+from restive.kernels.pooling import learn_pool, learn_rewards
+from restive.kernels.randomness import bell, fold
+from restive.policies.base import Draws, Learner, Shape, check_setting
+from restive.policies.counts import Counts, no_counts
+from restive.types import Floats, Ints, Keys
+
+# What agents share is estimated after each of the first steps, then whenever the steps have grown by a twelfth.
+OFTEN = 12
+# Kinds are sought after this many steps, and where there are none again after twice as many.
+FIRST_SEARCH = 50
+# Values are swept in every step at first, then in every second one; the price follows at this pace, slowing down.
+EVERY_STEP = 20
+PACE, SLOWING = 0.6, 0.02
+
+
+class Market(NamedTuple):
+    """What was seen, what agents share, and what arriving and acting are worth."""
+
+    counts: Counts
+    spread: Floats  # [R] squared deviations of rewards from the mean of their agent and state, added up
+    pool: Floats  # [R, A, S, S] what all agents have in common, as pseudo-counts
+    share: Floats  # [R, N, K] how likely each agent is of each kind, 0 where no kinds are used
+    weight: Floats  # [R, A, S] how many moves the prior row is worth to an agent
+    posterior: Floats  # [R, N, A, S, S] moves, and pseudo-counts from the agent's kinds or from the pool
+    reward: Floats  # [R, N, S] as estimated, relative to the other states
+    worth: Floats  # [R, N, S] of arriving in a state, relative to the other states
+    price: Floats  # [R] of an action
+    step: Ints  # [] how many steps were learnt from
+    due: Ints  # [] after how many of them what agents share is estimated next
+    search: Ints  # [] after how many of them kinds are sought next
+
+
+@dataclass(frozen=True)
+class Lagrange(Learner[Market]):
+    """Who gains most from acting beyond its price, under a model that agents share as far as they are alike."""
+
+    name: ClassVar[str] = "lagrange"
+    discount: float = 0.95
+    curiosity: float = 0.5
+    prior: float | None = None
+    kinds: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_setting(0 <= self.discount < 1, self, "discount", "from 0 to below 1")
+        check_setting(0 <= self.curiosity < np.inf, self, "curiosity", "0 or more, how much of the error is luck")
+        sane = self.prior is None or 0 < self.prior < np.inf
+        check_setting(sane, self, "prior", "above 0, the weight of each unseen move, or None to learn it")
+
+    def start(self, shape: Shape) -> Market:
+        """Nothing seen, acting is free."""
+        runs, agents, states = shape.runs, shape.agents, shape.states
+        rows, unseen = (2, states, states), 1.0 if self.prior is None else float(self.prior)
+        return Market(
+            counts=no_counts(shape),
+            spread=np.zeros(runs),
+            pool=np.ones((runs, *rows)),
+            share=np.zeros((runs, agents, KINDS)),
+            weight=np.full((runs, 2, states), unseen * states),
+            posterior=np.full((runs, agents, *rows), unseen),
+            reward=np.zeros((runs, agents, states)),
+            worth=np.zeros((runs, agents, states)),
+            price=np.zeros(runs),
+            step=np.array(0),
+            due=np.array(1),
+            search=np.array(FIRST_SEARCH),
+        )
+
+    def rank(self, belief: Market, state: Ints, draws: Draws) -> Floats:
+        """By the gain from acting beyond its price, with some luck where little is known."""
+        priority = np.empty(state.shape)
+        keys = draws.branch(randomness.POSTERIOR)
+        _rank(
+            belief.posterior, belief.weight, belief.worth, belief.price, state, float(self.curiosity), keys,
+            draws.agents, priority,
+        )  # fmt: skip
+        return priority
+
+    def learn(self, belief: Market, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        """Count, sweep the values, let the price follow; now and then see again what agents share."""
+        _learn(*belief.counts, belief.posterior, belief.spread, state, action, reward, after)
+        belief.step[...] += 1
+        step = int(belief.step)
+        if step >= belief.due:
+            belief.due[...] = step + max(1, step // OFTEN)
+            _estimate_rewards(belief.counts.arrivals, belief.counts.total, belief.spread, belief.reward)
+            if self.prior is None:
+                self._learn_prior(belief)
+        if step < EVERY_STEP or step % 2 == 0:
+            pace = PACE / (1.0 + SLOWING * step)
+            _sweep(
+                belief.posterior, belief.reward, state, action, float(self.discount), pace, belief.worth, belief.price
+            )
+
+    def _learn_prior(self, belief: Market) -> None:
+        seek = self.kinds and bool(belief.step >= belief.search)
+        if seek:
+            belief.search[...] = 2 * belief.step
+        _share(belief.counts.moves, belief.pool, seek, belief.share, belief.weight, belief.posterior)
+
+
+@compiled
+def _rank(
+    posterior: Floats, weight: Floats, worth: Floats, price: Floats, state: Ints, curiosity: float, keys: Keys,
+    agents: Ints, priority: Floats,
+) -> None:  # fmt: skip
+    for r in range(state.shape[0]):
+        for n in range(state.shape[1]):
+            s = state[r, n]
+            waited, acted, wait, act, wait_square, act_square = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            for t in range(worth.shape[2]):
+                there = worth[r, n, t]
+                low, high = posterior[r, n, 0, s, t], posterior[r, n, 1, s, t]
+                waited, wait, wait_square = waited + low, wait + low * there, wait_square + low * there * there
+                acted, act, act_square = acted + high, act + high * there, act_square + high * there * there
+            wait, act = wait / waited, act / acted
+            error = max(wait_square / waited - wait * wait, 0.0) / (waited + 1.0)
+            error += max(act_square / acted - act * act, 0.0) / (acted + 1.0)
+            own = 1.0 - (weight[r, 0, s] + weight[r, 1, s]) / (waited + acted)
+            luck = curiosity * own * np.sqrt(error) * bell(fold(keys[r], agents[n]))
+            priority[r, n] = act - price[r] - wait + luck
+
+
+@compiled
+def _sweep(
+    posterior: Floats, reward: Floats, state: Ints, action: Ints, discount: float, pace: float, worth: Floats,
+    price: Floats,
+) -> None:  # fmt: skip
+    """One sweep of value iteration for all agents; the price follows how many of them are worth it."""
+    runs, agents, states = worth.shape
+    best, gain = np.empty(states), np.empty(states)
+    for r in range(runs):
+        acted, above, size = 0, 0, 0.0
+        for n in range(agents):
+            acted += action[r, n]
+            mean = 0.0
+            for s in range(states):
+                waited, acting, wait, act = 0.0, 0.0, 0.0, 0.0
+                for t in range(states):
+                    there = worth[r, n, t]
+                    low, high = posterior[r, n, 0, s, t], posterior[r, n, 1, s, t]
+                    waited, wait = waited + low, wait + low * there
+                    acting, act = acting + high, act + high * there
+                wait, act = wait / waited, act / acting - price[r]
+                best[s], gain[s] = max(wait, act), act - wait
+                mean += best[s]
+            mean /= states
+            for s in range(states):
+                worth[r, n, s] = reward[r, n, s] + discount * (best[s] - mean)
+            above += gain[state[r, n]] > 0.0
+            size += abs(gain[state[r, n]])
+        if 0 < acted < agents:
+            price[r] += pace * size / agents * (above - acted) / agents
+
+
+@compiled
+def _learn(
+    moves: Floats, arrivals: Floats, total: Floats, posterior: Floats, spread: Floats, state: Ints, action: Ints,
+    reward: Floats, after: Ints,
+) -> None:  # fmt: skip
+    for r in range(state.shape[0]):
+        for n in range(state.shape[1]):
+            here, done, there = state[r, n], action[r, n], after[r, n]
+            seen = arrivals[r, n, there]
+            if seen > 0.0:
+                spread[r] += (reward[r, n] - total[r, n, there] / seen) ** 2 * seen / (seen + 1.0)
+            moves[r, n, done, here, there] += 1.0
+            posterior[r, n, done, here, there] += 1.0
+            arrivals[r, n, there] += 1.0
+            total[r, n, there] += reward[r, n]
+
+
+@compiled
+def _estimate_rewards(arrivals: Floats, total: Floats, spread: Floats, reward: Floats) -> None:
+    for r in range(arrivals.shape[0]):
+        learn_rewards(arrivals[r], total[r], spread[r], reward[r])
+        for n in range(arrivals.shape[1]):
+            # Only differences matter, and squares of what all states have in common would drown them.
+            reward[r, n] -= reward[r, n].mean()
+
+
+@compiled
+def _share(moves: Floats, pool: Floats, seek: bool, share: Floats, weight: Floats, posterior: Floats) -> None:
+    for r in range(moves.shape[0]):
+        learn_pool(moves[r], pool[r])
+        learn_kinds(moves[r], pool[r], seek, share[r], weight[r], posterior[r])
