@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup run test lint types bench soak reproduce lock clean
+.PHONY: help setup run test lint types bench soak reproduce compare lock clean
 
 help:  ## Say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -37,6 +37,9 @@ soak: setup  ## The exhaustive tests
 
 reproduce: setup  ## Every experiment of the paper at full size, and the page of the docs that tells of it
 	$(BIN)/restive reproduce --out results/reproduction --markdown docs/reproduction.md
+
+compare: setup  ## All online policies on a dozen fields at full size, and the page of the docs that tells of it
+	$(BIN)/restive compare --out results/comparison --markdown docs/compared.md
 
 lock:  ## Pin the dependencies anew (needs uv)
 	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \

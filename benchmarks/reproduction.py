@@ -5,10 +5,11 @@ from collections import defaultdict
 from pathlib import Path
 
 from benchmarks.timing import Row, clock
+from restive.experiments.agenda import Progress, carry_out_agenda
 from restive.experiments.catalogue import find_experiments
 from restive.experiments.engines import open_engine
 from restive.experiments.experiment import Size
-from restive.experiments.reproduction import Progress, carry_out_agenda, examine_all, prepare, write_all
+from restive.experiments.reproduction import examine_all, prepare, write_all
 from restive.experiments.work import Work
 
 QUICK, LIMIT = True, 60

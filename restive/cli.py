@@ -11,7 +11,7 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +21,10 @@ from restive.policies import POLICIES
 from restive.problem import Problem
 from restive.problems import PROBLEMS, make_problems
 from restive.version import __version__
+
+if TYPE_CHECKING:
+    from restive.experiments.agenda import Agenda
+    from restive.record import Columns
 
 app = typer.Typer(
     name="restive",
@@ -33,6 +37,10 @@ ProblemOption = Annotated[
     str, typer.Option(help="The id of a family (see `restive problems`) or a .json or .npz file.")
 ]
 INSTANCES = 10
+EngineOption = Annotated[str, typer.Option(help="Who does the work: `threads`, `dask` or `dask://host:port`.")]
+WorkersOption = Annotated[
+    int | None, typer.Option(help="How many works at once; not for dask://.", show_default="processors")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
@@ -188,23 +196,21 @@ def reproduce(
         Path | None,
         typer.Option(help="The folder for results, figures and report.", show_default="reproduction[-quick]"),
     ] = None,
-    engine: Annotated[
-        str, typer.Option(help="Who does the work: `threads`, `dask` or `dask://host:port`.")
-    ] = "threads",
-    workers: Annotated[
-        int | None, typer.Option(help="How many works at once; not for dask://.", show_default="processors")
-    ] = None,
+    engine: EngineOption = "threads",
+    workers: WorkersOption = None,
     seed: Annotated[int, typer.Option(help="Of instances and luck.")] = 0,
     markdown: Annotated[Path | None, typer.Option(help="Write the verdicts into a Markdown page too.")] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the experiments and do nothing.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Do the experiments of the paper again, and say of each of its claims whether it holds."""
+    from restive.experiments.agenda import make_writable
     from restive.experiments.catalogue import find_experiments
-    from restive.experiments.engines import check_engine, open_engine
+    from restive.experiments.engines import check_engine
     from restive.experiments.experiment import Size
-    from restive.experiments.reproduction import carry_out_agenda, examine_all, make_writable, prepare, write_all
-    from restive.experiments.screen import experiment_bars, print_claims, print_experiments
+    from restive.experiments.reproduction import examine_all, prepare, write_all
+    from restive.experiments.screen import print_claims, print_experiments
+    from restive.experiments.summary import tally_all
 
     chosen, size = find_experiments(experiment or []), Size(quick, check_whole("seed", seed, 0, LARGEST_SEED))
     if listed:
@@ -214,20 +220,82 @@ def reproduce(
     folder = out or Path("reproduction-quick" if quick else "reproduction")
     if markdown:
         make_writable(markdown)
-    agenda = prepare(chosen, size, folder)
-    with experiment_bars(agenda) as progress:
-        if any(agenda.missing.values()):
-            with open_engine(engine, workers) as executor:
-                made = carry_out_agenda(agenda, folder, executor, progress)
-        else:
-            made = agenda.found
+    made = _carry_out(prepare(chosen, size, folder), folder, engine, workers)
     reproduction = examine_all(chosen, size, folder, made)
     write_all(reproduction, folder, shlex.join(["restive", *sys.argv[1:]]), markdown)
     if as_json:
         print(json.dumps(reproduction.as_json(), allow_nan=False), flush=True)
     else:
-        print_claims(reproduction)
+        claims = [claim for _, claim in reproduction.claims()]
+        print_claims(claims, tally_all(claims))
     print(f"restive: wrote {folder / 'report.html'}, claims.json, figures and results", file=sys.stderr)
+
+
+@app.command()
+def compare(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="About a twelfth of the size: about a minute, wider intervals.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The folder for results, figures and page.", show_default="comparison[-quick]"),
+    ] = None,
+    field: Annotated[
+        list[str] | None, typer.Option(help="A field by name (see --list); several times.", show_default="all")
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="A policy to play beside the standard ones, or your own .py file; several times."),
+    ] = None,
+    engine: EngineOption = "threads",
+    workers: WorkersOption = None,
+    seed: Annotated[int, typer.Option(help="Of instances and luck.")] = 0,
+    cost: Annotated[bool, typer.Option(help="Measure at the end what a step of each policy costs.")] = True,
+    markdown: Annotated[Path | None, typer.Option(help="Write words, tables and verdicts as Markdown too.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the fields and do nothing.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Let all online policies play a dozen fields, and say who is best where, by how much, and at what cost."""
+    from restive.experiments.agenda import make_writable
+    from restive.experiments.arena.contest import Contest, examine, prepare, write_contest
+    from restive.experiments.arena.cost import measure_costs
+    from restive.experiments.arena.fields import check_policies, find_fields, undertakings
+    from restive.experiments.engines import check_engine
+    from restive.experiments.experiment import Size
+    from restive.experiments.screen import print_contest, print_names, tell
+
+    size = Size(quick, check_whole("seed", seed, 0, LARGEST_SEED))
+    extra = check_policies(policy or [], engine)
+    known = undertakings(extra)
+    asked = find_fields(field or [], known)
+    if listed:
+        print_names([{"field": each.name, "about": each.title} for each in asked], as_json)
+        return
+    check_engine(engine, workers)
+    folder = out or Path("comparison-quick" if quick else "comparison")
+    if markdown:
+        make_writable(markdown)
+    made = _carry_out(prepare(asked, known, size, folder), folder, engine, workers)
+    scores = examine(asked, known, extra, size, folder, made)
+    contest = Contest(scores, measure_costs(scores.everyone(), size, tell) if cost else None)
+    write_contest(contest, folder, shlex.join(["restive", *sys.argv[1:]]), markdown)
+    if as_json:
+        print(json.dumps(contest.as_json(), allow_nan=False), flush=True)
+    else:
+        print_contest(contest)
+    print(f"restive: wrote {folder / 'comparison.html'}, comparison.json, figures and results", file=sys.stderr)
+
+
+def _carry_out(agenda: "Agenda", folder: Path, engine: str, workers: int | None) -> "dict[str, Columns]":
+    """Do what is missing, with bars; an engine is opened only if there is anything to do."""
+    from restive.experiments.agenda import carry_out_agenda
+    from restive.experiments.engines import open_engine
+    from restive.experiments.screen import experiment_bars
+
+    if not any(agenda.missing.values()):
+        return agenda.found
+    with experiment_bars(agenda) as progress, open_engine(engine, workers) as executor:
+        return carry_out_agenda(agenda, folder, executor, progress)
 
 
 def _check_targets(figure: Path | None, page: Path | None) -> None:

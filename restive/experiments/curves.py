@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restive.experiments.experiment import Results, Size
+from restive.experiments.tasks.playing import seal
 from restive.experiments.work import Work
 from restive.measure import Band, band, ratio
 from restive.policies import make_policy
@@ -28,7 +29,10 @@ AGENTS, HORIZON = 50, 1000
 # About how long a step takes before any agent has moved, in seconds, and how many nanoseconds each agent adds, with two
 # states and with ten: for the time left, and for the order of works.
 STEP = 40e-6
-PACE = {"ucwhittle": (60, 310), "rma2b": (300, 780), "thompson-whittle": (130, 3400), "omr-oracle": (50, 120)}
+PACE = {
+    "ucwhittle": (60, 310), "rma2b": (300, 780), "thompson-whittle": (130, 3400), "cet-whittle": (70, 1100),
+    "lagrange": (60, 280), "omr-oracle": (50, 120),
+}  # fmt: skip
 USUAL_PACE = (20, 55)
 
 
@@ -68,6 +72,12 @@ def read_curve(columns: Columns) -> Curve:
     return Curve(steps, reward, columns.get("cost", np.zeros(reward.size)).reshape(reward.shape))
 
 
+def share(ahead: Curve, behind: Curve, floor: Curve, ceiling: Curve, step: int) -> Band:
+    """How far one running mean is above another at a step, as a share of the gap between floor and ceiling."""
+    one, two, least, most = (curve.mean(step) for curve in (ahead, behind, floor, ceiling))
+    return ratio(one - two, most - least)
+
+
 def growth(late: Floats, early: Floats) -> Band:
     """The exponent with which sums grew over a factor of ten in steps: log10 of the ratio of their means.
 
@@ -89,6 +99,7 @@ class Scene:
     noise: float  # the variance of the noisy half
     seed: int
     states: int = 2
+    agents: int = AGENTS
     horizon: int = HORIZON
     fewer_runs: Mapping[str, int] = field(default_factory=dict)  # of policies that take very long
 
@@ -102,7 +113,7 @@ class Scene:
         noise = noise if isinstance(player, Learner) and player.name != FLOOR else 0.0
         runs = runs or min(self.runs, self.fewer_runs.get(player.name, self.runs))
         pace = PACE.get(player.name, USUAL_PACE)[self.states > 2]
-        seconds = self.horizon * (STEP + 1e-9 * pace * self.instances * runs * AGENTS)
+        seconds = self.horizon * (STEP + 1e-9 * pace * self.instances * runs * self.agents)
         settings = {
             "family": self.family,
             "sizes": self._sizes(budget),
@@ -111,6 +122,7 @@ class Scene:
             "runs": runs,
             "seed": self.seed,
             "noise": noise,
+            **seal(policy),
         }
         return Work("play", f"{self.family} B={budget} noise={noise:g} {policy}", settings, seconds)
 
@@ -120,7 +132,7 @@ class Scene:
         return Work("bound", f"{self.family} B={budget} fluid bound", settings, 0.02 * self.instances)
 
     def _sizes(self, budget: int) -> dict[str, int]:
-        return {"instances": self.instances, "agents": AGENTS, "budget": budget, "seed": self.seed}
+        return {"instances": self.instances, "agents": self.agents, "budget": budget, "seed": self.seed}
 
     def works(self, policies: tuple[str, ...]) -> list[Work]:
         """All policies at all budgets and noises, and the bounds."""
@@ -129,7 +141,16 @@ class Scene:
 
     def name(self, budget: int, noise: float) -> str:
         """A setting in words."""
-        return f"B = {budget}, {f'noise variance {noise:g}' if noise else 'noiseless'}"
+        return f"B = {budget}, {tell_noise(noise)}"
+
+
+def tell_noise(noise: float) -> str:
+    """A variance in words.
+
+    >>> tell_noise(0.1), tell_noise(0.0)
+    ('noise variance 0.1', 'noiseless')
+    """
+    return f"noise variance {noise:g}" if noise else "noiseless"
 
 
 def two_state_scene(size: Size) -> Scene:
@@ -174,10 +195,8 @@ class Board:
 
     def lead(self, ahead: str, behind: str, budget: int, noise: float, step: int = HORIZON) -> Band:
         """How far one policy's running mean is above another's, as a share of the random-to-Whittle gap."""
-        one, two, floor, ceiling = (
-            self.curve(policy, budget, noise).mean(step) for policy in (ahead, behind, FLOOR, CEILING)
-        )
-        return ratio(one - two, ceiling - floor)
+        one, two, floor, ceiling = (self.curve(policy, budget, noise) for policy in (ahead, behind, FLOOR, CEILING))
+        return share(one, two, floor, ceiling, step)
 
     def gap_closed(self, policy: str, budget: int, noise: float, step: int = HORIZON) -> Band:
         """The share of the random-to-Whittle gap that the running mean has closed."""

@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeVar
 
 from matplotlib.figure import Figure
 
+from restive.errors import InputError
 from restive.experiments.claims import Claim
 from restive.experiments.work import Work
 from restive.record import Columns
@@ -48,16 +49,24 @@ class Results:
         self.columns = columns
 
     def __getitem__(self, work: Work) -> Columns:
+        if work.digest() not in self.columns:
+            raise InputError(f"{work.label}: no such work was done; something was changed in between, so run again.")
         return self.columns[work.digest()]
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """One experiment, figure, theorem or example of the paper."""
+class Undertaking:
+    """Something with a name for which works have to be done."""
 
     name: str
     title: str
+    plan: Callable[[Size], list[Work]]
+
+
+@dataclass(frozen=True)
+class Experiment(Undertaking):
+    """One experiment, figure, theorem or example of the paper."""
+
     place: str  # where it stands in the paper
     about: str  # what is done, with the choices that the paper leaves open
-    plan: Callable[[Size], list[Work]]
     examine: Callable[[Size, Results], Findings]

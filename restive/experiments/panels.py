@@ -6,6 +6,7 @@ at every save takes longer than the drawing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,8 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.textpath import TextPath
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
+from restive.comparison import landmarks
 from restive.experiments.curves import BUDGETS, Board, Scene
 from restive.figure import BOUND, COLOURS, RULE, SOFT, label_ends, readable
 from restive.measure import band
@@ -36,6 +38,8 @@ LOOKS: Mapping[str, tuple[str, str | Dashes]] = {
     "rma2b": (PINK, "-"),
     "omr-oracle": (PINK, OFTEN),
     "thompson-whittle": (ORANGE, "-"),
+    "cet-whittle": (SKY, "-"),
+    "lagrange": (BLACK, "-"),
     "whittle-oracle": (BLACK, OFTEN),
     "threshold-oracle": (SKY, OFTEN),
     "random": (GREY, "-"),
@@ -54,6 +58,17 @@ class Line(NamedTuple):
     high: Floats  # [G]
     colour: str = ""
     style: str | Dashes = ""
+
+
+class Dot(NamedTuple):
+    """A number with its interval."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    colour: str
+    hollow: bool = False
 
 
 class Frame(NamedTuple):
@@ -98,6 +113,78 @@ def draw_lines(lines: Sequence[Line], xlabel: str, ylabel: str, title: str, log_
     return figure
 
 
+def draw_grid(
+    panels: Mapping[str, Sequence[Line]],
+    columns: int,
+    limits: tuple[float, float],
+    names: tuple[str, str],
+    title: str,
+    caption: str,
+) -> Figure:
+    """Panels of lines over a logarithmic axis, row by row, each on a scale of its own within the limits.
+
+    names: of the axis across and of the axis up
+    """
+    frame = Frame(2.65, 2.35, 0.5, 0.2 + _longest(line.label for lines in panels.values() for line in lines), 0.3, 0.2)
+    figure, grid = _lay_out(frame, -(-len(panels) // columns), columns, title, caption)
+    for axes in grid[len(panels) :]:
+        axes.remove()
+    for number, (axes, (name, lines)) in enumerate(zip(grid, panels.items(), strict=False)):
+        axes.set_title(name, fontsize=SIZE + 1, loc="left", parse_math=False)
+        _scale_across(axes, np.concatenate([line.x for line in lines]), log_x=True)
+        first, last = axes.get_xlim()
+        axes.set_xticks([step for step in landmarks(int(last)) if step >= first], minor=False)
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        low, high = _scale([lines])
+        axes.set_ylim(max(low, limits[0]), min(high, limits[1]))
+        _draw(axes, lines, faint=0.07)
+        if number % columns == 0:
+            axes.set_ylabel(names[1], fontsize=SIZE)
+            axes.yaxis.set_label_coords(-0.55 / frame.width, 0.5)
+        if number + columns >= len(panels):
+            axes.set_xlabel(names[0], fontsize=SIZE)
+    return figure
+
+
+def draw_strips(rows: Mapping[str, Sequence[Dot]], xlabel: str, limits: tuple[float, float], caption: str) -> Figure:
+    """Rows of dots with their intervals, one under the other in each row, and their names in their colours above."""
+    dots = next(iter(rows.values()))
+    deep = 0.11 * len(dots) + 0.12  # of a row, in inches
+    frame = Frame(6.2, deep * len(rows), 0.1 + _longest(rows), 0.2, 0.35, 0.3)
+    figure, (axes,) = _lay_out(frame, 1, 1, caption=caption)
+    axes.grid(axis="x", color=RULE, linewidth=0.6)
+    axes.grid(visible=False, axis="y")
+    axes.set_ylim(len(rows), 0)
+    axes.set_yticks(np.arange(len(rows)) + 0.5, list(rows), parse_math=False)
+    axes.tick_params(axis="y", length=0)
+    axes.hlines(range(1, len(rows)), 0, 1, transform=axes.get_yaxis_transform(), color=RULE, linewidth=0.6)
+    for row, each in enumerate(rows.values()):
+        for number, dot in enumerate(each):
+            place = row + (0.115 + 0.11 * number) / deep
+            axes.plot([dot.low, dot.high], [place] * 2, color=dot.colour, linewidth=1.4, solid_capstyle="butt")
+            fill = "white" if dot.hollow else dot.colour
+            shown = min(max(dot.value, limits[0]), limits[1])
+            axes.plot(shown, place, "o", color=dot.colour, markerfacecolor=fill, markersize=3.6)
+    every = [np.array(dot[1:4]) for each in rows.values() for dot in each]
+    low, high = _span([*every, np.array([0.0, 1.0])])
+    axes.set_xlim(max(low, limits[0] - 0.02), min(high, limits[1] + 0.02))
+    axes.set_xlabel(xlabel, fontsize=SIZE + 1)
+    _name_dots(axes, dots, frame.width)
+    return figure
+
+
+def _name_dots(axes: Axes, dots: Sequence[Dot], width: float) -> None:
+    """The names of the dots in a line above the panel, the letters smaller where there is no room for them."""
+    widths = [_longest([dot.label]) + 0.14 for dot in dots]
+    small = min(1.0, width / sum(widths))
+    inch = axes.figure.dpi / axes.get_window_extent().height
+    across = 0.0
+    for dot, wide in zip(dots, widths, strict=True):
+        text = axes.text(across / width, 1 + 0.12 * inch, dot.label, transform=axes.transAxes, size=SIZE * small)
+        text.set(color=readable(dot.colour), va="bottom", parse_math=False)
+        across += wide * small
+
+
 def draw_dots(rows: Sequence[tuple[str, float, float, float]], xlabel: str, reference: Mapping[str, float]) -> Figure:
     """Numbers with their intervals, one row (label, value, low, high) each, and named values to compare them with."""
     left = 0.2 + _longest(label for label, *_ in rows)
@@ -117,13 +204,13 @@ def draw_dots(rows: Sequence[tuple[str, float, float, float]], xlabel: str, refe
 
 
 def _board_lines(board: Board, policies: tuple[str, ...], budget: int, noise: float) -> list[Line]:
-    looks, lines = _looks(policies), []
+    chosen, lines = looks(policies), []
     for policy in policies:
         curve = board.curve(policy, budget, noise)
         kept = _spaced(curve.steps)
         mean, _, low, high = band(curve.running_mean()[:, kept])
-        label = "egt (default)" if policy == "egt" and looks[policy] != LOOKS[policy] else policy
-        lines.append(Line(label, curve.steps[kept], mean, low, high, *looks[policy]))
+        label = "egt (default)" if policy == "egt" and chosen[policy] != LOOKS[policy] else policy
+        lines.append(Line(label, curve.steps[kept], mean, low, high, *chosen[policy]))
     bound = board.bound(budget)[kept]
     return [*lines, Line("fluid bound", curve.steps[kept], bound, bound, bound, BOUND, SELDOM)]
 
@@ -137,16 +224,18 @@ def _spaced(steps: Ints) -> list[int]:
     return kept if kept[-1] == steps.size - 1 else [*kept, steps.size - 1]
 
 
-def _looks(policies: tuple[str, ...]) -> dict[str, tuple[str, str | Dashes]]:
+def looks(policies: tuple[str, ...]) -> dict[str, tuple[str, str | Dashes]]:
     """Colour and style of each; variants of eps-GT go from dark to light, their dashes in turn where they coincide."""
-    others = (_chosen(number) for number in range(len(policies)))
-    looks = {policy: LOOKS.get(policy) or next(others) for policy in policies}
+    free = (look for look in map(_chosen, count()) if look not in LOOKS.values())
+    chosen = {policy: LOOKS.get(policy) or next(free) for policy in policies}
     variants = [policy for policy in policies if policy.partition(":")[0] == "egt"]
     ramp = colormaps["plasma"](np.linspace(0.0, 0.8, len(variants)))
     if len(variants) > 1:
         dashes = [(11.0 * k / len(variants), (6.0, 5.0)) for k in range(len(variants))]
-        looks |= {policy: (to_hex(ramp[k]), "-" if policy == "egt" else dashes[k]) for k, policy in enumerate(variants)}
-    return looks
+        chosen |= {
+            policy: (to_hex(ramp[k]), "-" if policy == "egt" else dashes[k]) for k, policy in enumerate(variants)
+        }
+    return chosen
 
 
 def _chosen(number: int) -> tuple[str, str | Dashes]:

@@ -1,9 +1,9 @@
-"""What `restive reproduce` shows in a terminal: bars with the time left, the list of experiments, the verdicts."""
+"""What `reproduce` and `compare` show in a terminal: bars with the time left, lists, tables, verdicts."""
 
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rich import box
@@ -12,11 +12,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from restive.experiments.claims import FAILS, HOLDS, UNDECIDED
+from restive.experiments.agenda import Agenda
+from restive.experiments.agenda import Progress as Told
+from restive.experiments.arena.contest import Contest
+from restive.experiments.arena.scores import LATE
+from restive.experiments.arena.tables import tabulate_costs, tabulate_ranks
+from restive.experiments.claims import FAILS, HOLDS, UNDECIDED, Claim
 from restive.experiments.experiment import Experiment
-from restive.experiments.reproduction import Agenda, Reproduction
-from restive.experiments.reproduction import Progress as Told
-from restive.experiments.summary import key_number, tally_all, worst_first
+from restive.experiments.experiment import Table as Shown
+from restive.experiments.summary import key_number, tally, worst_first
 from restive.experiments.work import Work
 
 STYLES = {HOLDS: "green", FAILS: "bold red", UNDECIDED: "yellow"}
@@ -24,12 +28,18 @@ STYLES = {HOLDS: "green", FAILS: "bold red", UNDECIDED: "yellow"}
 
 def print_experiments(experiments: Iterable[Experiment], as_json: bool) -> None:
     """One line each: name, what it is, where it stands in the paper."""
+    print_names([{"experiment": each.name, "title": each.title, "place": each.place} for each in experiments], as_json)
+
+
+def print_names(listed: Sequence[Mapping[str, str]], as_json: bool) -> None:
+    """One line each: the name, what it is, and more if there is."""
     if as_json:
-        print(json.dumps([{"experiment": each.name, "title": each.title, "place": each.place} for each in experiments]))
+        print(json.dumps(listed))
         return
     table = Table(box=box.SIMPLE_HEAD, show_header=False)
-    for each in experiments:
-        table.add_row(Text(each.name, style="bold"), Text(each.title), Text(each.place, style="dim"))
+    for each in listed:
+        words = zip(each.values(), ("bold", "", "dim"), strict=False)
+        table.add_row(*(Text(word, style=style) for word, style in words))
     _console().print(table)
 
 
@@ -74,9 +84,9 @@ def _lines(works: dict[str, int], weights: dict[str, float]) -> Told:
     return tell
 
 
-def print_claims(reproduction: Reproduction) -> None:
+def print_claims(claims: Sequence[Claim], counted: str) -> None:
     """Every claim with its verdict and the part that is worst off, then how many hold."""
-    console, claims = _console(), [claim for _, claim in reproduction.claims()]
+    console = _console()
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("verdict", "claim", "where", "number", "worst at"):
         table.add_column(name, overflow="fold", no_wrap=name == "verdict")
@@ -86,7 +96,36 @@ def print_claims(reproduction: Reproduction) -> None:
         words = (claim.sentence, claim.place, key_number(claim), place)
         table.add_row(verdict, *(Text(word, style="dim" if word == claim.place else "") for word in words))
     console.print(table)
-    console.print(f"{tally_all(claims)}.", highlight=False)
+    console.print(f"{counted}.", highlight=False)
+
+
+def print_table(shown: Shown) -> None:
+    """A table of a report, its title above and its note below."""
+    console, table = _console(), Table(box=box.SIMPLE_HEAD)
+    for number, name in enumerate(shown.heads):
+        table.add_column(Text(name), justify="right" if number else "left", overflow="fold")
+    for row in shown.rows:
+        table.add_row(*map(Text, row))
+    console.print(Text(shown.title, style="bold"))
+    console.print(table)
+    console.print(Text(shown.note, style="dim"))
+
+
+def print_contest(contest: Contest) -> None:
+    """Ranks, costs, which policy when, and the claims."""
+    console = _console()
+    if contest.scores.matches:
+        print_table(tabulate_ranks(contest.scores, LATE))
+    if contest.costs:
+        print_table(tabulate_costs(contest.costs, contest.about["machine"]))
+    for sentence in contest.advice:
+        console.print(Text(f"- {sentence}"))
+    print_claims(contest.claims, f"{len(contest.claims)} claims: {tally(claim.verdict for claim in contest.claims)}")
+
+
+def tell(line: str) -> None:
+    """What is going on, on standard error."""
+    print(f"restive: {line}", file=sys.stderr, flush=True)
 
 
 def _console() -> Console:

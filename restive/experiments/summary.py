@@ -9,6 +9,7 @@ from typing import Any
 
 from restive.experiments import claims as rules
 from restive.experiments.claims import FAILS, HOLDS, UNDECIDED, Claim, Part, Range
+from restive.experiments.experiment import Table
 
 ORDER = (FAILS, UNDECIDED, HOLDS)
 PLURAL = {HOLDS: "hold", FAILS: "fail", UNDECIDED: "undecided"}
@@ -25,7 +26,8 @@ Every claim of the paper, in our words, and how it fares here.
 The number is that of the part of the claim that is worst off, with its 95% interval; numbers without one are exact.
 What it measures, all other parts and the figures are in the `report.html` that the same command writes.
 
-| claim | place | verdict | agreement | number | worst at |
+{heads}"""
+CLAIM_HEADS = """| claim | place | verdict | agreement | number | worst at |
 |---|---|---|---|---|---|"""
 CLOSING = """
 ## How verdicts are given
@@ -156,13 +158,14 @@ def rule() -> str:
 def markdown(claims: Sequence[Claim], about: Mapping[str, Any]) -> str:
     """A page with all claims in one table."""
     counts = tally_all(claims)
-    opening = OPENING.format(counts=counts, origin=fill(f"Made with {_plain(origin(about))}.", 120))
-    return "\n".join([opening, *map(_row, claims), CLOSING, fill(rule(), 120), ""])
+    opening = OPENING.format(counts=counts, origin=fill(f"Made with {plain(origin(about))}.", 120), heads=CLAIM_HEADS)
+    return "\n".join([opening, *map(claim_row, claims), CLOSING, fill(rule(), 120), ""])
 
 
-def _row(claim: Claim) -> str:
+def claim_row(claim: Claim) -> str:
+    """A claim as a row of a table in Markdown."""
     cells = (claim.sentence, claim.place, claim.verdict, agreement(claim), key_number(claim), _setting(claim))
-    return f"| {' | '.join(map(_plain, cells))} |"
+    return f"| {' | '.join(map(plain, cells))} |"
 
 
 def _setting(claim: Claim) -> str:
@@ -170,6 +173,19 @@ def _setting(claim: Claim) -> str:
     return worst_first(claim)[0].setting if len(claim.parts) > 1 else ""
 
 
-def _plain(text: str) -> str:
+def markdown_table(table: Table) -> str:
+    """A table in Markdown, numbers to the right.
+
+    >>> print(markdown_table(Table("Tea", ("time", "cups"), (("noon", "2"),))))
+    | time | cups |
+    |---|---:|
+    | noon | 2 |
+    """
+    lines = (table.heads, *table.rows)
+    head, *rows = (f"| {' | '.join(map(plain, line))} |" for line in lines)
+    return "\n".join([head, "|---|" + "---:|" * (len(table.heads) - 1), *rows])
+
+
+def plain(text: str) -> str:
     """Text that Markdown takes as it stands."""
     return MARKS.sub(r"\\\1", " ".join(text.split()))

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from restive.experiments.agenda import describe
 from restive.experiments.catalogue import EXPERIMENTS
 from restive.experiments.claims import Claim, Part, above
 from restive.experiments.experiment import Findings, Size, Table
 from restive.experiments.panels import Line, draw_lines
 from restive.experiments.report import write_markdown, write_report
-from restive.experiments.reproduction import Reproduction, describe
+from restive.experiments.reproduction import Reproduction
 
 FIRST, SECOND, *_ = EXPERIMENTS
 EVIL = "<script>alert('1')</script> & \"more\""

@@ -4,11 +4,15 @@ A row has the reward and the cost cumulated up to and including its step, means 
 small whatever the runs and the horizon, and running means, late rewards and regrets are differences of rows.
 """
 
+import hashlib
+import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from restive.errors import InputError
 from restive.measure import mean_by
 from restive.policies import make_policy
 from restive.policies.base import Policy
@@ -21,6 +25,7 @@ from restive.types import Floats, Ints
 from restive.world import World, first_distribution
 
 FIRST, EVENLY, BY_FACTOR = 20, 100, 40
+_ONE_AT_A_TIME = threading.Lock()  # a file of a user's own is a module, and half of one is of no use to another thread
 
 
 def play(
@@ -31,10 +36,32 @@ def play(
     runs: int,
     seed: int,
     noise: float = 0.0,
+    file: str = "",
 ) -> Columns:
-    """Play one policy on the instances that `make_problems(family, **sizes)` gives."""
+    """Play one policy on the instances that `make_problems(family, **sizes)` gives; `file` is the seal of its own."""
     world = World(make_problems(family, **sizes), runs, seed, noise, horizon=horizon)
-    return follow(world, make_policy(policy), kept_steps(horizon))
+    return follow(world, _make_sealed(policy, file), kept_steps(horizon))
+
+
+def seal(policy: str) -> dict[str, str]:
+    """What has to be added to the settings of work for a policy from a file: the digest of what is in it.
+
+    >>> seal("egt:eta=0.5")
+    {}
+    """
+    path = policy.partition(":")[0]
+    return {"file": hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]} if path.endswith(".py") else {}
+
+
+def _make_sealed(policy: str, file: str) -> Policy[Any]:
+    """The policy, if its file is still the one that was sealed."""
+    if not file:
+        return make_policy(policy)
+    with _ONE_AT_A_TIME:
+        player = make_policy(policy)
+        if seal(policy) != {"file": file}:
+            raise InputError(f"{policy.partition(':')[0]}: was changed while it was to be played; run again.")
+    return player
 
 
 def episodes(
