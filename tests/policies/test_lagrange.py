@@ -1,0 +1,410 @@
+"""`lagrange` against its formula in plain NumPy, by hand, and against what must not matter to it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from restive import InputError, Simulation, World, make_policy, make_problems, simulate
+from restive.checks import check_policy
+from restive.kernels import randomness
+from restive.policies.base import Draws, Shape, as_ranking
+from restive.policies.lagrange import Lagrange, Market
+from restive.problem import Problem
+from restive.snapshot import flatten
+from restive.types import Floats, Ints
+
+PRIOR = "above 0 and at most 1e9, the weight of each unseen move, or None to learn it"
+SETTINGS = (
+    "lagrange",
+    "lagrange:discount=0",
+    "lagrange:discount=0.999",
+    "lagrange:curiosity=0",
+    "lagrange:curiosity=3.0",
+    "lagrange:prior=1",
+    "lagrange:prior=0.01",
+    "lagrange:kinds=false",
+    "lagrange:curiosity=0,prior=1,kinds=False",
+)
+
+
+def some_belief(rng: np.random.Generator, policy: Lagrange, runs: int, agents: int, states: int) -> Market:
+    """A belief with everything at random that ranking and sweeping look at, in which nothing is due to be estimated."""
+    belief = policy.start(Shape(runs, agents, states, agents // 3, None, np.ones(runs)))
+    belief.counts.moves[...] = rng.integers(0, 5, belief.counts.moves.shape)
+    belief.weight[...] = rng.gamma(2.0, 2.0, belief.weight.shape)
+    row = rng.dirichlet(np.ones(states), (runs, agents, 2, states))
+    belief.posterior[...] = belief.counts.moves + belief.weight[:, None, :, :, None] * row
+    belief.worth[...], belief.reward[...] = rng.normal(size=(2, *belief.worth.shape))
+    belief.price[...] = rng.normal(size=runs) / 3
+    belief.due[...] = 10**9
+    return belief
+
+
+def some_draws(runs: int, agents: int, step: int = 3) -> Draws:
+    return Draws(randomness.run_keys(9, np.arange(runs)), np.arange(agents) + 5, step, 1)
+
+
+def luck_of(draws: Draws) -> Floats:
+    keys = draws.branch(randomness.POSTERIOR)
+    return np.array([[randomness.bell(np.uint64(randomness.fold(key, n))) for n in draws.agents] for key in keys])
+
+
+def literal_rank(belief: Market, state: Ints, curiosity: float, luck: Floats) -> Floats:
+    """The formula of the module's header."""
+    where = state[:, :, None, None, None]
+    here, moved = (np.take_along_axis(a, where, axis=3)[:, :, :, 0] for a in (belief.posterior, belief.counts.moves))
+    own = moved.sum(axis=(2, 3)) / here.sum(axis=(2, 3))
+    row = here / here.sum(axis=-1, keepdims=True)
+    mean = (row * belief.worth[:, :, None]).sum(axis=-1)
+    variance = (row * (belief.worth[:, :, None] - mean[..., None]) ** 2).sum(axis=-1)
+    error = np.sqrt((variance / (here.sum(axis=-1) + 1)).sum(axis=-1))
+    priority: Floats = mean[..., 1] - belief.price[:, None] - mean[..., 0] + curiosity * own * error * luck
+    return priority
+
+
+def literal_sweep(belief: Market, state: Ints, action: Ints, discount: float, pace: float) -> tuple[Floats, Floats]:
+    """Worth and price after one sweep."""
+    row = belief.posterior / belief.posterior.sum(axis=-1, keepdims=True)
+    wait, act = np.moveaxis(np.einsum("rnast,rnt->rnas", row, belief.worth), 2, 0)
+    gain = act - belief.price[:, None, None] - wait
+    best = wait + np.maximum(gain, 0)
+    worth = belief.reward + discount * (best - best.mean(axis=-1, keepdims=True))
+    now = np.take_along_axis(gain, state[..., None], axis=-1)[..., 0]
+    acted = action.mean(axis=1)
+    step = pace * np.abs(now).mean(axis=1) * ((now > 0).mean(axis=1) - acted)
+    return worth, belief.price + np.where((acted > 0) & (acted < 1), step, 0.0)
+
+
+@pytest.mark.parametrize("states", [1, 2, 5])
+@pytest.mark.parametrize("curiosity", [0.0, 0.33, 2.0])
+def test_priorities_are_those_of_the_formula(curiosity: float, states: int) -> None:
+    rng = np.random.default_rng(states)
+    policy = Lagrange(curiosity=curiosity)
+    belief, state = some_belief(rng, policy, 4, 30, states), rng.integers(0, states, (4, 30))
+    draws = some_draws(4, 30)
+    wanted = literal_rank(belief, state, curiosity, luck_of(draws))
+    # With one state nothing is open; but equal squares differ by rounding, and the root of that is larger.
+    exact = 1e-12 if states > 1 else 1e-7
+    np.testing.assert_allclose(policy.rank(belief, state, draws), wanted, rtol=1e-12, atol=exact)
+
+
+@pytest.mark.parametrize("step", [0, 7, 99, 1999])
+@pytest.mark.parametrize("budget", [0, 1, 10, 30])
+@pytest.mark.parametrize("discount", [0.0, 0.95])
+def test_a_step_sweeps_values_and_moves_the_price_by_the_formula(discount: float, budget: int, step: int) -> None:
+    rng = np.random.default_rng(step)
+    policy = Lagrange(discount=discount)
+    belief = some_belief(rng, policy, 3, 30, 4)
+    belief.step[...] = step
+    state, after = rng.integers(0, 4, (2, 3, 30))
+    action = rng.permuted(np.tile(np.arange(30) < budget, (3, 1)), axis=1).astype(np.int64)
+    before = belief._replace(posterior=belief.posterior.copy(), worth=belief.worth.copy(), price=belief.price.copy())
+    for r, n in np.ndindex(3, 30):
+        before.posterior[r, n, action[r, n], state[r, n], after[r, n]] += 1
+    policy.learn(belief, state, action, rng.normal(size=(3, 30)), after)
+    worth, price = literal_sweep(before, state, action, discount, 0.6 / (1 + 0.02 * (step + 1)))
+    np.testing.assert_array_equal(belief.posterior, before.posterior)
+    np.testing.assert_allclose(belief.worth, worth, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(belief.price, price, rtol=1e-12, atol=1e-12)
+    assert bool((belief.price == before.price).all()) == (budget in (0, 30))
+
+
+def test_values_rest_in_every_second_step_once_there_are_twenty() -> None:
+    game = play("two-state-v1", "lagrange", 0)
+    rested = []
+    for step in range(1, 41):
+        worth = game.belief.worth.copy()
+        game.advance(1)
+        if np.array_equal(worth, game.belief.worth):
+            rested.append(step)
+    assert rested == list(range(21, 41, 2))
+
+
+def test_one_priority_worked_out_by_hand() -> None:
+    """Rows 1/2, 1/2 and 1/4, 3/4 into states worth 0 and 1, at a price of 0.1: 3/4 − 1/2 − 0.1 without curiosity."""
+    policies = [Lagrange(curiosity=curiosity) for curiosity in (0.0, 2.0)]
+    belief = policies[0].start(Shape(1, 1, 2, 1, None, np.ones(1)))
+    belief.counts.moves[0, 0, 1, 0, 1] = 2.0
+    belief.posterior[0, 0, 1, 0] = [1.0, 3.0]
+    belief.worth[0, 0], belief.price[0] = [0.0, 1.0], 0.1
+    draws, state = some_draws(1, 1), np.zeros((1, 1), np.int64)
+    plain, curious = (float(policy.rank(belief, state, draws)[0, 0]) for policy in policies)
+    assert plain == pytest.approx(0.15)
+    # error² = (1/4) / (2 + 1) + (3/16) / (4 + 1) = 29/240; of the 6 in both rows 2 are moves of the agent's own
+    assert curious - plain == pytest.approx(2 * (2 / 6) * (29 / 240) ** 0.5 * float(luck_of(draws)[0, 0]))
+
+
+def test_whom_acting_surely_helps_is_soon_the_one_who_is_chosen() -> None:
+    """The first agent is in the good state whenever it was acted on; the second is there half the time anyway."""
+    helped, idle = np.array([[[1.0, 0.0]] * 2, [[0.0, 1.0]] * 2]), np.full((2, 2, 2), 0.5)
+    problem = Problem(np.stack([helped, idle]), [0, 1], budget=1)
+    game = Simulation(World(problem, runs=20, seed=1), Lagrange())
+    game.advance(60)
+    chosen = []
+    for _ in range(60):
+        chosen.append(game.decide()[1][:, 0])
+        game.advance(1)
+    assert np.mean(chosen) > 0.97
+
+
+def play(family: str, policy: str, steps: int, noise: float = 0.0, **settings: int) -> Simulation:
+    problem = make_problems(family, **{"agents": 12, "budget": 3, "seed": 2, **settings})[0]
+    game = Simulation(World(problem, runs=3, seed=4, noise=noise), make_policy(policy))
+    game.advance(steps)
+    return game
+
+
+def choices(world: World, policy: str = "lagrange", steps: int = 150) -> Ints:
+    """Who was chosen, [steps, R, N]."""
+    game, chosen = Simulation(world, make_policy(policy)), []
+    for _ in range(steps):
+        chosen.append(game.decide()[1])
+        game.advance(1)
+    return np.array(chosen)
+
+
+@pytest.mark.parametrize("spec", SETTINGS)
+def test_every_setting_keeps_the_contract(spec: str) -> None:
+    check_policy(spec)
+
+
+def test_the_order_of_agents_changes_no_choice_in_any_of_many_worlds() -> None:
+    order, changed = np.arange(12)[::-1].copy(), []
+    for family, noise in (("own-rewards-v1", 0.0), ("ladder-v1", 0.1), ("two-state-v1", 0.1)):
+        for seed in range(40):
+            world = World(make_problems(family, agents=12, budget=3, seed=seed)[0], runs=3, seed=seed, noise=noise)
+            plain, turned = (choices(each, "lagrange", steps=30) for each in (world, world.permute(order)))
+            if not np.array_equal(plain[..., order], turned):
+                changed.append((family, seed))
+    assert not changed
+
+
+@pytest.mark.parametrize(
+    ("setting", "values", "must"),
+    [
+        ("discount", [1, 1.0, -0.1, np.nan, np.inf], "from 0 to below 1"),
+        ("curiosity", [-1, -1e-9, np.nan, np.inf, -np.inf, 10**400], "from 0 to 1e6, how much of the error is luck"),
+        ("prior", [0, -1, np.nan, np.inf, 10**400], PRIOR),
+        ("discount", ["high", None, True], "of type float or int"),
+        ("curiosity", ["much", None, False], "of type float or int"),
+        ("prior", ["one", True], "of type float or None or int"),
+        ("kinds", ["four", 1, 0, None, 0.5], "of type bool"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_in_one_sentence(setting: str, values: list[Any], must: str) -> None:
+    for value in values:
+        with pytest.raises(InputError) as refused:
+            Lagrange(**{setting: value})
+        assert str(refused.value) == f"lagrange: {setting} is {value!r}; it must be {must}."
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ("prior=-1", f"lagrange: prior is -1; it must be {PRIOR}."),
+        ("discount=nan", "lagrange: discount is nan; it must be from 0 to below 1."),
+        ("kinds=maybe", "lagrange: kinds is 'maybe'; it must be of type bool."),
+        (
+            "price=1",
+            "lagrange: 'price=1' is not a setting; write setting=value. Settings: discount, curiosity, prior, kinds.",
+        ),
+    ],
+)
+def test_a_line_of_settings_that_makes_no_sense_is_refused(spec: str, sentence: str) -> None:
+    with pytest.raises(InputError) as refused:
+        make_policy(f"lagrange:{spec}")
+    assert str(refused.value) == sentence
+
+
+def test_settings_are_heard() -> None:
+    world = World(make_problems("few-types-v1", agents=30, budget=6, seed=3)[0], runs=2, seed=5)
+    played = {spec: choices(world, spec, steps=100).tobytes() for spec in SETTINGS}
+    assert len(set(played.values())) == len(SETTINGS)
+
+
+def test_the_horizon_does_not_matter() -> None:
+    problem = make_problems("two-state-v1", agents=12, budget=3, seed=2)[0]
+    plays = [choices(World(problem, runs=3, seed=4, noise=0.1, horizon=horizon)) for horizon in (None, 150, 10**6)]
+    np.testing.assert_array_equal(plays[0], plays[1])
+    np.testing.assert_array_equal(plays[0], plays[2])
+
+
+def priced(problem: Problem, unit: float = 1.0, offset: float = 0.0) -> Problem:
+    return Problem(problem.transition, problem.reward * unit + offset, problem.budget, problem.start)
+
+
+@pytest.mark.parametrize("family", ["two-state-v1", "own-rewards-v1", "ladder-v1"])
+@pytest.mark.parametrize("unit", [1024, 2.0**-30])
+def test_a_unit_without_rounding_changes_no_choice(family: str, unit: float) -> None:
+    problem = make_problems(family, agents=12, budget=3, seed=2)[0]
+    plain = World(problem, runs=3, seed=4, noise=0.01)
+    other = World(priced(problem, unit), runs=3, seed=4, noise=0.01 * unit**2)
+    np.testing.assert_array_equal(choices(plain), choices(other))
+
+
+def assert_ranked_alike(problem: Problem, unit: float, offset: float, noise: float = 0.0) -> None:
+    """Shown the same moves at the same prices, priorities are the same in the other unit, and nearly all prices are.
+
+    Not all: a gain of 0, as agents have of whom little is known, is counted as worth the price or not by its rounding.
+    """
+    plain = World(problem, runs=3, seed=4, noise=noise)
+    other = World(priced(problem, unit, offset), runs=3, seed=4, noise=noise * unit**2)
+    policy, state = Lagrange(), plain.first_states()
+    beliefs, parted = [policy.start(plain.shape), policy.start(other.shape)], 0
+    for step in range(150):
+        draws = plain.draws(step)
+        one, two = (policy.rank(belief, state, draws) for belief in beliefs)
+        np.testing.assert_allclose(two / unit, one, rtol=0, atol=1e-6, err_msg=f"step {step}")
+        action = plain.choose(as_ranking(one, plain.shape, policy.name), draws)
+        for world, belief in zip((plain, other), beliefs, strict=True):
+            outcome = world.advance(state, action, draws)
+            policy.learn(belief, state, action, outcome.reward, outcome.after)
+        state = outcome.after
+        parted += int((np.abs(beliefs[1].price / unit - beliefs[0].price) > 1e-6).sum())
+        beliefs[1].price[...] = beliefs[0].price * unit
+    assert parted <= 0.02 * 150 * 3
+
+
+@pytest.mark.parametrize("family", ["two-state-v1", "own-rewards-v1", "ladder-v1"])
+@pytest.mark.parametrize(("unit", "offset"), [(1000, 0), (1e-9, 0), (1, 64), (1, -64), (1, 1e6), (1, -1e6)])
+def test_the_unit_and_the_offset_of_rewards_do_not_matter(family: str, unit: float, offset: float) -> None:
+    problem = make_problems(family, agents=12, budget=3, seed=2)[0]
+    assert_ranked_alike(problem, unit, offset, noise=0.01)
+
+
+@pytest.mark.parametrize("offset", [-64, 64])
+def test_an_offset_does_not_matter_where_a_state_is_never_seen(offset: float) -> None:
+    transition = np.zeros((12, 2, 3, 3))
+    transition[..., :2, :2] = make_problems("two-state-v1", agents=12, budget=3, seed=2)[0].transition
+    transition[..., 2, 0] = 1.0
+    assert_ranked_alike(Problem(transition, [0, 1, 0.5], 3, start=[0] * 12), 1.0, offset)
+
+
+@pytest.mark.parametrize("spec", ["lagrange", "lagrange:curiosity=0"])
+def test_the_order_of_agents_does_not_matter_with_kinds_in_use(spec: str) -> None:
+    """The conformance checks end before kinds are sought."""
+    world = World(make_problems("few-types-v1", agents=30, budget=6, seed=3)[0], runs=3, seed=5, noise=0.1)
+    order = np.random.default_rng(0).permutation(30)
+    plain, turned = (Simulation(each, make_policy(spec)) for each in (world, world.permute(order)))
+    for step in range(200):
+        plain.advance(1)
+        turned.advance(1)
+        assert np.array_equal(plain.state[:, order], turned.state), f"step {step}"
+    assert (plain.belief.share.sum(axis=(1, 2)) > 0).all()
+
+
+@pytest.mark.parametrize("stop", [1, 19, 49, 53, 120])
+def test_a_snapshot_goes_on_bit_for_bit(stop: int, tmp_path: Path) -> None:
+    problem = make_problems("few-types-v1", agents=30, budget=6, seed=3)[0]
+    world = World(problem, runs=2, seed=5, noise=0.1)
+    whole, half = Simulation(world, Lagrange(curiosity=0.5)), Simulation(world, Lagrange(curiosity=0.5))
+    half.advance(stop)
+    half.save(tmp_path / "half.npz")
+    resumed = Simulation.load(tmp_path / "half.npz", world)
+    whole.advance(160)
+    resumed.advance(160 - stop)
+    assert resumed.policy == Lagrange(curiosity=0.5)
+    np.testing.assert_array_equal(whole.state, resumed.state)
+    for name, array in flatten(whole.belief).items():
+        np.testing.assert_array_equal(array, flatten(resumed.belief)[name], err_msg=name)
+    assert whole.belief.share.any()
+
+
+def test_chunks_and_threads_do_not_matter() -> None:
+    problems = make_problems("few-types-v1", instances=4, agents=300, budget=60, seed=3)
+    one, several = (simulate(problems, "lagrange", 80, runs=10, seed=5, threads=threads) for threads in (1, 4))
+    np.testing.assert_array_equal(one.reward, several.reward)
+    world = World(problems, runs=10, seed=5, horizon=80)
+    alone, _ = Simulation(world.chunk(13, 16), Lagrange()).advance(80)
+    np.testing.assert_array_equal(one.reward[13:16], alone)
+
+
+@pytest.mark.parametrize(("agents", "budget"), [(12, 0), (12, 12), (1, 0), (1, 1)])
+def test_where_there_is_no_choice_it_learns_all_the_same(agents: int, budget: int) -> None:
+    game = play("two-state-v1", "lagrange", 120, noise=0.1, agents=agents, budget=budget)
+    assert (game.belief.price == 0).all()
+    assert (game.belief.counts.moves.sum(axis=(2, 3, 4)) == 120).all()
+    assert (game.belief.reward[..., 1] > game.belief.reward[..., 0]).all()
+    for name, array in flatten(game.belief).items():
+        assert np.isfinite(array).all(), name
+
+
+def test_with_one_state_all_agents_are_alike() -> None:
+    world = World(Problem(np.ones((6, 2, 1, 1)), np.arange(6.0)[:, None], budget=2), runs=20, seed=3, noise=1.0)
+    game = Simulation(world, Lagrange())
+    often = np.zeros(6)
+    for _ in range(120):
+        ranking, action = game.decide()
+        assert (np.ptp(ranking.priority, axis=1) == 0).all()
+        often += action.sum(axis=0)
+        game.advance(1)
+    # Each of 2400 times with a chance of one third: 800, with a deviation of 23.
+    assert np.abs(often - 800).max() < 4 * 23.1
+
+
+def test_what_it_keeps_is_what_was_seen() -> None:
+    """Moves, the spread of rewards about their means, and a posterior that is moves and pool in every step."""
+    world = World(make_problems("two-state-v1", agents=5, budget=2, seed=2)[0], runs=2, seed=4, noise=0.5)
+    policy = Lagrange(kinds=False)
+    belief, state = policy.start(world.shape), world.first_states()
+    seen: dict[tuple[int, int, int], list[float]] = {}
+    moves = np.zeros_like(belief.counts.moves)
+    for step in range(90):
+        draws = world.draws(step)
+        action = np.zeros((2, 5), np.int64)
+        action[:, [step % 5, step * step % 5]] = 1
+        after, reward, *_ = world.advance(state, action, draws)
+        policy.learn(belief, state, action, reward, after)
+        for r, n in np.ndindex(2, 5):
+            moves[r, n, action[r, n], state[r, n], after[r, n]] += 1
+            seen.setdefault((r, n, int(after[r, n])), []).append(float(reward[r, n]))
+        state = after
+        np.testing.assert_array_equal(belief.counts.moves, moves)
+        np.testing.assert_allclose(belief.posterior, moves + belief.pool[:, None], rtol=1e-12)
+        np.testing.assert_allclose(belief.weight, belief.pool.sum(axis=-1), rtol=1e-12)
+    for run in range(2):
+        spread = sum(np.var(rewards) * len(rewards) for (r, _, _), rewards in seen.items() if r == run)
+        assert belief.spread[run] == pytest.approx(spread, rel=1e-9)
+    np.testing.assert_allclose(belief.reward.sum(axis=-1), 0.0, atol=1e-12)
+
+
+def test_a_given_prior_is_kept() -> None:
+    game = play("few-types-v1", "lagrange:prior=0.25", 200, agents=30, budget=6)
+    np.testing.assert_array_equal(game.belief.posterior, game.belief.counts.moves + 0.25)
+    np.testing.assert_array_equal(game.belief.weight, 0.5)
+    assert not game.belief.share.any()
+
+
+def test_kinds_are_sought_after_fifty_steps_and_only_if_wanted() -> None:
+    kinds, none = (play("few-types-v1", f"lagrange:kinds={kinds}", 49, agents=30, budget=6) for kinds in (True, False))
+    assert not kinds.belief.share.any()
+    for game in (kinds, none):
+        game.advance(10)
+    assert (kinds.belief.share.sum(axis=(1, 2)) > 0).all()
+    assert not none.belief.share.any()
+
+
+def test_it_is_clearly_ahead_of_egt_and_wiql() -> None:
+    problems = make_problems("two-state-v1", instances=12, agents=20, budget=4, seed=21)
+    names = ("lagrange", "egt", "wiql", "lagrange:curiosity=0,prior=1,kinds=False")
+    ours, *others, plain = (simulate(problems, name, 300, runs=3, seed=2).reward.mean(axis=1) for name in names)
+    for other in others:
+        ahead = ours - other
+        assert ahead.mean() > 4 * ahead.std(ddof=1) / 6
+        assert ahead.mean() > 0.15
+        assert (ahead.reshape(12, 3).mean(axis=1) > 0).all()
+        assert plain.mean() > other.mean()
+
+
+def test_the_price_lets_about_as_many_through_as_are_acted_on() -> None:
+    """Without curiosity, the share of agents whose gain exceeds the price comes to the budget's, 4 of 20."""
+    problems = make_problems("two-state-v1", instances=6, agents=20, budget=4, seed=21)
+    game = Simulation(World(problems, runs=3, seed=2), Lagrange(curiosity=0.0))
+    game.advance(200)
+    above = []
+    for _ in range(100):
+        above.append((game.decide()[0].priority > 0).mean())
+        game.advance(1)
+    assert abs(np.mean(above) - 0.2) < 0.03
