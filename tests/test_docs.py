@@ -280,6 +280,11 @@ def test_page_names_no_package_index_and_no_place_on_a_machine(page: Path) -> No
     assert not MACHINE.search(text)
 
 
+def test_readme_shows_the_ranks_of_the_last_comparison() -> None:
+    (table,) = re.findall(r"^\| field \|.*?\n\n", read("README.md"), re.MULTILINE | re.DOTALL)
+    assert f"**Ranks by step 1000**\n\n{table}" in read("docs/compared.md")
+
+
 def test_readme_is_short() -> None:
     assert len(read("README.md").splitlines()) <= 150
 

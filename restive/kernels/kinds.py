@@ -4,7 +4,7 @@ moves      [N, A, S, S]  how often each agent went from s to t under a
 pool       [A, S, S]     what all agents have in common (`restive.kernels.pooling`)
 share      [N, K]        how likely each agent is of each kind; all 0 while no kinds are used
 weight     [A, S]        how many moves the prior row, of its kinds or of the pool, is worth to an agent
-posterior  [N, A, S, S]  moves + weight · (rows of the kinds, by the agent's shares), or moves + pool without kinds
+posterior  [N, A, S, S]  moves + weight · (rows of the kinds by the agent's shares, or else the row of the pool)
 
 A mixture of kinds, by rounds of expectation and maximisation. Agents of one kind may still differ: n moves of an agent
 out of a state count as (weight + 1) / (weight + n) · n in telling its kind. Kinds begin as agents that are unlike the
@@ -15,7 +15,7 @@ the numbers that they add can earn by chance, half of log(moves) for each (the c
 import numpy as np
 
 from restive.kernels.compiled import compiled
-from restive.kernels.pooling import agreement, guess_excess, next_weight
+from restive.kernels.pooling import LEAST, UNSEEN, agreement, guess_excess, next_weight
 from restive.types import Floats
 
 # How many kinds are sought: a number known beforehand is what makes the loops over kinds fast.
@@ -36,38 +36,51 @@ def learn_kinds(moves: Floats, pool: Floats, seek: bool, share: Floats, weight: 
     """
     agents, actions, states, _ = moves.shape
     seen = _count_rows(moves)
+    row = np.empty_like(pool)
     rounds = 1
     used = share[0].sum() > 0.0
+    if not used:
+        _weigh_pool(seen, pool, weight)
+    for a in range(actions):
+        for s in range(states):
+            row[a, s] = pool[a, s] / pool[a, s].sum()
     if seek and not used:
-        _take_weights(pool, weight)
-        _seed_kinds(moves, seen, pool, weight, share)
+        _seed_kinds(moves, seen, row, weight, share)
         used, rounds = True, ROUNDS
     rows = np.zeros((actions, states, states, KINDS))
     if used:
         gained = 0.0
         for _ in range(rounds):
-            _find_rows(moves, seen, pool, share, weight, rows)
-            gained = _tell_kinds(moves, seen, pool, rows, weight, share)
+            _find_rows(moves, seen, row, share, weight, rows)
+            gained = _tell_kinds(moves, seen, row, rows, weight, share)
             _weigh_kinds(moves, seen, rows, share, weight)
         extra = (KINDS - 1) * actions * states * (states - 1)
         used = gained > 0.5 * extra * np.log(max(seen.sum(), 1.0))
-    if not used:
-        share[:] = 0.0
-        _take_weights(pool, weight)
+        if not used:
+            share[:] = 0.0
+            _weigh_pool(seen, pool, weight)
     for n in range(agents):
         for a in range(actions):
             for s in range(states):
                 for t in range(states):
-                    prior = weight[a, s] * _mixed(rows, share, n, a, s, t) if used else pool[a, s, t]
-                    posterior[n, a, s, t] = moves[n, a, s, t] + prior
+                    likely = _mixed(rows, share, n, a, s, t) if used else row[a, s, t]
+                    posterior[n, a, s, t] = moves[n, a, s, t] + weight[a, s] * likely
 
 
 @compiled
-def _take_weights(pool: Floats, weight: Floats) -> None:
-    """The weights of the pool."""
+def _weigh_pool(seen: Floats, pool: Floats, weight: Floats) -> None:
+    """How many moves the pool's row is worth to an agent: less than its weight where the pool itself knows little.
+
+    The row is as uncertain as an agent's own is around it, divided by W = Σ n / (weight + n) over agents: that makes
+    (weight + 1) · W / (W + 1) moves, the guess with which a row begins counted as moves.
+    """
     for a in range(pool.shape[0]):
         for s in range(pool.shape[1]):
-            weight[a, s] = pool[a, s].sum()
+            alike = pool[a, s].sum()
+            whole = UNSEEN * pool.shape[1] / (1.0 + alike)
+            for n in range(seen.shape[0]):
+                whole += seen[n, a, s] / (alike + seen[n, a, s])
+            weight[a, s] = max((alike + 1.0) * whole / (whole + 1.0) - 1.0, LEAST)
 
 
 @compiled
@@ -84,17 +97,17 @@ def _count_rows(moves: Floats) -> Floats:
 
 
 @compiled
-def _seed_kinds(moves: Floats, seen: Floats, pool: Floats, weight: Floats, share: Floats) -> None:
+def _seed_kinds(moves: Floats, seen: Floats, row: Floats, weight: Floats, share: Floats) -> None:
     """Begin with agents that are unlike the pool and unlike each other, each of them one kind."""
     agents, actions, states, _ = moves.shape
     own = np.zeros(agents)  # how much likelier an agent's moves are by its own rows than by the pool, as logs
     explained = np.zeros(agents)
     likelier = np.empty((actions, states, states))
     for n in range(agents):
-        own[n] = _set_apart(moves, seen, pool, weight, n, likelier)
+        own[n] = _set_apart(moves, seen, row, weight, n, likelier)
     for k in range(KINDS):
         seed = int(np.argmax(own - explained))
-        _set_apart(moves, seen, pool, weight, seed, likelier)
+        _set_apart(moves, seen, row, weight, seed, likelier)
         for n in range(agents):
             share[n, k] = _say(moves, seen, weight, n, likelier)
             explained[n] = max(explained[n], share[n, k])
@@ -103,14 +116,14 @@ def _seed_kinds(moves: Floats, seen: Floats, pool: Floats, weight: Floats, share
 
 
 @compiled
-def _set_apart(moves: Floats, seen: Floats, pool: Floats, weight: Floats, n: int, likelier: Floats) -> float:
+def _set_apart(moves: Floats, seen: Floats, row: Floats, weight: Floats, n: int, likelier: Floats) -> float:
     """Fill `likelier` with log(row of agent n / row of the pool), and return how much likelier that makes its moves."""
     _, actions, states, _ = moves.shape
     for a in range(actions):
         for s in range(states):
             for t in range(states):
-                chance = (moves[n, a, s, t] + pool[a, s, t]) / (seen[n, a, s] + weight[a, s])
-                likelier[a, s, t] = np.log(chance * weight[a, s] / pool[a, s, t])
+                chance = (moves[n, a, s, t] + weight[a, s] * row[a, s, t]) / (seen[n, a, s] + weight[a, s])
+                likelier[a, s, t] = np.log(chance / row[a, s, t])
     return _say(moves, seen, weight, n, likelier)
 
 
@@ -151,15 +164,14 @@ def _mixed(rows: Floats, share: Floats, n: int, a: int, s: int, t: int) -> float
 
 
 @compiled
-def _find_rows(moves: Floats, seen: Floats, pool: Floats, share: Floats, weight: Floats, rows: Floats) -> None:
+def _find_rows(moves: Floats, seen: Floats, row: Floats, share: Floats, weight: Floats, rows: Floats) -> None:
     """Fill the rows of the kinds, [A, S, S, K]: those of their agents, by how much counts say, and some of the pool."""
     agents, actions, states, _ = moves.shape
     whole = np.empty(KINDS)
     for a in range(actions):
         for s in range(states):
-            common = FROM_THE_POOL / ((1.0 + weight[a, s]) * pool[a, s].sum())
             for t in range(states):
-                rows[a, s, t, :] = common * pool[a, s, t]
+                rows[a, s, t, :] = FROM_THE_POOL / (1.0 + weight[a, s]) * row[a, s, t]
             for n in range(agents):
                 trust = 1.0 / (weight[a, s] + seen[n, a, s])
                 for t in range(states):
@@ -173,14 +185,14 @@ def _find_rows(moves: Floats, seen: Floats, pool: Floats, share: Floats, weight:
 
 
 @compiled
-def _tell_kinds(moves: Floats, seen: Floats, pool: Floats, rows: Floats, weight: Floats, share: Floats) -> float:
+def _tell_kinds(moves: Floats, seen: Floats, row: Floats, rows: Floats, weight: Floats, share: Floats) -> float:
     """Write how likely each agent is of each kind; returns how much likelier, as logs, that makes all moves."""
     agents, actions, states, _ = moves.shape
     likelier = np.empty_like(rows)
     for a in range(actions):
         for s in range(states):
             for t in range(states):
-                likelier[a, s, t] = np.log(rows[a, s, t] * pool[a, s].sum() / pool[a, s, t])
+                likelier[a, s, t] = np.log(rows[a, s, t] / row[a, s, t])
     common = np.empty(KINDS)
     for k in range(KINDS):
         common[k] = np.log((share[:, k].sum() + SPARE) / (agents + SPARE * KINDS))

@@ -15,8 +15,8 @@ import numpy as np
 from restive.kernels.compiled import compiled
 from restive.types import Floats
 
-# A row begins as if each of its moves had been seen this often.
-UNSEEN = 4.0
+# A row begins as if each of its moves had been seen this often: half of them uniform, half as under the other action.
+UNSEEN, UNIFORM = 3.0, 0.5
 # How many agents the guess that agents differ as uniform rows do is worth, each with so many moves.
 GUESSED, MOVES_OF_A_GUESS = 2.0, 10.0
 # Beyond these weights agents have either nothing in common or nothing of their own.
@@ -40,7 +40,7 @@ def learn_pool(moves: Floats, pool: Floats) -> None:
     for a in range(actions):
         for s in range(states):
             weight = pool[a, s].sum()
-            _pool_row(moves, a, s, weight, pool[a, s])
+            _pool_row(moves, a, s, weight, pool[1 - a, s], pool[a, s])
             chance = 0.0
             for t in range(states):
                 chance += pool[a, s, t] ** 2
@@ -87,11 +87,12 @@ def next_weight(weight: float, share: float) -> float:
 
 
 @compiled
-def _pool_row(moves: Floats, a: int, s: int, weight: float, pool: Floats) -> None:
-    """Fill `pool` with the row [a, s] that agents have in common."""
+def _pool_row(moves: Floats, a: int, s: int, weight: float, other: Floats, pool: Floats) -> None:
+    """Fill `pool` with the row [a, s] that agents have in common; `other` is that of the other action."""
     agents, states = moves.shape[0], moves.shape[2]
-    unseen = UNSEEN / (1.0 + weight)
-    pool[:] = unseen
+    unseen, whole_other = UNSEEN / (1.0 + weight), other.sum()
+    for t in range(states):
+        pool[t] = unseen * (UNIFORM + (1.0 - UNIFORM) * states * other[t] / whole_other)
     whole = unseen * states
     for n in range(agents):
         seen = 0.0

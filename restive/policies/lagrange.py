@@ -38,6 +38,8 @@ FIRST_SEARCH = 50
 # Values are swept in every step at first, then in every second one; the price follows at this pace, slowing down.
 EVERY_STEP = 20
 PACE, SLOWING = 0.6, 0.02
+# Agents that are alike differ by how sums were rounded. A trace of luck parts them, and so small a gain is none.
+TRACE, ROUNDING = 1e-6, 1e-12
 
 
 class Market(NamedTuple):
@@ -70,9 +72,11 @@ class Lagrange(Learner[Market]):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_setting(0 <= self.discount < 1, self, "discount", "from 0 to below 1")
-        check_setting(0 <= self.curiosity < np.inf, self, "curiosity", "0 or more, how much of the error is luck")
-        sane = self.prior is None or 0 < self.prior < np.inf
-        check_setting(sane, self, "prior", "above 0, the weight of each unseen move, or None to learn it")
+        check_setting(0 <= self.curiosity <= 1e6, self, "curiosity", "from 0 to 1e6, how much of the error is luck")
+        sane = self.prior is None or 0 < self.prior <= 1e9
+        check_setting(
+            sane, self, "prior", "above 0 and at most 1e9, the weight of each unseen move, or None to learn it"
+        )
 
     def start(self, shape: Shape) -> Market:
         """Nothing seen, acting is free."""
@@ -143,7 +147,7 @@ def _rank(
             wait, act = wait / waited, act / acted
             error = max(wait_square / waited - wait * wait, 0.0) / (waited + 1.0)
             error += max(act_square / acted - act * act, 0.0) / (acted + 1.0)
-            own = 1.0 - (weight[r, 0, s] + weight[r, 1, s]) / (waited + acted)
+            own = max(1.0 - (weight[r, 0, s] + weight[r, 1, s]) / (waited + acted), TRACE)
             luck = curiosity * own * np.sqrt(error) * bell(fold(keys[r], agents[n]))
             priority[r, n] = act - price[r] - wait + luck
 
@@ -174,7 +178,7 @@ def _sweep(
             mean /= states
             for s in range(states):
                 worth[r, n, s] = reward[r, n, s] + discount * (best[s] - mean)
-            above += gain[state[r, n]] > 0.0
+            above += gain[state[r, n]] > ROUNDING * (abs(price[r]) + abs(worth[r, n, state[r, n]]))
             size += abs(gain[state[r, n]])
         if 0 < acted < agents:
             price[r] += pace * size / agents * (above - acted) / agents

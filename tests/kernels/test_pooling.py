@@ -31,7 +31,9 @@ def literal_pool(moves: Floats, pool: Floats) -> Floats:
     for a, s in np.ndindex(actions, states):
         weight = pool[a, s].sum()
         seen = moves[:, a, s].sum(axis=-1)
-        row = 4.0 / (1 + weight) + (moves[:, a, s] / (weight + seen)[:, None]).sum(axis=0)
+        other = learnt[0, s] if a else pool[1, s]
+        guess = 0.5 + 0.5 * states * other / other.sum()
+        row = 3.0 / (1 + weight) * guess + (moves[:, a, s] / (weight + seen)[:, None]).sum(axis=0)
         row /= row.sum()
         # The guess: two agents that were seen ten times and differ as uniform rows do.
         trusts, shares = [2.0 * (10.0 / (weight + 10.0)) ** 2], [1.0 / (states + 1)]
@@ -95,12 +97,13 @@ def test_without_data_rows_stay_uniform_and_agents_differ_as_uniform_rows_do(sta
     np.testing.assert_allclose(weight, states, rtol=1e-12)
 
 
-def test_rows_that_nobody_moved_by_are_left_alone_by_the_others() -> None:
+def test_a_row_that_nobody_moved_by_is_half_that_of_the_other_action_and_half_uniform() -> None:
     moves = np.zeros((20, 2, 3, 3))
     moves[:, 1, 2] = [30.0, 0.0, 10.0]
     rows, weight = settle(moves)
-    np.testing.assert_allclose(np.delete(rows.reshape(6, 3), 5, axis=0), 1 / 3)
+    np.testing.assert_allclose(rows[:, :2], 1 / 3)
     np.testing.assert_allclose(rows[1, 2], [0.75, 0.0, 0.25], atol=0.01)
+    np.testing.assert_allclose(rows[0, 2], (rows[1, 2] + 1 / 3) / 2, rtol=1e-9)
     assert weight[1, 2] > 100 > weight[1, 1]
 
 

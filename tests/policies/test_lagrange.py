@@ -345,7 +345,7 @@ def test_with_one_state_all_agents_are_alike() -> None:
 
 
 def test_what_it_keeps_is_what_was_seen() -> None:
-    """Moves, the spread of rewards about their means, and a posterior that is moves and pool in every step."""
+    """Moves, the spread of rewards about their means, and a posterior of moves and the pool's row in every step."""
     world = World(make_problems("two-state-v1", agents=5, budget=2, seed=2)[0], runs=2, seed=4, noise=0.5)
     policy = Lagrange(kinds=False)
     belief, state = policy.start(world.shape), world.first_states()
@@ -362,8 +362,9 @@ def test_what_it_keeps_is_what_was_seen() -> None:
             seen.setdefault((r, n, int(after[r, n])), []).append(float(reward[r, n]))
         state = after
         np.testing.assert_array_equal(belief.counts.moves, moves)
-        np.testing.assert_allclose(belief.posterior, moves + belief.pool[:, None], rtol=1e-12)
-        np.testing.assert_allclose(belief.weight, belief.pool.sum(axis=-1), rtol=1e-12)
+        row = belief.pool / belief.pool.sum(axis=-1, keepdims=True)
+        np.testing.assert_allclose(belief.posterior, moves + (belief.weight[..., None] * row)[:, None], rtol=1e-12)
+        assert (belief.weight < belief.pool.sum(axis=-1) + 1e-12).all()
     for run in range(2):
         spread = sum(np.var(rewards) * len(rewards) for (r, _, _), rewards in seen.items() if r == run)
         assert belief.spread[run] == pytest.approx(spread, rel=1e-9)

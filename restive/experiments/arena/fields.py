@@ -98,11 +98,11 @@ class Field:
         }
 
 
-def _vary(name: str, family: str, noise: float, **more: Any) -> list[Field]:
-    """The settings of a family that only the claims need: the budgets other than 10, with and without noise."""
+def _vary(name: str, family: str, noises: Iterable[float], **more: Any) -> list[Field]:
+    """The settings of a family that only the claims need: the budgets other than 10, with these noises."""
     return [
         Field(f"{name}-b{budget}{'-noisy' * bool(variance)}", family, budget=budget, noise=variance, **more)
-        for variance in (0.0, noise)
+        for variance in noises
         for budget in BUDGETS
         if budget != Field.budget
     ]
@@ -181,9 +181,13 @@ FIELDS: Mapping[str, Field] = {
 REQUIRED: Mapping[str, Field] = {
     each.name: each
     for each in (
-        *_vary("two-state", "two-state-v1", 1.0),
-        *_vary("ten-state", "many-state-v1", 0.1, **_TEN),
-        *_vary("wireless", "wireless-v1", 0.1),
+        *_vary("two-state", "two-state-v1", (0.0, 1.0)),
+        *_vary("ten-state", "many-state-v1", (0.0, 0.1), **_TEN),
+        *_vary("wireless", "wireless-v1", (0.0, 0.1)),
+        *_vary("few-types", "few-types-v1", (0.0,)),
+        *_vary("own-rewards", "own-rewards-v1", (1.0,)),
+        *_vary("sticky", "sticky-v1", (0.0,)),
+        *_vary("harmful", "harmful-v1", (0.0,)),
         Field("two-state-b0", "two-state-v1", budget=0),
         Field("two-state-b50", "two-state-v1", budget=AGENTS),
     )

@@ -67,7 +67,8 @@ def tell_played(contest: Contest) -> str:
 def tell_match(match: Match, size: Size) -> str:
     """A field, how much of it was played, and who is best in it."""
     field = match.field.as_json(size)
-    fewer = "".join(f", of {policy}, which takes long, {runs}" for policy, runs in field["fewer_runs"].items())
+    slow = field["fewer_runs"]
+    fewer = f"; {join(slow)}, which take long, play {join(map(str, sorted(set(slow.values()))))}" if slow else ""
     runs = f"{field['runs']} runs of each instance{fewer}"
     return f"{match.field.about} {match.field.family}, {match.field.sizes()}; {runs}. {tell_field(match)}"
 

@@ -61,7 +61,7 @@ def _never_below(scores: Scores, rival: str) -> Claim:
     played = _settings(scores, lambda match: not _forced(match))
     return Claim(
         name=f"{HERO}-never-below-{rival}",
-        sentence=f"{HERO} is never below {rival}, at no step from {SETTLED} on ({len(played)} settings).",
+        sentence=f"{HERO} is never below {rival}, at no step from {SETTLED} on ({_many(len(played))}).",
         place=OURS,
         quantity=f"lead of {HERO} over {rival} at the step that is worst for it, {SHARE}",
         agreement=NOT_BELOW,
@@ -84,6 +84,10 @@ def _alike(scores: Scores) -> Claim:
             for rival in RIVALS
         ),
     )
+
+
+def _many(settings: int) -> str:
+    return "1 setting" if settings == 1 else f"{settings} settings"
 
 
 def _settings(scores: Scores, wanted: Callable[[Match], bool]) -> list[Match]:

@@ -16,6 +16,7 @@ REFERENCE = "egt"
 NEAR = 0.02  # shares that count as the same for who looks at the cost
 HALF = 0.5
 MUCH = 0.05  # of the gap, left above the oracle
+TINY = 0.005  # what two digits would show as nothing
 
 
 def tell_field(match: Match) -> str:
@@ -60,7 +61,7 @@ def _most_often_best(scores: Scores, step: int) -> str:
     first, second, *_ = sorted(often.items(), key=lambda entry: -entry[1])
     return (
         f"By step {step} {first[0]} is best or not told apart from the best in {_of(first[1], scores)}; "
-        f"next is {second[0]} with {second[1]}."
+        f"{f'next is {second[0]} with {second[1]}' if second[1] else 'no other is'}."
     )
 
 
@@ -70,10 +71,14 @@ def _ahead_of_hero(scores: Scores, step: int) -> str:
     for name, match in scores.matches.items():
         best = match.best(step)
         if HERO not in match.level(step):
-            fields.setdefault(best, []).append(f"{name} (by {two(match.lead(best, HERO, step).value)})")
+            fields.setdefault(best, []).append(f"{name} (by {_much(match.lead(best, HERO, step).value)})")
     if not fields:
         return f"By step {step} no policy is told to be better than {HERO} in any field that was played."
     return f"By step {step} best, and told to be better than {HERO}: {_by_policy(fields)}."
+
+
+def _much(share: float) -> str:
+    return two(share) if share >= TINY else f"less than {2 * TINY:g}"
 
 
 def _level_with_hero(scores: Scores, step: int) -> str:

@@ -119,7 +119,9 @@ def test_figures_are_written_in_three_formats(folder: Path) -> None:
 
 
 def test_slow_policies_are_said_to_have_played_fewer_runs(folder: Path) -> None:
-    assert "2 runs of each instance, of thompson-whittle, which takes long, 1" in read(folder, "comparison.html")
+    assert "2 runs of each instance; thompson-whittle and cet-whittle, which take long, play 1" in read(
+        folder, "comparison.html"
+    )
 
 
 def test_without_costs_nothing_is_said_of_them(make_scores: MakeScores, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_settings_without_a_choice_are_not_among_those_where_it_must_not_be_belo
     judged: Callable[..., dict[str, Claim]],
 ) -> None:
     settings = [part.setting for part in judged()["lagrange-never-below-egt"].parts]
-    assert len(settings) == len(FAMILIES) + 12
+    assert len(settings) == len(FAMILIES) + 20
     assert not any("B = 0," in setting or "B = 50," in setting for setting in settings)
 
 
