@@ -34,7 +34,7 @@ def learn_pool(moves: Floats, pool: Floats) -> None:
     >>> for _ in range(9):
     ...     learn_pool(always, pool)
     >>> float((pool[0, 0, 1] / pool[0, 0].sum()).round(2)), bool(pool[0, 0].sum() > 100)  # where to, and all alike
-    (0.98, True)
+    (1.0, True)
     """
     agents, actions, states, _ = moves.shape
     for a in range(actions):

@@ -65,3 +65,22 @@ MakeScores = Callable[..., Scores]
 def make_scores() -> MakeScores:
     """Scores of a world in which the rates are as told."""
     return lambda **told: World(**told).scores()
+
+
+@pytest.fixture
+def lowest_first() -> str:
+    """A policy of one's own, as the text of its file."""
+    return """
+from typing import NamedTuple
+from restive.policies.base import Learner
+
+class Nothing(NamedTuple):
+    pass
+
+class LowestFirst(Learner):
+    def start(self, shape):
+        return Nothing()
+
+    def rank(self, belief, state, draws):
+        return -state
+"""

@@ -12,26 +12,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from restive.cli import main
-from restive.experiments.arena.fields import CONTESTANTS, FIELDS, OTHER_BUDGETS, undertakings
+from restive.experiments.arena.fields import CONTESTANTS, FIELDS, HERO, OTHER_BUDGETS, undertakings
 from restive.experiments.experiment import Size
 from restive.version import __version__
 
+ROOT = Path(__file__).parents[3]
 COMMAND = [sys.executable, "-m", "restive", "compare"]
 SMALL = ["--quick", "--field", "sticky", "--no-cost"]
-OWN = """
-from typing import NamedTuple
-from restive.policies.base import Learner
-
-class Nothing(NamedTuple):
-    pass
-
-class LowestFirst(Learner):
-    def start(self, shape):
-        return Nothing()
-
-    def rank(self, belief, state, draws):
-        return -state
-"""
 
 
 def call(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -100,8 +87,10 @@ def test_a_second_call_does_nothing_anew_and_says_the_same(made: Path) -> None:
     assert json.loads(ended.stdout) == said == told(made)
 
 
-def test_an_own_policy_is_ranked_beside_the_others_by_any_engine_on_this_machine(made: Path, tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(OWN)
+def test_an_own_policy_is_ranked_beside_the_others_by_any_engine_on_this_machine(
+    made: Path, tmp_path: Path, lowest_first: str
+) -> None:
+    (tmp_path / "own.py").write_text(lowest_first)
     pages = []
     for engine in ("threads", "dask"):
         folder = tmp_path / engine
@@ -186,12 +175,32 @@ def test_the_list_names_every_field_and_does_nothing(
     ],
 )
 def test_bad_input_gets_one_sentence_before_any_work(
-    words: list[str], sentence: str, tmp_path: Path, call_here: CallHere, monkeypatch: pytest.MonkeyPatch
+    words: list[str],
+    sentence: str,
+    tmp_path: Path,
+    call_here: CallHere,
+    monkeypatch: pytest.MonkeyPatch,
+    lowest_first: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "a-file.py").write_text(OWN)
+    (tmp_path / "a-file.py").write_text(lowest_first)
     ended = call_here(*words, "--quick")
     assert ended.code == 2
     assert sentence in ended.err
     assert len(ended.err.splitlines()) == 1
     assert {path.name for path in tmp_path.iterdir()} <= {"a-file.py", "__pycache__"}
+
+
+@pytest.mark.soak
+def test_the_whole_comparison_comes_out_as_the_docs_say(tmp_path: Path) -> None:
+    """But for the code and the day it was made with."""
+    page = tmp_path / "page.md"
+    ended = subprocess.run(
+        [*COMMAND, "--no-cost", "--out", str(tmp_path / "all"), "--markdown", str(page)], timeout=3600, check=False
+    )
+    assert ended.returncode == 0
+    shown = (ROOT / "docs/compared.md").read_text(encoding="utf-8")
+    for title in ("## Ranks", "## Gap closed", f"## What {HERO} was to reach"):
+        made, kept = (text.partition(title)[2].partition("\n## ")[0] for text in (page.read_text("utf-8"), shown))
+        assert made
+        assert made == kept

@@ -24,21 +24,6 @@ from restive.experiments.tasks import TASKS, carry_out
 from restive.policies import make_policy
 from restive.policies.base import Learner
 
-LOWEST_FIRST = """
-from typing import NamedTuple
-from restive.policies.base import Learner
-
-class Nothing(NamedTuple):
-    pass
-
-class LowestFirst(Learner):
-    def start(self, shape):
-        return Nothing()
-
-    def rank(self, belief, state, draws):
-        return -state
-"""
-
 
 def test_there_are_a_dozen_fields_of_families_that_exist_each_with_a_sentence() -> None:
     assert len(FIELDS) == 12
@@ -112,20 +97,22 @@ def test_extra_policies_are_played_once_and_only_where_they_can_be() -> None:
         check_policies(["egtt"], "threads")
 
 
-def test_a_file_of_ones_own_is_refused_where_its_workers_do_not_have_it(tmp_path: Path) -> None:
+def test_a_file_of_ones_own_is_refused_where_its_workers_do_not_have_it(tmp_path: Path, lowest_first: str) -> None:
     own = tmp_path / "own.py"
-    own.write_text(LOWEST_FIRST)
+    own.write_text(lowest_first)
     assert check_policies([str(own)], "dask") == (str(own),)
     with pytest.raises(InputError, match=r"own\.py: the workers at dask://far:8786 do not have that file"):
         check_policies([str(own)], "dask://far:8786")
 
 
-def test_a_file_that_was_edited_is_other_work_and_is_not_played_as_what_it_was(tmp_path: Path) -> None:
+def test_a_file_that_was_edited_is_other_work_and_is_not_played_as_what_it_was(
+    tmp_path: Path, lowest_first: str
+) -> None:
     own = tmp_path / "own.py"
-    own.write_text(LOWEST_FIRST)
+    own.write_text(lowest_first)
     (before,) = FIELDS["two-state"].works(Size(quick=True), [str(own)])
     assert set(carry_out(before.task, {**before.settings, "horizon": 3}).columns) >= {"instance", "step", "reward"}
-    own.write_text(LOWEST_FIRST.replace("-state", "state"))
+    own.write_text(lowest_first.replace("-state", "state"))
     (after,) = FIELDS["two-state"].works(Size(quick=True), [str(own)])
     assert before.digest() != after.digest()
     with pytest.raises(InputError, match=r"own\.py: was changed while it was to be played; run again"):

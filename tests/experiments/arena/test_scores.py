@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from restive.experiments.arena.fields import REQUIRED
 from restive.experiments.arena.scores import BOUND, EARLY, LATE, NOT_BELOW, STEPS, Scores
 from restive.experiments.claims import FAILS, HOLDS, UNDECIDED
 
@@ -84,6 +85,6 @@ def test_where_there_is_no_gap_there_is_no_share_and_all_are_first(make_scores: 
 def test_other_settings_are_there_if_they_were_played(make_scores: MakeScores) -> None:
     assert make_scores().others == {}
     played = make_scores(others=True)
-    assert len(played.everywhere()) == 3 + 14
+    assert len(played.everywhere()) == 3 + len(REQUIRED)
     assert played.others["two-state-b0"].largest_difference("lagrange", "egt") == pytest.approx(3000.0)
     assert played.others["two-state-b0"].largest_difference("egt", "egt") == 0.0

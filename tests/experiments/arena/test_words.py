@@ -103,4 +103,4 @@ def test_an_interval_that_reaches_across_tells_nothing(make_scores: MakeScores) 
 
 
 def test_one_field_is_told_in_the_singular(make_scores: MakeScores) -> None:
-    assert "in 1 of 1 field; next is" in advise(make_scores(fields=["crowd"]))[0]
+    assert "in 1 of 1 field; no other is." in advise(make_scores(fields=["crowd"]))[0]
