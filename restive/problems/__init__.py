@@ -11,6 +11,14 @@ from restive.errors import InputError, check_whole
 from restive.kernels.randomness import LARGEST_SEED
 from restive.problem import Problem
 from restive.problems.counterexamples import counterexample_heterogeneous, counterexample_three_state
+from restive.problems.domains import (
+    e_commerce,
+    e_learning,
+    general_usage,
+    loyalty,
+    patient_management,
+    pharmacy,
+)
 from restive.problems.few_types import few_types
 from restive.problems.harmful import harmful
 from restive.problems.ladder import ladder
@@ -30,6 +38,12 @@ PROBLEMS: Mapping[str, Callable[..., list[Problem]]] = {
     "sticky-v1": sticky,
     "harmful-v1": harmful,
     "ladder-v1": ladder,
+    "general-usage-v1": general_usage,
+    "e-commerce-v1": e_commerce,
+    "e-learning-v1": e_learning,
+    "loyalty-v1": loyalty,
+    "patient-management-v1": patient_management,
+    "pharmacy-v1": pharmacy,
     "ordered-v1": ordered,
     "counterexample-heterogeneous-v1": counterexample_heterogeneous,
     "counterexample-three-state-v1": counterexample_three_state,

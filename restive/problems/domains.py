@@ -1,0 +1,245 @@
+"""Application domains: invented people for trying things out, with the states and rewards of the desk's templates.
+
+Nothing here was fitted to data. In a round people climb or slip one state at most. Each person has a kind, paces p and
+q of climbing and slipping, uniform on [0.5, 1.5], and a response r to the action, uniform on the range of its kind; all
+are [I, N]. With the domain's climb, slip and lift of each state:
+
+    waiting:  up = p · climb          down = q · slip                still = 1 − up − down
+    acting:   up' = up + g · still    down' = (1 − g) · down         g = r · lift, for those whom it helps
+              up' = (1 − h) · up      down' = down + h · still / 2   h = −r, for those whom it puts off
+
+Kinds scale p and q; the local markets of `pharmacy-v1` scale p, q and g. Who is left alone for long spends a share of
+the time in each state, share(s) ∝ share(s − 1) · up(s − 1) / down(s); the first states, [I, N], are drawn from that.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from restive.errors import InputError, check_whole
+from restive.kernels import randomness
+from restive.problem import Problem
+from restive.problems.ladder import place_moves
+from restive.problems.two_state import chances
+from restive.types import Floats, Ints, Keys
+
+KIND, CLIMB, SLIP, RESPONSE, START, REGION, MARKET = range(7)  # which number of a person is which
+
+
+class Kind(NamedTuple):
+    """One sort of person: how much faster it climbs and slips, and the range of its response to the action."""
+
+    climb: float
+    slip: float
+    least: float
+    most: float
+
+
+KINDS = (
+    Kind(climb=3.0, slip=0.4, least=0.0, most=0.2),  # keen: engaged whatever one does
+    Kind(climb=1.0, slip=1.0, least=0.7, most=1.0),  # open: the action helps much
+    Kind(climb=0.8, slip=1.1, least=0.0, most=0.3),  # cool: it hardly does
+    Kind(climb=1.0, slip=1.0, least=-0.6, most=-0.1),  # wary: they are put off by it
+)
+
+
+class Domain(NamedTuple):
+    """States from bad to good, what each is worth in a round, how people move there, and the shares of the kinds."""
+
+    name: str
+    states: tuple[str, ...]
+    reward: tuple[float, ...]
+    climb: tuple[float, ...]
+    slip: tuple[float, ...]
+    lift: tuple[float, ...]
+    shares: tuple[float, ...]
+
+
+class Market(NamedTuple):
+    """One sort of local market: how much faster its people climb and slip, and how much of the lift is left."""
+
+    climb: float
+    slip: float
+    lift: float
+
+
+GENERAL_USAGE = Domain(
+    name="general-usage-v1",
+    states=("away", "active"),
+    reward=(0.5, 4.0),
+    climb=(0.03, 0.0),
+    slip=(0.0, 0.08),
+    lift=(0.8, 0.4),
+    shares=(0.1, 0.5, 0.3, 0.1),
+)
+E_COMMERCE = Domain(
+    name="e-commerce-v1",
+    states=("lapsed", "browsing", "buying"),
+    reward=(0.0, 0.25, 2.0),
+    climb=(0.08, 0.05, 0.0),
+    slip=(0.0, 0.15, 0.1),
+    lift=(0.1, 0.7, 0.5),
+    shares=(0.1, 0.55, 0.25, 0.1),
+)
+E_LEARNING = Domain(
+    name="e-learning-v1",
+    states=("stuck", "slow", "steady"),
+    reward=(0.0, 0.5, 2.0),
+    climb=(0.1, 0.05, 0.0),
+    slip=(0.0, 0.15, 0.08),
+    lift=(0.2, 0.8, 0.5),
+    shares=(0.1, 0.55, 0.3, 0.05),
+)
+LOYALTY = Domain(
+    name="loyalty-v1",
+    states=("idle", "collecting", "redeeming"),
+    reward=(0.0, 1.0, 3.0),
+    climb=(0.08, 0.05, 0.0),
+    slip=(0.0, 0.12, 0.08),
+    lift=(0.1, 0.8, 0.4),
+    shares=(0.1, 0.5, 0.25, 0.15),
+)
+PATIENT_MANAGEMENT = Domain(
+    name="patient-management-v1",
+    states=("behind", "patchy", "current"),
+    reward=(0.5, 2.0, 5.0),
+    climb=(0.1, 0.05, 0.0),
+    slip=(0.0, 0.15, 0.08),
+    lift=(0.2, 0.9, 0.3),
+    shares=(0.12, 0.55, 0.28, 0.05),
+)
+PHARMACY = Domain(
+    name="pharmacy-v1",
+    states=("silent", "occasional", "regular", "frequent"),
+    reward=(0.0, 1.0, 3.0, 8.0),
+    climb=(0.12, 0.06, 0.02, 0.0),
+    slip=(0.0, 0.2, 0.06, 0.06),
+    lift=(0.1, 0.9, 0.9, 0.1),
+    shares=(0.1, 0.55, 0.25, 0.1),
+)
+DOMAINS = (GENERAL_USAGE, E_COMMERCE, E_LEARNING, LOYALTY, PATIENT_MANAGEMENT, PHARMACY)
+
+REGIONS = ("capital", "coast", "inland")
+REGION_SHARES = (0.4, 0.35, 0.25)
+MARKETS = (
+    Market(climb=1.2, slip=0.7, lift=0.9),  # settled: people have few reasons to leave
+    Market(climb=0.8, slip=1.3, lift=1.0),  # contested: other platforms draw them away
+    Market(climb=0.7, slip=1.0, lift=0.7),  # thin: there is little demand to win
+)
+MARKET_SHARES = ((0.2, 0.7, 0.1), (0.5, 0.4, 0.1), (0.3, 0.1, 0.6))  # of each region
+
+
+def general_usage(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
+    """Users of a product, away or active, worth active days a week; some get a call. Invented people."""
+    return populate(GENERAL_USAGE, budget, _keys(instances, seed), agents)
+
+
+def e_commerce(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
+    """Customers of a shop in three states worth orders a month; some get a discount. Invented people."""
+    return populate(E_COMMERCE, budget, _keys(instances, seed), agents)
+
+
+def e_learning(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
+    """Learners in three states worth modules finished a week; some get a finishing offer. Invented people."""
+    return populate(E_LEARNING, budget, _keys(instances, seed), agents)
+
+
+def loyalty(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
+    """Members of a loyalty club in three states worth activities a month; some get a bonus offer. Invented people."""
+    return populate(LOYALTY, budget, _keys(instances, seed), agents)
+
+
+def patient_management(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
+    """Care workers in three states worth follow-ups kept a week; some are promised a bonus. Invented people."""
+    return populate(PATIENT_MANAGEMENT, budget, _keys(instances, seed), agents)
+
+
+def pharmacy(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
+    """Pharmacists in four states worth orders a week, in three sorts of market; some get a coupon. Invented people."""
+    keys = _keys(instances, seed)
+    shares = np.array(MARKET_SHARES)[_regions(keys, agents)]
+    market = np.array(MARKETS)[_pick(chances(keys, agents, MARKET), shares)]
+    return populate(PHARMACY, budget, keys, agents, market)
+
+
+def find_groups(family: str, agents: int = 200, seed: int = 0, instance: int = 0) -> list[str]:
+    """The group of each agent of such a family: the region in pharmacy-v1; the others have none, which is "".
+
+    >>> find_groups("pharmacy-v1", agents=4, seed=7)
+    ['coast', 'coast', 'capital', 'inland']
+    """
+    known = [domain.name for domain in DOMAINS]
+    if family not in known:
+        raise InputError(f"family is {family!r}; it must be one of {', '.join(known)}.")
+    check_whole("agents", agents, 1)
+    check_whole("seed", seed, 0, randomness.LARGEST_SEED)
+    check_whole("instance", instance, 0)
+    if family != PHARMACY.name:
+        return [""] * agents
+    keys = randomness.run_keys(seed, np.array([instance]))
+    return [REGIONS[code] for code in _regions(keys, agents)[0]]
+
+
+def populate(domain: Domain, budget: int, keys: Keys, agents: int, market: Floats | None = None) -> list[Problem]:
+    """One problem of such people for each key; `market`, [I, N, 3], scales how each climbs, slips and is lifted."""
+    kind = np.array(KINDS)[_pick(chances(keys, agents, KIND), np.array(domain.shares))]
+    climb, slip, least, most = np.moveaxis(kind, -1, 0)
+    more_climb, more_slip, more_lift = np.moveaxis(np.ones((*kind.shape[:2], 3)) if market is None else market, -1, 0)
+    up = (more_climb * climb * (0.5 + chances(keys, agents, CLIMB)))[..., None] * domain.climb
+    down = (more_slip * slip * (0.5 + chances(keys, agents, SLIP)))[..., None] * domain.slip
+    response = least + (most - least) * chances(keys, agents, RESPONSE)
+    gain = (more_lift * np.maximum(response, 0))[..., None] * domain.lift
+    harm = np.maximum(-response, 0)[..., None]
+    moves = np.stack([wait(down, up), act(down, up, gain, harm)], axis=2)
+    start = _pick(chances(keys, agents, START), long_run(down, up))
+    return [
+        Problem(rows, domain.reward, budget, first, domain.states, domain.name)
+        for rows, first in zip(moves, start, strict=True)
+    ]
+
+
+def wait(down: Floats, up: Floats) -> Floats:
+    """The rows [..., S, S] of people who are left alone."""
+    return place_moves(down, 1 - up - down, up)
+
+
+def act(down: Floats, up: Floats, gain: Floats, harm: Floats) -> Floats:
+    """The rows [..., S, S] of people who are acted on; of gain and harm one is 0.
+
+    >>> down, up = np.array([0.0, 0.5]), np.array([0.25, 0.0])
+    >>> act(down, up, gain=np.array([0.5]), harm=np.array([0.0])).tolist()
+    [[0.375, 0.625], [0.25, 0.75]]
+    >>> act(down, up, gain=np.array([0.0]), harm=np.array([1.0])).tolist()
+    [[1.0, 0.0], [0.75, 0.25]]
+    """
+    still = 1 - up - down
+    # Not 1 − up' − down', which rounding could take below 0.
+    stays = (1 - gain - harm / 2) * still + gain * down + harm * up
+    return place_moves((1 - gain) * down + harm / 2 * still, stays, (1 - harm) * up + gain * still)
+
+
+def long_run(down: Floats, up: Floats) -> Floats:
+    """The share of time, [..., S], that people spend in each state when left alone for long.
+
+    >>> long_run(np.array([0.0, 0.5]), np.array([0.25, 0.0])).round(3).tolist()  # up half as often as down
+    [0.667, 0.333]
+    """
+    ratio = np.ones_like(up)
+    ratio[..., 1:] = np.cumprod(up[..., :-1] / down[..., 1:], axis=-1)
+    share: Floats = ratio / ratio.sum(axis=-1, keepdims=True)
+    return share
+
+
+def _keys(instances: int, seed: int) -> Keys:
+    return randomness.run_keys(seed, np.arange(instances))
+
+
+def _pick(luck: Floats, shares: Floats) -> Ints:
+    """Which of the shares, [..., K], each uniform number falls into."""
+    edges = np.cumsum(shares, axis=-1)[..., :-1]
+    passed: Ints = (luck[..., None] >= edges).sum(axis=-1, dtype=np.int64)
+    return passed
+
+
+def _regions(keys: Keys, agents: int) -> Ints:
+    return _pick(chances(keys, agents, REGION), np.array(REGION_SHARES))
