@@ -13,15 +13,16 @@ import numpy as np
 
 from restive.errors import InputError
 from restive.policies import make_policy
-from restive.policies.base import Model, Oracle, Policy, as_ranking
+from restive.policies.base import Draws, Learner, Model, Oracle, Policy, as_ranking
+from restive.policies.growing import agent_axes, flatten, grow, refill
 from restive.problem import Problem
 from restive.problems import make_problems
 from restive.simulate import Simulation, simulate
-from restive.snapshot import flatten
-from restive.types import Floats
+from restive.types import Floats, Ints
 from restive.world import World
 
 RUNS, HORIZON = 3, 40
+NEWCOMERS = 3
 
 
 class CheckError(AssertionError):
@@ -46,6 +47,9 @@ def check_policy(policy: str | Policy[Any], problem: Problem | None = None) -> N
         _check_snapshot,
         _check_no_peeking,
         _check_agents_permute,
+        _check_estimate,
+        _check_learn_some,
+        _check_growth,
     ):
         try:
             check(player, world)
@@ -180,6 +184,94 @@ def _check_agents_permute(policy: Policy[Any], world: World) -> None:
                 np.array_equal(plain.state[:, order], reordered.state),
                 f"{policy.name}: reordering the agents changed who was chosen by step {step}; treat all agents alike.",
             )
+
+
+def _check_estimate(policy: Policy[Any], world: World) -> None:
+    for steps in (0, HORIZON // 2):
+        game, _ = _play(policy, world, steps)
+        belief, state = _copy(game.belief), game.state.copy()
+        estimate = policy.estimate(game.belief, game.state)
+        same = not _changed(belief, game.belief) and np.array_equal(state, game.state)
+        _require(same, f"{policy.name}: estimate changed what it was given; change the belief in learn only.")
+        for part, array in estimate._asdict().items():
+            _require(
+                np.shape(array) == state.shape,
+                f"{policy.name}: estimate gave {part} of shape {list(np.shape(array))}; it must be "
+                f"{list(state.shape)}, runs by agents.",
+            )
+        sane = bool((np.isfinite(estimate.luck) & (estimate.luck >= 0)).all()) and not (estimate.error < 0).any()
+        _require(sane, f"{policy.name}: estimate gave an error or luck below 0, or luck that is not finite.")
+
+
+def _check_learn_some(policy: Policy[Any], world: World) -> None:
+    """All seen is a plain step; of agents that were not seen nothing is written that belongs to them."""
+    if isinstance(policy, Oracle):
+        return
+    game, _ = _play(policy, world, HORIZON // 2)
+    state, (_, action), agents = game.state, game.decide(), np.arange(world.shape.agents)
+    outcome = world.advance(state, action, world.draws(game.step))
+    seen = (state, action, outcome.reward, outcome.after)
+    plain, whole, partly = (_copy(game.belief) for _ in range(3))
+    policy.learn(plain, *seen)
+    policy.learn_some(whole, agents, *seen)
+    names = _changed(plain, whole)
+    _require(not names, f"{policy.name}: learn_some of all agents left {', '.join(names)} otherwise than learn did.")
+    some, others = agents[::2], agents[1::2]
+    parts: list[Any] = [np.ascontiguousarray(array[:, some]) for array in seen]
+    policy.learn_some(partly, some, *parts)
+    _require_others_kept(policy, agent_axes(policy, world.shape), others, game.belief, partly)
+
+
+def _require_others_kept(
+    policy: Policy[Any], axes: dict[str, int | None], others: Ints, before: Any, after: Any
+) -> None:
+    """A learn_some of its own may let the others profit from what agents share, but what was seen of them stays."""
+    owned = {name: axis for name, axis in axes.items() if axis is not None}
+    first, then = flatten(before), flatten(after)
+    kept = [
+        np.array_equal(np.take(first[name], others, axis), np.take(then[name], others, axis), equal_nan=True)
+        for name, axis in owned.items()
+    ]
+    own = type(policy).learn_some is not Learner.learn_some
+    _require(
+        not kept or (any(kept) if own else all(kept)),
+        f"{policy.name}: learn_some changed what was seen of agents that it was told nothing of; keep to `agents`.",
+    )
+
+
+def _check_growth(policy: Policy[Any], world: World) -> None:
+    """Newcomers in mid-run: what is known of the others stays, and the policy goes on."""
+    if isinstance(policy, Oracle):
+        return
+    game, _ = _play(policy, world, HORIZON // 2)
+    before, agents = _copy(game.belief), world.shape.agents
+    shape = world.shape._replace(agents=agents + NEWCOMERS)
+    grown = grow(policy, game.belief, shape)
+    for name, axis in agent_axes(policy, shape).items():
+        array = flatten(grown)[name]
+        kept = array if axis is None else np.take(array, np.arange(agents), axis)
+        _require(
+            np.array_equal(kept, flatten(before)[name], equal_nan=True),
+            f"{policy.name}: {name} of its belief is not what it was before newcomers came; welcome may write theirs.",
+        )
+    state = np.zeros((world.shape.runs, shape.agents), np.int64)
+    state[:, :agents] = game.state
+    for step in range(game.step, game.step + 3):
+        draws = Draws(world.keys, np.arange(shape.agents), step, shape.budget)
+        priority = as_ranking(policy.rank(grown, state, draws), shape, policy.name).priority
+        _require(not np.isnan(priority).any(), f"{policy.name}: a priority is NaN after newcomers came.")
+        action = (np.argsort(np.argsort(-priority, axis=1), axis=1) < shape.budget).astype(np.int64)
+        policy.learn(grown, state, action, np.zeros(state.shape), state)
+
+
+def _copy(belief: Any) -> Any:
+    return refill(belief, {name: array.copy() for name, array in flatten(belief).items()})
+
+
+def _changed(before: Any, after: Any) -> list[str]:
+    """The names of the arrays that are not the same."""
+    first, then = flatten(before), flatten(after)
+    return [name for name, array in first.items() if not np.array_equal(array, then[name], equal_nan=True)]
 
 
 def check_problem(problem: Problem) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from restive import snapshot
 from restive.errors import InputError, check_whole
 from restive.policies import make_policy
 from restive.policies.base import Policy, Ranking, Shape, as_ranking
+from restive.policies.growing import flatten
 from restive.problem import Problem
 from restive.processors import available_processors, spread
 from restive.trace import Trace, describe
@@ -75,7 +76,7 @@ class Simulation:
                 f"{path}: a snapshot of another world; problem, budget, noise, runs and seed must be the same."
             )
         simulation = cls(world, saved.policy)
-        fits = _same_kinds(snapshot.flatten(saved.belief), snapshot.flatten(simulation.belief))
+        fits = _same_kinds(flatten(saved.belief), flatten(simulation.belief))
         state, step = saved.extra.get("state"), saved.header.get("step")
         if (
             not fits

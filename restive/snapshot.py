@@ -15,6 +15,7 @@ import numpy as np
 from restive.errors import InputError
 from restive.policies import find_policy
 from restive.policies.base import Policy
+from restive.policies.growing import flatten
 from restive.problem import read_arrays
 from restive.version import __version__
 
@@ -69,17 +70,6 @@ def load(path: str | PathLike[str], policy: type[Policy[Any]] | None = None) -> 
     remembered = {name.removeprefix(BELIEF): arrays.pop(name) for name in list(arrays) if name.startswith(BELIEF)}
     own = getattr(kind, "start", kind.begin).__annotations__.get("return")
     return Snapshot(settled, _unflatten(own, remembered), arrays, header)
-
-
-def flatten(belief: Any) -> dict[str, Any]:
-    """The arrays of a belief by name; a NamedTuple within it adds its own names after a dot."""
-    arrays: dict[str, Any] = {}
-    for name, value in belief._asdict().items():
-        if hasattr(value, "_asdict"):
-            arrays |= {f"{name}.{inner}": array for inner, array in flatten(value).items()}
-        else:
-            arrays[name] = value
-    return arrays
 
 
 def _header(path: Path, arrays: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from restive import POLICIES, PROBLEMS, Problem, make_policy, make_problems
 from restive.checks import CheckError, check_policy, check_problem
-from restive.policies.base import Draws, Learner, Model, Ranking, Shape
+from restive.policies.base import Draws, Estimate, Learner, Model, Ranking, Shape
 from restive.types import Floats, Ints
 
 
@@ -158,9 +158,66 @@ class Middle(Sound):
         return np.broadcast_to(-np.abs(places), state.shape).copy()
 
 
+class Flat(Sound):
+    def estimate(self, belief: Any, state: Ints) -> Estimate:
+        return Estimate(*np.zeros((3, state.shape[1])))
+
+
+class Pollster(Sound):
+    def estimate(self, belief: Any, state: Ints) -> Estimate:
+        belief.seen[:] += 1.0
+        return super().estimate(belief, state)
+
+
+class Unlucky(Sound):
+    def estimate(self, belief: Any, state: Ints) -> Estimate:
+        return super().estimate(belief, state)._replace(luck=np.full(state.shape, -1.0))
+
+
+class Sloth(Sound):
+    def learn_some(self, belief: Any, agents: Ints, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        pass
+
+
+class Spiller(Sound):
+    """Writes what it saw of some agents to whoever comes first."""
+
+    def learn_some(self, belief: Any, agents: Ints, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        self.learn(Memory(belief.seen[:, : agents.size]), state, action, reward, after)
+
+
+class Cramped(Sound):
+    def start(self, shape: Shape) -> Any:
+        return Memory(np.zeros((shape.runs, shape.agents + 1)))
+
+    def rank(self, belief: Any, state: Ints, draws: Draws) -> Floats:
+        return np.zeros(state.shape)
+
+    def learn(self, belief: Any, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        belief.seen[:, 1:] += reward
+
+
+class Usurper(Sound):
+    def welcome(self, belief: Any, newcomers: int) -> None:
+        belief.seen[:] = belief.seen.mean()
+
+
+class Stranger(Sound):
+    def welcome(self, belief: Any, newcomers: int) -> None:
+        belief.seen[:, -newcomers:] = np.nan
+
+
 @pytest.mark.parametrize(
     ("policy", "sentence"),
     [
+        (Flat, r"estimate gave benefit of shape \[7\]; it must be \[3, 7\]"),
+        (Pollster, "estimate changed what it was given"),
+        (Unlucky, "an error or luck below 0"),
+        (Sloth, "learn_some of all agents left seen otherwise than learn did"),
+        (Spiller, "learn_some changed what was seen of agents that it was told nothing of"),
+        (Cramped, "an array must have one axis of agents, or none"),
+        (Usurper, "seen of its belief is not what it was before newcomers came"),
+        (Stranger, "a priority is NaN after newcomers came"),
         (Forgetful, "start must return a NamedTuple"),
         (Hoarder, r"the belief's seen is a list; make it a plain array"),
         (Undecided, "the priority of agent 0 is NaN in step 0"),

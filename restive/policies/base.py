@@ -3,6 +3,9 @@
     belief = policy.start(shape)                       a NamedTuple of arrays (or of such NamedTuples)
     ranking = policy.rank(belief, state, draws)        priority [R, N] and, per run, the probability of exploring
     policy.learn(belief, state, action, reward, after) writes into the belief's arrays what was seen
+    policy.learn_some(belief, agents, ...)             the same when only some agents were seen
+    policy.estimate(belief, state)                     what acting is worth as far as it can tell, for those who ask why
+    policy.welcome(belief, newcomers)                  a belief has got room for more agents (restive.policies.growing)
 
 Settings are the fields of a frozen dataclass. A learner gets only the shape; an oracle also gets the model. Everything
 random comes from `draws`, a pure function of seed, run, step, agent and stream. A belief holds all that a policy
@@ -75,6 +78,14 @@ class Ranking(NamedTuple):
     explore: Floats  # [R], the probability of ignoring the priority and choosing anyone
 
 
+class Estimate(NamedTuple):
+    """What a policy knows of acting now, for those who want reasons and probabilities."""
+
+    benefit: Floats  # [R, N] what acting now adds to the reward as far as it can tell, NaN where it cannot
+    error: Floats  # [R, N] its standard error, NaN where not known, infinite where nothing was seen
+    luck: Floats  # [R, N] the standard deviation of the bell-shaped luck in the priority, 0 where there is none
+
+
 @dataclass(frozen=True)
 class Policy(ABC, Generic[Belief]):
     """A way to choose whom to act on; subclasses are frozen dataclasses whose fields are their settings."""
@@ -82,6 +93,8 @@ class Policy(ABC, Generic[Belief]):
     name: ClassVar[str]
     version: ClassVar[int] = 1
     """Of the belief's layout: a snapshot of another version is refused."""
+    far_sighted: ClassVar[bool] = True
+    """Whether its estimated benefit counts all steps to come, not the next one alone."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         """A policy that does not say its name has that of its class."""
@@ -111,6 +124,18 @@ class Policy(ABC, Generic[Belief]):
     def learn(self, belief: Belief, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """Write into the belief that `action` in `state` led to `after` and `reward`, all [R, N]."""
 
+    def learn_some(self, belief: Belief, agents: Ints, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        """`learn` when only the agents at the places `agents` [M], ascending, were seen; the rest is [R, M]."""
+        if type(self).learn is not Policy.learn:
+            raise InputError(f"{self.name}: it learns, but not from some of the agents; give it a learn_some.")
+
+    def estimate(self, belief: Belief, state: Ints) -> Estimate:
+        """What acting now is worth in these states, [R, N]; the belief stays as it is."""
+        return rank_only(np.full(state.shape, np.nan))
+
+    def welcome(self, belief: Belief, newcomers: int) -> None:
+        """The belief has grown by so many agents, at the end, as new as at the start: let them profit from the rest."""
+
     def settings(self) -> dict[str, Any]:
         """The settings by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -126,6 +151,19 @@ class Learner(Policy[Belief]):
     def begin(self, shape: Shape, model: Model) -> Belief:
         """Start from the shape alone."""
         return self.start(shape)
+
+    def learn_some(self, belief: Belief, agents: Ints, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        """Learn on the part of the belief that is about these agents; arrays without an axis of agents are shared."""
+        from restive.policies import growing  # which is about learners, and so comes after this file
+
+        states = 1 + max(int(state.max(initial=0)), int(after.max(initial=0)))
+        axes = growing.agent_axes(self, Shape(1, agents.size, states, 1, 2, np.ones(1)))
+        if agents.size == growing.count_agents(belief, axes):
+            self.learn(belief, state, action, reward, after)
+        else:
+            part = growing.take(belief, axes, agents)
+            self.learn(part, state, action, reward, after)
+            growing.put(belief, axes, agents, part)
 
 
 class Oracle(Policy[Belief]):
@@ -153,6 +191,11 @@ def check_setting(allowed: bool, policy: Policy[Any], name: str, must: str) -> N
     """Refuse a setting that makes no sense, in one sentence."""
     if not allowed:
         raise InputError(f"{policy.name}: {name} is {getattr(policy, name)!r}; it must be {must}.")
+
+
+def rank_only(benefit: Floats) -> Estimate:
+    """The estimate of a policy that ranks by a number without luck, and knows no error of it."""
+    return Estimate(benefit, np.full(benefit.shape, np.nan), np.zeros(benefit.shape))
 
 
 def as_ranking(ranked: Ranking | Floats, shape: Shape, name: str) -> Ranking:

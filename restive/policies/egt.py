@@ -19,7 +19,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from restive.kernels.compiled import compiled
-from restive.policies.base import Draws, Learner, Ranking, Shape, check_setting
+from restive.policies.base import Draws, Estimate, Learner, Ranking, Shape, check_setting
 from restive.types import Floats, Ints
 
 JUST_ABOVE = 89 / 90
@@ -41,6 +41,7 @@ class Egt(Learner[Memory]):
 
     name: ClassVar[str] = "egt"
     version: ClassVar[int] = 2
+    far_sighted: ClassVar[bool] = False
     gamma: float | None = None
     eta: float = 1.0
     D: float = 0.3
@@ -88,9 +89,41 @@ class Egt(Learner[Memory]):
         )
         return Ranking(priority, np.minimum(1.0, self.D / ((visits + 1.0) ** self.p * belief.gap_squared)))
 
+    def estimate(self, belief: Memory, state: Ints) -> Estimate:
+        """The difference of the mean rewards; error = range / 2 · √(1 / n₁ + 1 / n₀), the most it can be.
+
+        Until both actions were seen in a state the difference is 0 and the error infinite. The range is kept in the
+        threshold when gamma is None; with a gamma of your own it is not kept, and the error is NaN.
+        """
+        unknown = np.full(state.shape[0], np.nan)
+        span = -belief.gamma / JUST_ABOVE if self.gamma is None else unknown
+        benefit, error = np.empty(state.shape), np.empty(state.shape)
+        _estimate(belief.visits, belief.total, state, span, benefit, error)
+        return Estimate(benefit, error, np.zeros(state.shape))
+
     def learn(self, belief: Memory, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """Add the reward to the pair that was played."""
         _learn(belief.visits, belief.total, state, action, reward)
+
+
+@compiled
+def _compare(visits: Floats, total: Floats, r: int, n: int, s: int) -> tuple[bool, float]:
+    """Whether both actions were seen in s, and the difference of their mean rewards."""
+    waited, acted = visits[r, n, s, 0], visits[r, n, s, 1]
+    known = (waited > 0.0) & (acted > 0.0)
+    # Divided in any case: which agents are known is luck, and a wrong guess costs more than a division.
+    difference = total[r, n, s, 1] / max(acted, 1.0) - total[r, n, s, 0] / max(waited, 1.0)
+    return known, difference if known else 0.0
+
+
+@compiled
+def _estimate(visits: Floats, total: Floats, state: Ints, span: Floats, benefit: Floats, error: Floats) -> None:
+    for r in range(state.shape[0]):
+        for n in range(state.shape[1]):
+            s = state[r, n]
+            known, benefit[r, n] = _compare(visits, total, r, n, s)
+            rarity = 1.0 / max(visits[r, n, s, 1], 1.0) + 1.0 / max(visits[r, n, s, 0], 1.0)
+            error[r, n] = 0.5 * span[r] * np.sqrt(rarity) if known else np.inf
 
 
 @compiled
@@ -119,10 +152,7 @@ def _rank(
             waited, acted = visits[r, n, s, 0], visits[r, n, s, 1]
             both = waited + acted
             extreme = min(extreme, both) if least else max(extreme, both)
-            known = (waited > 0.0) & (acted > 0.0)
-            # Divided in any case: which agents are known is luck, and a wrong guess costs more than a division.
-            difference = total[r, n, s, 1] / max(acted, 1.0) - total[r, n, s, 0] / max(waited, 1.0)
-            estimate = difference if known else 0.0
+            known, estimate = _compare(visits, total, r, n, s)
             priority[r, n] = estimate
             if estimate >= gamma:
                 floor = min(floor, estimate)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restive.kernels.compiled import compiled
-from restive.policies.base import Draws, Learner, Shape, check_setting
+from restive.policies.base import Draws, Estimate, Learner, Shape, check_setting, rank_only
 from restive.policies.counts import Counts, count_moves, mean_rewards, no_counts
 from restive.policies.table import look_up
 from restive.solvers.whittle import whittle_indices
@@ -60,6 +60,10 @@ class EpisodicWhittle(Learner[Episodes]):
         if due.size:
             self._begin_episode(belief, due, draws)
         return look_up(belief.worth, np.arange(len(state)), state)
+
+    def estimate(self, belief: Episodes, state: Ints) -> Estimate:
+        """The index in force, 0 before the first model is made; how far off it may be is not known."""
+        return rank_only(look_up(belief.worth, np.arange(len(state)), state))
 
     def learn(self, belief: Episodes, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """Count, and see which episodes are over."""

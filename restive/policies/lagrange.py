@@ -27,7 +27,7 @@ from restive.kernels.compiled import compiled
 from restive.kernels.kinds import KINDS, learn_kinds
 from restive.kernels.pooling import learn_pool, learn_rewards
 from restive.kernels.randomness import bell, fold
-from restive.policies.base import Draws, Learner, Shape, check_setting
+from restive.policies.base import Draws, Estimate, Learner, Shape, check_setting
 from restive.policies.counts import Counts, no_counts
 from restive.types import Floats, Ints, Keys
 
@@ -40,6 +40,10 @@ EVERY_STEP = 20
 PACE, SLOWING = 0.6, 0.02
 # Agents that are alike differ by how sums were rounded. A trace of luck parts them, and so small a gain is none.
 TRACE, ROUNDING = 1e-6, 1e-12
+# The state of an agent that was not seen in a step: below 0, which is how kernels tell.
+UNSEEN = -1
+# Ranking alone asks for no estimates.
+NO_PARTS = np.empty((3, 0, 0))
 
 
 class Market(NamedTuple):
@@ -99,13 +103,33 @@ class Lagrange(Learner[Market]):
 
     def rank(self, belief: Market, state: Ints, draws: Draws) -> Floats:
         """By the gain from acting beyond its price, with some luck where little is known."""
+        return self._rank(belief, state, draws.branch(randomness.POSTERIOR), draws.agents, NO_PARTS)
+
+    def estimate(self, belief: Market, state: Ints) -> Estimate:
+        """What acting leads to beyond waiting, as `rank` has it: priority = benefit − price + luck · bell."""
+        runs, agents = state.shape
+        parts = np.empty((3, runs, agents))
+        self._rank(belief, state, np.zeros(runs, np.uint64), np.arange(agents), parts)
+        return Estimate(*parts)
+
+    def _rank(self, belief: Market, state: Ints, keys: Keys, agents: Ints, parts: Floats) -> Floats:
         priority = np.empty(state.shape)
-        keys = draws.branch(randomness.POSTERIOR)
         _rank(
-            belief.posterior, belief.weight, belief.worth, belief.price, state, float(self.curiosity), keys,
-            draws.agents, priority,
+            belief.posterior, belief.weight, belief.worth, belief.price, state, float(self.curiosity), keys, agents,
+            priority, parts,
         )  # fmt: skip
         return priority
+
+    def learn_some(self, belief: Market, agents: Ints, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        """Learn from all agents, of whom those not among `agents` were in no state: only their values are swept."""
+        runs, everyone = belief.worth.shape[:2]
+        if agents.size == everyone:
+            return self.learn(belief, state, action, reward, after)
+        unseen = (np.full((runs, everyone), UNSEEN) for _ in range(3))
+        full = (*unseen, np.zeros((runs, everyone)))
+        for place, part in zip(full, (state, action, after, reward), strict=True):
+            place[:, agents] = part
+        self.learn(belief, full[0], full[1], full[3], full[2])
 
     def learn(self, belief: Market, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """Count, sweep the values, let the price follow; now and then see again what agents share."""
@@ -123,6 +147,19 @@ class Lagrange(Learner[Market]):
                 belief.posterior, belief.reward, state, action, float(self.discount), pace, belief.worth, belief.price
             )
 
+    def welcome(self, belief: Market, newcomers: int) -> None:
+        """Newcomers begin with what the others have taught: the prior, pooled rewards, and the mean worth of states."""
+        veterans = belief.worth.shape[1] - newcomers
+        if belief.step == 0 or veterans == 0:
+            return
+        belief.worth[:, veterans:] = belief.worth[:, :veterans].mean(axis=1, keepdims=True)
+        reward = belief.reward.copy()
+        _estimate_rewards(belief.counts.arrivals, belief.counts.total, belief.spread, reward)
+        belief.reward[:, veterans:] = reward[:, veterans:]
+        if self.prior is None:
+            belief.share[:, veterans:] = belief.share[:, :veterans].mean(axis=1, keepdims=True)
+            belief.posterior[:, veterans:] = _prior_rows(belief, veterans)[:, None]
+
     def _learn_prior(self, belief: Market) -> None:
         seek = self.kinds and bool(belief.step >= belief.search)
         if seek:
@@ -130,11 +167,26 @@ class Lagrange(Learner[Market]):
         _share(belief.counts.moves, belief.pool, seek, belief.share, belief.weight, belief.posterior)
 
 
+def _prior_rows(belief: Market, veterans: int) -> Floats:
+    """Pseudo-counts for an agent of whom nothing is known, [R, A, S, S]: the pool, or kinds as common as they are."""
+    weight = belief.weight[..., None]
+    pooled = weight * belief.pool / belief.pool.sum(axis=-1, keepdims=True)
+    moves, posterior = belief.counts.moves[:, :veterans], belief.posterior[:, :veterans]
+    # The rows of kinds are not kept, but they are what the posterior has beyond the moves, up to rounding.
+    mixed = np.maximum(posterior.mean(axis=1) - moves.mean(axis=1), TRACE * pooled)
+    mixed *= weight / mixed.sum(axis=-1, keepdims=True)
+    used = belief.share[:, 0].sum(axis=-1) > 0.0
+    rows: Floats = np.where(used[:, None, None, None], mixed, pooled)
+    return rows
+
+
 @compiled
 def _rank(
     posterior: Floats, weight: Floats, worth: Floats, price: Floats, state: Ints, curiosity: float, keys: Keys,
-    agents: Ints, priority: Floats,
+    agents: Ints, priority: Floats, parts: Floats,
 ) -> None:  # fmt: skip
+    """Fill the priorities and, where `parts` is [3, R, N] and not empty, benefit, error and luck that they are of."""
+    asked = parts.size > 0
     for r in range(state.shape[0]):
         for n in range(state.shape[1]):
             s = state[r, n]
@@ -148,8 +200,10 @@ def _rank(
             error = max(wait_square / waited - wait * wait, 0.0) / (waited + 1.0)
             error += max(act_square / acted - act * act, 0.0) / (acted + 1.0)
             own = max(1.0 - (weight[r, 0, s] + weight[r, 1, s]) / (waited + acted), TRACE)
-            luck = curiosity * own * np.sqrt(error) * bell(fold(keys[r], agents[n]))
-            priority[r, n] = act - price[r] - wait + luck
+            luck = curiosity * own * np.sqrt(error)
+            priority[r, n] = act - price[r] - wait + luck * bell(fold(keys[r], agents[n]))
+            if asked:
+                parts[0, r, n], parts[1, r, n], parts[2, r, n] = act - wait, np.sqrt(error), luck
 
 
 @compiled
@@ -161,9 +215,8 @@ def _sweep(
     runs, agents, states = worth.shape
     best, gain = np.empty(states), np.empty(states)
     for r in range(runs):
-        acted, above, size = 0, 0, 0.0
+        seen, acted, above, size = 0, 0, 0, 0.0
         for n in range(agents):
-            acted += action[r, n]
             mean = 0.0
             for s in range(states):
                 waited, acting, wait, act = 0.0, 0.0, 0.0, 0.0
@@ -178,10 +231,15 @@ def _sweep(
             mean /= states
             for s in range(states):
                 worth[r, n, s] = reward[r, n, s] + discount * (best[s] - mean)
-            above += gain[state[r, n]] > ROUNDING * (abs(price[r]) + abs(worth[r, n, state[r, n]]))
-            size += abs(gain[state[r, n]])
-        if 0 < acted < agents:
-            price[r] += pace * size / agents * (above - acted) / agents
+            here = state[r, n]
+            if here >= 0:
+                seen += 1
+                acted += action[r, n]
+                above += gain[here] > ROUNDING * (abs(price[r]) + abs(worth[r, n, here]))
+                size += abs(gain[here])
+        # When all were seen, acting on nobody or on everybody says nothing of what an action is worth.
+        if 0 < seen < agents or 0 < acted < agents:
+            price[r] += pace * size / seen * (above - acted) / agents
 
 
 @compiled
@@ -192,6 +250,8 @@ def _learn(
     for r in range(state.shape[0]):
         for n in range(state.shape[1]):
             here, done, there = state[r, n], action[r, n], after[r, n]
+            if here < 0:
+                continue
             seen = arrivals[r, n, there]
             if seen > 0.0:
                 spread[r] += (reward[r, n] - total[r, n, there] / seen) ** 2 * seen / (seen + 1.0)

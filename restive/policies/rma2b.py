@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from restive.policies.base import Draws, Learner, Ranking, Shape, check_setting
+from restive.policies.base import Draws, Estimate, Learner, Ranking, Shape, check_setting, rank_only
 from restive.policies.counts import Counts, count_moves, mean_rewards, mean_transitions, no_counts
 from restive.policies.plans import Plans, blank, known_horizon, put, shares_at
 from restive.policies.table import look_up
@@ -62,6 +62,12 @@ class Rma2b(Learner[Commitment]):
         if step == 0:
             self._plan(belief, state, draws.budget)
         return look_up(shares_at(belief.plans, step), np.arange(len(state)), state)
+
+    def estimate(self, belief: Commitment, state: Ints) -> Estimate:
+        """The share with which the plan acts as the block of steps in force begins; NaN while there is no plan."""
+        shares = np.ascontiguousarray(belief.plans.table[:, 0])
+        benefit = look_up(shares, np.arange(len(state)), state)
+        return rank_only(benefit if belief.plans.block >= 0 else np.full(state.shape, np.nan))
 
     def learn(self, belief: Commitment, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """Count."""

@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from restive.policies.base import Draws, Learner, Shape, check_setting
+from restive.policies.base import Draws, Estimate, Learner, Shape, check_setting, rank_only
 from restive.policies.counts import Counts, count_moves, mean_rewards, mean_transitions, no_counts
 from restive.policies.table import look_up
 from restive.solvers.optimism import optimistic_model
@@ -63,6 +63,10 @@ class UCWhittle(Learner[Hopes]):
         if draws.step % self.every == 0 and draws.budget > 0:
             belief.price[:] = np.sort(priority, axis=1)[:, -draws.budget]
         return priority
+
+    def estimate(self, belief: Hopes, state: Ints) -> Estimate:
+        """The index in force, which is hopeful, and 0 before the first plan; how far off it may be is not known."""
+        return rank_only(look_up(belief.worth, np.arange(len(state)), state))
 
     def learn(self, belief: Hopes, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """Count."""

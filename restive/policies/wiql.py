@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from restive.kernels.compiled import compiled
-from restive.policies.base import Draws, Learner, Ranking, Shape, check_setting
+from restive.policies.base import Draws, Estimate, Learner, Ranking, Shape, check_setting, rank_only
 from restive.types import Floats, Ints
 
 
@@ -45,6 +45,12 @@ class Wiql(Learner[Tables]):
         _rank(belief.worth, state, priority)
         agents = state.shape[1]
         return Ranking(priority, np.full(state.shape[0], agents / (agents + draws.step)))
+
+    def estimate(self, belief: Tables, state: Ints) -> Estimate:
+        """The difference of the Q-values; how far off it may be is not kept."""
+        benefit = np.empty(state.shape)
+        _rank(belief.worth, state, benefit)
+        return rank_only(benefit)
 
     def learn(self, belief: Tables, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """One step of Q-learning for every agent."""

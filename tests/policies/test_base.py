@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from restive import InputError, World, make_problems
+from restive import InputError, Simulation, World, make_policy, make_problems
 from restive.kernels import randomness
 from restive.policies.base import Draws, Learner, Model, Oracle, Ranking, Shape, as_ranking
 from restive.policies.egt import Egt
@@ -181,3 +181,58 @@ def test_a_proper_ranking_is_not_copied() -> None:
 def test_a_ranking_that_makes_no_sense_is_refused(ranked: Any, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         as_ranking(ranked, SHAPE, "own")
+
+
+@pytest.mark.parametrize("name", ["wiql", "ucwhittle", "cet-whittle", "thompson-whittle"])
+def test_who_ranks_by_a_number_gives_it_as_the_estimate(name: str) -> None:
+    world = World(make_problems("two-state-v1", agents=9, budget=3, seed=2), runs=2, seed=1)
+    game = Simulation(world, make_policy(name))
+    game.advance(45)
+    game.belief.worth[...] = np.random.default_rng(1).normal(size=game.belief.worth.shape)
+    if name.endswith("-whittle"):
+        game.belief.over[...] = False  # no new model now: the indices in force are what is asked for
+    priority = game.decide()[0].priority
+    benefit, error, luck = game.policy.estimate(game.belief, game.state)
+    np.testing.assert_array_equal(benefit, priority)
+    assert np.ptp(benefit) > 0
+    assert np.isnan(error).all()
+    assert (luck == 0).all()
+
+
+def test_a_plan_gives_its_shares_and_nothing_before_it_is_made() -> None:
+    world = World(make_problems("two-state-v1", agents=9, budget=3, seed=2), runs=2, seed=1, horizon=50)
+    game = Simulation(world, make_policy("rma2b"))
+    assert np.isnan(game.policy.estimate(game.belief, game.state).benefit).all()
+    game.advance(6)
+    shares = game.belief.plans.table[:, 0]
+    shares[...] = np.random.default_rng(1).random(shares.shape)
+    expected = np.take_along_axis(shares, game.state[..., None], axis=2)[..., 0]
+    np.testing.assert_array_equal(game.policy.estimate(game.belief, game.state).benefit, expected)
+
+
+def test_a_policy_that_says_nothing_estimates_nothing() -> None:
+    benefit, error, luck = Own().estimate(Nothing(), np.zeros((2, 3), np.int64))
+    assert benefit.shape == error.shape == luck.shape == (2, 3)
+    assert np.isnan(benefit).all()
+    assert np.isnan(error).all()
+    assert (luck == 0).all()
+
+
+class Student(Oracle[Nothing]):
+    def start(self, shape: Shape, model: Model) -> Nothing:
+        return Nothing()
+
+    def rank(self, belief: Nothing, state: Ints, draws: Draws) -> Floats:
+        return np.zeros(state.shape)
+
+
+class KeenStudent(Student):
+    def learn(self, belief: Nothing, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        pass
+
+
+def test_an_oracle_learns_from_some_agents_only_if_it_says_how() -> None:
+    two, seen = np.arange(2), np.zeros((1, 2), np.int64)
+    Student().learn_some(Nothing(), two, seen, seen, np.zeros((1, 2)), seen)
+    with pytest.raises(InputError, match="KeenStudent: it learns, but not from some of the agents"):
+        KeenStudent().learn_some(Nothing(), two, seen, seen, np.zeros((1, 2)), seen)

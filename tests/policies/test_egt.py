@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from restive import InputError, World, make_policy, make_problems, simulate
+from restive import InputError, Simulation, World, make_policy, make_problems, simulate
 from restive.kernels import randomness
-from restive.policies.base import Ranking
+from restive.policies.base import Ranking, Shape
 from restive.policies.egt import Egt
 from restive.types import Floats, Ints
 
@@ -256,3 +256,32 @@ def test_an_enormous_eta_is_like_one() -> None:
     problem = make_problems("two-state-v1", agents=4, budget=1)[0]
     one, huge = (simulate(problem, f"egt:eta={eta}", 30) for eta in (1, 1e200))
     assert np.array_equal(one.reward, huge.reward)
+
+
+def test_the_estimate_is_the_difference_of_means_with_an_error_by_the_range() -> None:
+    policy = Egt()
+    belief = policy.start(Shape(runs=1, agents=3, states=2, budget=1, horizon=None, reward_range=np.array([4.0])))
+    belief.visits[0, 0, 1], belief.total[0, 0, 1] = (1.0, 4.0), (0.5, 10.0)
+    belief.visits[0, 1, 0], belief.total[0, 1, 0] = (9.0, 0.0), (3.0, 0.0)
+    benefit, error, luck = policy.estimate(belief, np.array([[1, 0, 0]]))
+    assert benefit.tolist() == [[10.0 / 4 - 0.5, 0.0, 0.0]]
+    np.testing.assert_allclose(error, [[2.0 * math.sqrt(1 + 1 / 4), np.inf, np.inf]], rtol=1e-15)
+    assert luck.tolist() == [[0.0] * 3]
+
+
+def test_with_a_threshold_of_ones_own_the_range_is_not_known_nor_the_error() -> None:
+    policy = Egt(gamma=0.3)
+    belief = policy.start(Shape(runs=1, agents=2, states=1, budget=1, horizon=None, reward_range=np.ones(1)))
+    belief.visits[0, 0, 0] = 1.0
+    error = policy.estimate(belief, np.zeros((1, 2), np.int64)).error
+    assert np.isnan(error[0, 0])
+    assert error[0, 1] == np.inf
+
+
+def test_above_the_threshold_the_estimate_is_the_priority() -> None:
+    world = World(make_problems("two-state-v1", agents=30, budget=5, seed=3), runs=2, seed=1)
+    game = Simulation(world, Egt(gamma=-9.0))
+    game.advance(60)
+    estimate = game.policy.estimate(game.belief, game.state)
+    np.testing.assert_array_equal(game.decide()[0].priority, estimate.benefit)
+    assert np.abs(estimate.benefit).max() > 0

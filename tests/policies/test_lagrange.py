@@ -10,6 +10,7 @@ from restive import InputError, Simulation, World, make_policy, make_problems, s
 from restive.checks import check_policy
 from restive.kernels import randomness
 from restive.policies.base import Draws, Shape, as_ranking
+from restive.policies.growing import grow
 from restive.policies.lagrange import Lagrange, Market
 from restive.problem import Problem
 from restive.snapshot import flatten
@@ -409,3 +410,111 @@ def test_the_price_lets_about_as_many_through_as_are_acted_on() -> None:
         above.append((game.decide()[0].priority > 0).mean())
         game.advance(1)
     assert abs(np.mean(above) - 0.2) < 0.03
+
+
+@pytest.mark.parametrize("states", [1, 2, 5])
+@pytest.mark.parametrize("curiosity", [0.0, 0.5])
+def test_the_estimate_is_what_the_priority_is_made_of(states: int, curiosity: float) -> None:
+    rng, policy = np.random.default_rng(states), Lagrange(curiosity=curiosity)
+    belief, draws = some_belief(rng, policy, 3, 7, states), some_draws(3, 7)
+    state = rng.integers(0, states, (3, 7))
+    benefit, error, luck = policy.estimate(belief, state)
+    ranked = as_ranking(policy.rank(belief, state, draws), Shape(3, 7, states, 2, None, np.ones(3)), "lagrange")
+    whole = benefit - belief.price[:, None] + luck * luck_of(draws)
+    np.testing.assert_allclose(whole, ranked.priority, rtol=1e-12, atol=1e-12)
+    steady = literal_rank(belief, state, 0.0, np.zeros((3, 7))) + belief.price[:, None]
+    np.testing.assert_allclose(benefit, steady, rtol=1e-9, atol=1e-9)
+    moved = np.take_along_axis(belief.counts.moves, state[:, :, None, None, None], axis=3).sum(axis=(2, 3, 4))
+    here = np.take_along_axis(belief.posterior, state[:, :, None, None, None], axis=3).sum(axis=(2, 3, 4))
+    np.testing.assert_allclose(luck, curiosity * np.maximum(moved / here, 1e-6) * error, rtol=1e-9, atol=1e-12)
+    assert error.min() >= 0
+    assert (error.max() > 1e-6) == (states > 1)  # of one state nothing is open but how sums were rounded
+
+
+def literal_learn_some(
+    belief: Market, some: Ints, state: Ints, action: Ints, policy: Lagrange
+) -> tuple[Floats, Floats]:
+    """Worth of all agents, and the price by those seen; the moves of this step are counted already."""
+    pace = 0.6 / (1 + 0.02)
+    full = np.zeros((state.shape[0], belief.worth.shape[1]), np.int64)
+    full[:, some] = state
+    worth, _ = literal_sweep(belief, full, full * 0, policy.discount, pace)
+    row = belief.posterior / belief.posterior.sum(axis=-1, keepdims=True)
+    wait, act = np.moveaxis(np.einsum("rnast,rnt->rnas", row, belief.worth), 2, 0)
+    gain = np.take_along_axis((act - belief.price[:, None, None] - wait)[:, some], state[..., None], axis=-1)[..., 0]
+    surplus = (gain > 0).sum(axis=1) - action.sum(axis=1)
+    return worth, belief.price + pace * np.abs(gain).mean(axis=1) * surplus / belief.worth.shape[1]
+
+
+@pytest.mark.parametrize("acted", [0.0, 0.4, 1.0])
+def test_agents_that_were_not_seen_are_swept_and_do_not_move_the_price(acted: float) -> None:
+    rng, policy, some = np.random.default_rng(5), Lagrange(), np.array([0, 3, 4, 8])
+    belief = some_belief(rng, policy, 3, 9, 2)
+    state, after = rng.integers(0, 2, (2, 3, 4))
+    action, reward = (rng.random((3, 4)) < acted).astype(np.int64), rng.normal(size=(3, 4))
+    expected = belief._replace(posterior=belief.posterior.copy(), worth=belief.worth.copy(), price=belief.price.copy())
+    moves = belief.counts.moves.copy()
+    for r, m in np.ndindex(3, 4):
+        cell = (r, some[m], action[r, m], state[r, m], after[r, m])
+        expected.posterior[cell] += 1
+        moves[cell] += 1
+    worth, price = literal_learn_some(expected, some, state, action, policy)
+    before = belief.price.copy()
+    policy.learn_some(belief, some, state, action, reward, after)
+    np.testing.assert_array_equal(belief.counts.moves, moves)
+    np.testing.assert_array_equal(belief.counts.arrivals.sum(axis=2), np.isin(np.arange(9), some) * np.ones((3, 1)))
+    np.testing.assert_allclose(belief.worth, worth, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(belief.price, price, rtol=1e-12, atol=1e-12)
+    assert (belief.price != before).any()
+
+
+def test_seen_in_halves_agents_teach_as_much_of_moves_as_in_one() -> None:
+    world = World(make_problems("two-state-v1", agents=10, budget=3, seed=1), runs=2, seed=3)
+    whole, halves = Simulation(world, Lagrange()), Lagrange().start(world.shape)
+    for _ in range(30):
+        state, (_, action) = whole.state, whole.decide()
+        outcome = world.advance(state, action, world.draws(whole.step))
+        for some in (np.arange(0, 10, 2), np.arange(1, 10, 2)):
+            given = [np.ascontiguousarray(array[:, some]) for array in (state, action, outcome.reward, outcome.after)]
+            Lagrange().learn_some(halves, some, *given)  # type: ignore[arg-type]
+        whole.advance(1)
+    for name in ("moves", "arrivals", "total"):
+        np.testing.assert_array_equal(getattr(halves.counts, name), getattr(whole.belief.counts, name))
+    assert int(halves.step) == 60
+
+
+def grown_by(game: Simulation, newcomers: int) -> Market:
+    shape, belief = game.world.shape, game.belief
+    assert isinstance(belief, Market)
+    return grow(game.policy, belief, shape._replace(agents=shape.agents + newcomers))
+
+
+@pytest.mark.parametrize("family", ["two-state-v1", "few-types-v1"])
+def test_newcomers_begin_with_what_the_others_have_taught(family: str) -> None:
+    problem = make_problems(family, agents=40, budget=8, seed=2)[0]
+    game = Simulation(World(problem, runs=2, seed=4, horizon=300), Lagrange())
+    game.advance(250)
+    old = game.belief
+    used = old.share[:, 0].sum(axis=1) > 0
+    assert used.all() == (family == "few-types-v1")
+    new = grown_by(game, 3)
+    prior = (old.posterior - old.counts.moves).mean(axis=1)
+    for n in (40, 41, 42):
+        np.testing.assert_allclose(new.posterior[:, n], prior, rtol=1e-6)
+        np.testing.assert_allclose(new.posterior[:, n].sum(axis=-1), old.weight, rtol=1e-12)
+        np.testing.assert_allclose(new.share[:, n].sum(axis=-1), used, atol=1e-12)
+        np.testing.assert_allclose(new.worth[:, n], old.worth.mean(axis=1), rtol=1e-12)
+        assert new.counts.moves[:, n].sum() == 0
+    np.testing.assert_allclose(np.ptp(new.reward[:, 40:], axis=2), np.ptp(problem.reward), rtol=1e-6)
+
+
+def test_newcomers_keep_a_prior_that_is_set_and_are_new_before_the_first_step() -> None:
+    world = World(make_problems("two-state-v1", agents=6, budget=2, seed=2), seed=4)
+    game = Simulation(world, Lagrange(prior=0.25))
+    game.advance(20)
+    new = grown_by(game, 2)
+    assert (new.posterior[:, 6:] == 0.25).all()
+    assert new.share.sum() == 0
+    fresh = grown_by(Simulation(world, Lagrange()), 2)
+    assert (fresh.posterior[:, 6:] == 1.0).all()
+    assert fresh.worth[:, 6:].tolist() == [[[0.0, 0.0]] * 2]
