@@ -10,10 +10,9 @@ from restive import InputError, Simulation, World, make_policy, make_problems, s
 from restive.checks import check_policy
 from restive.kernels import randomness
 from restive.policies.base import Draws, Shape, as_ranking
-from restive.policies.growing import grow
+from restive.policies.growing import flatten, grow
 from restive.policies.lagrange import Lagrange, Market
 from restive.problem import Problem
-from restive.snapshot import flatten
 from restive.types import Floats, Ints
 
 PRIOR = "above 0 and at most 1e9, the weight of each unseen move, or None to learn it"
