@@ -20,7 +20,7 @@ LAYERS = (
     {"policies", "problems"},
     {"world", "simulate", "trace", "measure", "snapshot"},
     {"comparison", "figure", "page", "terminal", "solution", "checks", "gym"},
-    {"experiments"},
+    {"experiments", "desk"},
     {"cli"},
     {"__main__", ""},
 )

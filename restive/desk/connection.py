@@ -1,0 +1,224 @@
+"""The way to a database: a SQLite file or a PostgreSQL server, and every failure of it as one sentence.
+
+Transactions are durable once acknowledged: SQLite in WAL mode with synchronous=FULL, PostgreSQL with its own setting. A
+writing transaction waits for at most PATIENCE seconds for the lock. What SQLite deletes it overwrites (secure_delete),
+because a name that is to be erased may lie in a page freed long ago.
+"""
+
+import importlib.util
+import os
+import re
+import sqlite3
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+import sqlalchemy as sa
+from sqlalchemy.pool import NullPool, QueuePool
+
+from restive.errors import InputError
+
+PATIENCE = 60
+SECRET = {"password", "passfile", "sslpassword", "sslkey"}  # what a query string may carry and nobody should see
+LOCKED = ("somebody else is writing to it and does not finish", "try again when that is done")
+FULL = ("there is no room left on the disk", "make room and try again")
+NO_WRITE = ("it may only be read", "allow writing to its files, also -wal and -shm, and to their folder")
+NO_OPEN = ("the file cannot be opened", "see that it and its folder are there and may be read and written")
+DAMAGED = ("the database is damaged", "restore it from a backup")
+DEVICE = ("the disk reported an error", "check the disk and try again")
+LOST = ("the connection was lost", "try again when the server is up")
+REFUSED = ("no server answers there", "start the server or mend the address, and try again")
+RIGHTS = ("the database user lacks the right to do that", "ask for the right or use another user")
+PASSWORD = ("the user or the password was not accepted", "mend the address and try again")
+NO_DATABASE = ("there is no such database on the server", "make it with createdb or mend the address")
+CROWDED = ("there is no connection left", "try again when others have finished")
+
+# The beginning of SQLite's name of an error, or of PostgreSQL's SQLSTATE.
+CODES = {
+    "SQLITE_BUSY": LOCKED,
+    "SQLITE_LOCKED": LOCKED,
+    "SQLITE_FULL": FULL,
+    "SQLITE_READONLY": NO_WRITE,
+    "SQLITE_PERM": NO_WRITE,
+    "SQLITE_CANTOPEN": NO_OPEN,
+    "SQLITE_NOTADB": ("the file is no database", "name another file"),
+    "SQLITE_CORRUPT": DAMAGED,
+    "SQLITE_IOERR": DEVICE,
+    "08": LOST,
+    "25006": ("it may only be read", "open it for writing, on a server that allows it"),
+    "28": PASSWORD,
+    "3D000": NO_DATABASE,
+    "40P01": LOCKED,
+    "42501": RIGHTS,
+    "53100": FULL,
+    "53300": CROWDED,
+    "55P03": LOCKED,
+    "57014": ("the server cancelled it", "try again, or ask who runs the server"),
+    "57": LOST,
+    "58": DEVICE,
+    "XX": DAMAGED,
+}
+# A connection that failed has no code, only words.
+WORDS = {
+    "authentication failed|no password supplied|pg_hba.conf|role .* does not exist": PASSWORD,
+    "database .* does not exist": NO_DATABASE,
+    "too many (clients|connections)|connection slots|QueuePool limit": CROWDED,
+    "the database system is|closed the connection|connection is (lost|closed)|consuming input|terminating": LOST,
+    "refused|No such file|timeout|timed out|translate host|resolve host|unreachable": REFUSED,
+}
+
+
+class StoreError(InputError):
+    """The database failed. `recorded`: False, nothing of the call was; True, all of it was; None, that is not known."""
+
+    def __init__(self, sentence: str, recorded: bool | None = False):
+        super().__init__(sentence)
+        self.recorded = recorded
+
+
+def find_cause(error: Exception) -> tuple[str, str]:
+    """What went wrong, and what to do about it."""
+    origin = getattr(error, "orig", None) or error
+    code = getattr(origin, "sqlite_errorname", None) or getattr(origin, "sqlstate", None)
+    if code:
+        found = [cause for start, cause in CODES.items() if code.startswith(start)]
+    else:
+        found = [cause for words, cause in WORDS.items() if re.search(words, str(origin))]
+    if found:
+        return found[0]
+    if getattr(error, "connection_invalidated", False):
+        return LOST
+    return f"the database says {str(origin).strip().splitlines()[0]!r}", "mend the cause and try again"
+
+
+def explain(error: Exception, doing: str, shown: str, written: bool) -> StoreError:
+    """The failure as a sentence, when nothing of the call was recorded; `written`: it was to write something."""
+    cause, advice = find_cause(error)
+    outcome = "nothing of this call was recorded" if written else "nothing was changed"
+    return StoreError(f"{doing} the store {shown} failed, {cause}; {outcome}: {advice}.")
+
+
+def connect(address: str | os.PathLike[str], read_only: bool = False) -> tuple[sa.Engine, str]:
+    """An engine for the address, and the address as it may be shown; nothing is opened yet."""
+    text = os.fspath(address)
+    scheme = text.partition("://")[0] if "://" in text else ""
+    if scheme in ("postgresql", "postgres", "postgresql+psycopg"):
+        return _connect_postgresql(text, read_only)
+    if scheme not in ("", "sqlite"):
+        raise InputError(f"A store is FILE.db or postgresql://USER@HOST/DATABASE; {scheme}:// is not known.")
+    return _connect_sqlite(text.removeprefix("sqlite:///") if scheme else text, read_only)
+
+
+def _connect_postgresql(text: str, read_only: bool) -> tuple[sa.Engine, str]:
+    if importlib.util.find_spec("psycopg") is None:
+        raise InputError('PostgreSQL needs one more package: pip install "restive[postgresql]".')
+    try:
+        url = sa.make_url(text).set(drivername="postgresql+psycopg")
+    except (sa.exc.ArgumentError, ValueError):
+        # The address is not repeated: it may hold a password.
+        raise InputError("The address of the store is not of the form postgresql://USER@HOST:PORT/DATABASE.") from None
+    query = {name: value for name, value in url.query.items() if name not in SECRET}
+    shown = url._replace(password=None).set(drivername="postgresql", query=query).render_as_string()
+    engine = sa.create_engine(
+        url.update_query_dict({} if "connect_timeout" in url.query else {"connect_timeout": "10"}),
+        isolation_level="READ COMMITTED",  # so that what is read after the lock was got is what the last one left
+        pool_pre_ping=True,
+        hide_parameters=True,
+        execution_options={"postgresql_readonly": True} if read_only else {},
+    )
+    return engine, shown
+
+
+def _connect_sqlite(text: str, read_only: bool) -> tuple[sa.Engine, str]:
+    path = Path(text).absolute()
+
+    def open_file() -> sqlite3.Connection:
+        source = f"file:{quote(str(path))}{_read_only_mode(path) if read_only else ''}"
+        connection = sqlite3.connect(source, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+        try:
+            for setting in ("synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
+                connection.execute(f"PRAGMA {setting}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    pool = NullPool if read_only else QueuePool
+    engine = sa.create_engine("sqlite://", creator=open_file, poolclass=pool, hide_parameters=True)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    sa.event.listen(engine, "connect", lambda _, record: record.info.update(writable=_may_write(path)))
+    sa.event.listen(engine, "checkin", _let_go_if_read_only)
+    return engine, text
+
+
+def _read_only_mode(path: Path) -> str:
+    """How to read a file: a folder that may not be written cannot hold the shared memory that a WAL needs.
+
+    Without a WAL the file alone is read, as if nobody could change it. Somebody might all the same, so that such a
+    connection is used for one transaction only and the question asked anew for the next.
+    """
+    return "?mode=ro" if _may_write(path.parent) or path.with_name(path.name + "-wal").exists() else "?immutable=1"
+
+
+def _may_write(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _let_go_if_read_only(_: object, record: sa.pool.ConnectionPoolEntry) -> None:
+    """A connection made while the file could only be read stays like that, so the next is made anew."""
+    if not record.info.get("writable", True):
+        record.invalidate()
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    """A writer takes the lock at once: one that began by reading could be refused it later, without waiting."""
+    options = connection.get_execution_options()
+    if not options.get("alone"):
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writing") else "BEGIN")
+
+
+def connect_alone(engine: sa.Engine) -> sa.Connection:
+    """A connection whose statements are in no transaction, for those that must not be in one."""
+    if engine.dialect.name == "sqlite":
+        return engine.connect().execution_options(alone=True)
+    return engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+
+
+def check_place(shown: str, read_only: bool) -> None:
+    """Refuse a SQLite file that cannot be there: in no folder, a folder itself, or to be read and not there."""
+    path = Path(shown)
+    if path.is_dir():
+        raise StoreError(f"The store {shown} is a folder; name a file in it.")
+    if not path.absolute().parent.is_dir():
+        raise StoreError(f"There is no folder {path.parent} for the store {shown}: make it, or name another.")
+    if read_only and not path.exists():
+        raise StoreError(f"There is no store {shown} to read from: mend the name.")
+
+
+def use_write_ahead_log(engine: sa.Engine) -> None:
+    """Put a SQLite file into WAL mode; SQLite does not wait for others here, so this does."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            with connect_alone(engine) as connection:
+                if connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() != "wal":
+                    connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+            return
+        except sa.exc.OperationalError as error:
+            if find_cause(error) != LOCKED or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def scrub(engine: sa.Engine, table: str) -> str | None:
+    """Take what was deleted from the table out of the files too; what prevented it, if anything did."""
+    with connect_alone(engine) as connection:
+        if connection.dialect.name == "sqlite":
+            busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+            return "somebody is reading and does not finish" if busy else None
+        file = sa.select(sa.func.pg_relation_filenode(table))
+        before = connection.execute(file).scalar()
+        connection.exec_driver_sql(f"SET lock_timeout = '{PATIENCE}s'")
+        connection.exec_driver_sql(f"VACUUM (FULL) {table}")
+        # Only the owner of a table may rewrite it; for others PostgreSQL merely warns.
+        return RIGHTS[0] if connection.execute(file).scalar() == before else None

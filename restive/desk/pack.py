@@ -1,0 +1,258 @@
+"""Named columns of numbers as compact bytes, and back: exact, fast, and safe to read from a stranger.
+
+A column is a one-dimensional array of bool, whole numbers of any width, or float64; lengths may differ. Each is stored
+in the first form that fits: bits (bool), a range (start and step), ascending differences in the narrowest width, a
+palette of at most 256 values with one byte each, offsets from the smallest in the narrowest width, raw. Floats are
+handled by their bits, so NaN, -0.0 and infinities come back as they were. A body is compressed where that shortens it.
+
+Layout, little endian: magic word, checksum of all that follows, number of columns; then for each column the length of
+its name, dtype, form, whether it is compressed, length, size of the body before and after compression, name, body.
+"""
+
+import struct
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive.errors import InputError
+from restive.kernels.palette import find_codes
+
+Column: TypeAlias = NDArray[Any]
+Bits: TypeAlias = NDArray[np.unsignedinteger]
+
+MAGIC = b"RSTVPK1\n"
+TOP = struct.Struct("<8sIH")
+ENTRY = struct.Struct("<BBBBQQQ")
+DTYPES = tuple(np.dtype(kind) for kind in ("?", "<i1", "<i2", "<i4", "<i8", "<u1", "<u2", "<u4", "<u8", "<f8"))
+NARROW = tuple(np.dtype(kind) for kind in ("<u1", "<u2", "<u4"))
+RAW, BITS, RANGE, STEPS, PALETTE, OFFSETS = range(6)
+SAMPLE = 4096  # bytes tried before a body is compressed, values looked at before a palette is
+MOST = 1 << 27  # no column is longer: a forged length must not ask for all the memory there is
+
+
+def pack(columns: Mapping[str, Column]) -> bytes:
+    """The columns as bytes.
+
+    >>> unpack(pack({"number": np.array([3, 5]), "done": np.array([True])}))
+    {'number': array([3, 5]), 'done': array([ True])}
+    """
+    pieces = [piece for name, column in columns.items() for piece in _pack_column(name, np.asarray(column))]
+    checksum = zlib.crc32(struct.pack("<H", len(columns)))
+    for piece in pieces:
+        checksum = zlib.crc32(piece, checksum)
+    return b"".join([TOP.pack(MAGIC, checksum, len(columns)), *pieces])
+
+
+def unpack(content: bytes) -> dict[str, Column]:
+    """The columns that were packed, each an array of its own; damaged bytes are refused with an `InputError`."""
+    if len(content) < TOP.size or content[: len(MAGIC)] != MAGIC:
+        raise InputError("These bytes are not packed columns of this version: the magic word is missing.")
+    _, checksum, count = TOP.unpack_from(content)
+    if zlib.crc32(memoryview(content)[TOP.size - 2 :]) != checksum:
+        raise InputError("The packed columns are damaged: the checksum does not fit.")
+    try:
+        return _unpack_columns(memoryview(content), count)
+    except (ValueError, IndexError, OverflowError, MemoryError, struct.error, zlib.error) as error:
+        raise InputError(f"The packed columns are damaged: {error}.") from error
+
+
+def _pack_column(name: str, column: Column) -> list[bytes]:
+    """The entry of one column: header, name, body."""
+    title = name.encode()
+    little = column.dtype.newbyteorder("<")
+    if column.ndim != 1 or little not in DTYPES or len(title) > 255 or len(column) > MOST:
+        raise InputError(
+            f"Column {name!r} is {column.dtype} of shape {column.shape}; a column has one dimension, at most {MOST} "
+            "places, is bool, whole numbers or float64, and its name has at most 255 bytes."
+        )
+    form, body = _encode(np.ascontiguousarray(column, dtype=little))
+    small = _squeeze(body)
+    kept = body if small is None else small
+    entry = ENTRY.pack(len(title), DTYPES.index(little), form, small is not None, len(column), len(body), len(kept))
+    return [entry, title, kept]
+
+
+def _encode(column: Column) -> tuple[int, bytes]:
+    """The form that suits the column, and its body in it."""
+    if column.dtype.kind == "b":
+        return BITS, np.packbits(column).tobytes()
+    if column.dtype.kind in "iu" and (found := _encode_ascending(column)):
+        return found
+    if column.dtype.itemsize > 1 and (body := _encode_palette(column)) is not None:
+        return PALETTE, body
+    if column.dtype.kind in "iu" and (body := _encode_offsets(column)) is not None:
+        return OFFSETS, body
+    return RAW, column.tobytes()
+
+
+def _bits_of(column: Column) -> Bits:
+    """The same bytes as unsigned numbers, which compare and subtract without NaN and without overflow."""
+    return column.view(f"<u{column.dtype.itemsize}")
+
+
+def _width_for(largest: int, itemsize: int) -> np.dtype[np.unsignedinteger] | None:
+    """The narrowest width that holds `largest` and is narrower than the column's own."""
+    fitting = (width for width in NARROW if largest <= np.iinfo(width).max and width.itemsize < itemsize)
+    return next(fitting, None)
+
+
+def _encode_ascending(column: Column) -> tuple[int, bytes] | None:
+    """A range as (start, step), any other ascending column as its start and its differences."""
+    if len(column) < 2:
+        return None
+    bits = _bits_of(column)
+    steps = bits[1:] - bits[:-1]  # modulo the width, so that the sum gives back every value
+    if (steps == steps[0]).all():
+        return RANGE, bits[:1].tobytes() + steps[:1].tobytes()
+    width = _width_for(int(steps.max()), column.dtype.itemsize)
+    if width is None or (column[1:] < column[:-1]).any():
+        return None
+    return STEPS, bits[:1].tobytes() + bytes([width.itemsize]) + steps.astype(width).tobytes()
+
+
+def _encode_palette(column: Column) -> bytes | None:
+    """Up to 256 values and one byte for each place; None when there are more values, or few places."""
+    bits = _bits_of(column)
+    if len(bits) < 16 or len(np.unique(bits[:: len(bits) // SAMPLE + 1])) > 256:
+        return None
+    codes, palette = np.empty(len(bits), np.uint8), np.empty(256, np.uint64)
+    number = find_codes(bits.astype(np.uint64, copy=False), codes, palette)
+    if not 0 <= number <= len(bits) // 2:
+        return None
+    places = b"" if number == 1 else codes.tobytes()
+    return bytes([number - 1]) + palette[:number].astype(bits.dtype).tobytes() + places
+
+
+def _encode_offsets(column: Column) -> bytes | None:
+    """The smallest value and how far each is above it; None when that needs the full width."""
+    if not len(column):
+        return None
+    low = column.min()
+    width = _width_for(int(column.max()) - int(low), column.dtype.itemsize)
+    if width is None:
+        return None
+    offsets = _bits_of(column) - _bits_of(np.array([low]))
+    return np.array([low]).tobytes() + bytes([width.itemsize]) + offsets.astype(width).tobytes()
+
+
+def _squeeze(body: bytes) -> bytes | None:
+    """The body compressed, or None where that saves less than a tenth; a sample decides whether to try at all."""
+    if len(body) < 64:
+        return None
+    middle = max(0, len(body) - SAMPLE) // 2
+    sample = body[middle : middle + SAMPLE]
+    small = zlib.compress(sample, 1)
+    if len(small) > 0.9 * len(sample):
+        return None
+    if len(sample) < len(body):
+        small = zlib.compress(body, 1)
+    return small if len(small) <= 0.9 * len(body) else None
+
+
+class _Entry(NamedTuple):
+    """What is written about a column before its body."""
+
+    dtype: np.dtype[np.generic]
+    length: int
+
+
+def _unpack_columns(content: memoryview, count: int) -> dict[str, Column]:
+    """Read entry after entry; whatever does not fit is a ValueError."""
+    columns: dict[str, Column] = {}
+    place = TOP.size
+    for _ in range(count):
+        title, kind, form, small, length, size, kept = ENTRY.unpack_from(content, place)
+        place += ENTRY.size
+        name = bytes(content[place : place + title]).decode()
+        body = content[place + title : place + title + kept]
+        place += title + kept
+        if place > len(content) or length > MOST or size > 16 * MOST or small > 1:
+            raise ValueError("an entry is longer than the content")
+        whole = _stretch(body, size) if small else body
+        columns[name] = _FORMS[form](whole, _Entry(DTYPES[kind], length))
+    if place != len(content) or len(columns) != count:
+        raise ValueError("there is something left over")
+    return columns
+
+
+def _stretch(body: memoryview, size: int) -> memoryview:
+    """The body before compression; never more than `size` bytes are made of it."""
+    stream = zlib.decompressobj()
+    whole = stream.decompress(body, size) if size else b""
+    if len(whole) != size or stream.decompress(stream.unconsumed_tail, 1):
+        raise ValueError("a body has another size than its entry says")
+    return memoryview(whole)
+
+
+def _read(body: memoryview, dtype: np.dtype[np.generic], count: int, place: int = 0) -> Column:
+    """Exactly `count` values that end with the body."""
+    if len(body) != place + count * dtype.itemsize:
+        raise ValueError("a body has another length than its entry says")
+    return np.frombuffer(body, dtype, count, place)
+
+
+def _unsigned(entry: _Entry) -> np.dtype[np.generic]:
+    return np.dtype(f"<u{entry.dtype.itemsize}")
+
+
+def _width_at(body: memoryview, place: int) -> np.dtype[np.generic]:
+    return {width.itemsize: width for width in NARROW}.get(body[place]) or _refuse_width()
+
+
+def _refuse_width() -> np.dtype[np.generic]:
+    raise ValueError("there is no such width")
+
+
+def _decode_raw(body: memoryview, entry: _Entry) -> Column:
+    return _read(body, entry.dtype, entry.length).copy()
+
+
+def _decode_bits(body: memoryview, entry: _Entry) -> Column:
+    octets = _read(body, np.dtype("<u1"), (entry.length + 7) // 8)
+    return np.unpackbits(octets.view(np.uint8), count=entry.length).view(np.bool_)
+
+
+def _decode_range(body: memoryview, entry: _Entry) -> Column:
+    start, step = _read(body, _unsigned(entry), 2)
+    places = np.arange(entry.length, dtype=_unsigned(entry))
+    return (places * step + start).view(entry.dtype)  # type: ignore[no-any-return]
+
+
+def _decode_steps(body: memoryview, entry: _Entry) -> Column:
+    itemsize = entry.dtype.itemsize
+    width = _width_at(body, itemsize)
+    values = np.empty(entry.length, _unsigned(entry))
+    values[1:] = _read(body, width, entry.length - 1, itemsize + 1)
+    values[:1] = _read(body[:itemsize], _unsigned(entry), 1)
+    return np.cumsum(values, dtype=values.dtype, out=values).view(entry.dtype)
+
+
+def _decode_palette(body: memoryview, entry: _Entry) -> Column:
+    known = body[0] + 1
+    start = 1 + known * entry.dtype.itemsize
+    palette = _read(body[1:start], entry.dtype, known)
+    if known == 1:
+        _read(body, np.dtype("<u1"), 0, start)
+        return np.full(entry.length, palette[0])
+    codes = _read(body, np.dtype("<u1"), entry.length, start)
+    return palette[codes]
+
+
+def _decode_offsets(body: memoryview, entry: _Entry) -> Column:
+    itemsize = entry.dtype.itemsize
+    offsets = _read(body, _width_at(body, itemsize), entry.length, itemsize + 1)
+    low = _read(body[:itemsize], _unsigned(entry), 1)
+    return (offsets.astype(_unsigned(entry)) + low).view(entry.dtype)
+
+
+_FORMS: tuple[Callable[[memoryview, _Entry], Column], ...] = (
+    _decode_raw,
+    _decode_bits,
+    _decode_range,
+    _decode_steps,
+    _decode_palette,
+    _decode_offsets,
+)

@@ -1,0 +1,317 @@
+"""Where programs live: an append-only log of events for each, its roster of names, and snapshots; SQLite or PostgreSQL.
+
+Events are numbered from 0 on without gaps. What was written in a block that ended well stays recorded whatever fails
+afterwards. Only the roster knows names, place = agent number, so erasing a name changes nothing in the log. Snapshots
+are a convenience: the log alone is the truth.
+"""
+
+import difflib
+import json
+import os
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import polars as pl
+import sqlalchemy as sa
+
+from restive.desk.connection import (
+    DEVICE,
+    LOST,
+    PATIENCE,
+    StoreError,
+    check_place,
+    connect,
+    explain,
+    find_cause,
+    scrub,
+    use_write_ahead_log,
+)
+from restive.desk.parts import CHUNK, Event, Part, Scalar, assemble, link, pick
+from restive.desk.roster import split_names
+from restive.desk.schema import NEWEST, check_version, events, migrate, parts, programs, roster, snapshots
+from restive.desk.writer import Writer, write_time
+from restive.errors import InputError
+
+__all__ = ["Event", "ProgramRow", "Store", "StoreError", "Writer"]
+
+BATCH = 256  # events looked up at once
+BULK = 16 << 20  # bytes of parts read at once, unless a single event has more
+STEP = 64  # chunks of a history read at once
+
+
+class ProgramRow(NamedTuple):
+    """A program as the store knows it."""
+
+    id: int
+    name: str
+    created: str
+
+
+def read_clock() -> datetime:
+    """The time now."""
+    return datetime.now(UTC)
+
+
+class Store:
+    """A database of programs; shared between threads as it is, between processes by its address."""
+
+    def __init__(self, engine: sa.Engine, address: str, clock: Callable[[], datetime]):
+        self.address = address
+        self._engine = engine
+        self._clock = clock
+
+    @classmethod
+    def open(
+        cls,
+        address: str | os.PathLike[str],
+        read_only: bool = False,
+        clock: Callable[[], datetime] = read_clock,
+    ) -> Self:
+        """Open FILE.db or postgresql://USER@HOST/DATABASE; what is not there is made, what is older is migrated."""
+        engine, shown = connect(address, read_only)
+        store = cls(engine, shown, clock)
+        try:
+            store._prepare(read_only)
+        except sa.exc.SQLAlchemyError as error:
+            engine.dispose()
+            raise explain(error, "Opening", shown, written=False) from error
+        except BaseException:
+            engine.dispose()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def programs(self) -> list[ProgramRow]:
+        """All programs, the oldest first."""
+        rows = self._read(sa.select(programs.c.id, programs.c.name, programs.c.created).order_by(programs.c.id))
+        return [ProgramRow(row.id, row.name, row.created) for row in rows]
+
+    def find(self, name: str) -> ProgramRow:
+        """The program of that name."""
+        known = {row.name: row for row in self.programs()}
+        if name in known:
+            return known[name]
+        near = difflib.get_close_matches(name, known, n=3) or list(known)[:5]
+        there = f"there are {', '.join(near)}" if near else "there is none yet"
+        raise InputError(f"The store {self.address} has no program {name!r}, {there}: mend the name or create it.")
+
+    @contextmanager
+    def creating(self, name: str) -> Iterator[Writer]:
+        """A writer for a new program, which is there once the block has ended well."""
+
+        def claim(connection: sa.Connection) -> int:
+            row = {"name": name, "created": write_time(self._clock)}
+            try:
+                return int(connection.execute(programs.insert().values(row).returning(programs.c.id)).scalar_one())
+            except sa.exc.IntegrityError:
+                raise InputError(
+                    f"The store {self.address} has a program {name!r} already: take another name."
+                ) from None
+
+        with self._write(claim) as writer:
+            yield writer
+
+    @contextmanager
+    def writing(self, program_id: int) -> Iterator[Writer]:
+        """A writer that holds the program's lock; once the block has ended well all is recorded, otherwise nothing."""
+
+        def claim(connection: sa.Connection) -> int:
+            mine = sa.select(programs.c.id).where(programs.c.id == program_id).with_for_update()
+            if connection.execute(mine).first() is None:
+                raise InputError(f"The store {self.address} has no program with the id {program_id}.")
+            return program_id
+
+        with self._write(claim) as writer:
+            yield writer
+
+    def length(self, program_id: int) -> int:
+        """How many events there are."""
+        last = self._read(sa.select(sa.func.max(events.c.number)).where(events.c.program == program_id))[0][0]
+        return 0 if last is None else int(last) + 1
+
+    def events(
+        self,
+        program_id: int,
+        first: int = 0,
+        kinds: Collection[str] | None = None,
+        round: int | None = None,
+        columns: bool = True,
+    ) -> Iterator[Event]:
+        """The events from number `first` on, in order; all kinds and rounds unless told otherwise."""
+        for row, pieces in self._log(program_id, first, kinds, round, columns):
+            yield _make_event(row, *assemble(pieces))
+
+    def event(self, program_id: int, number: int) -> Event:
+        """One event."""
+        rows = self._read(sa.select(events).where(events.c.program == program_id, events.c.number == number))
+        if not rows:
+            raise InputError(f"There is no event {number}; the program has {self.length(program_id)}, from 0 on.")
+        return _make_event(rows[0], *assemble(self._parts(program_id, rows).get(number, [])))
+
+    def history(
+        self, program_id: int, agent: int, kinds: Collection[str] | None = None
+    ) -> Iterator[tuple[Event, dict[str, Scalar]]]:
+        """The events about one agent, without columns, and what each says of it; only its chunk is read."""
+        place = 0
+        query = (
+            sa.select(events, parts.c.body)
+            .join(events, sa.and_(events.c.program == parts.c.program, events.c.number == parts.c.event))
+            .where(parts.c.program == program_id, parts.c.chunk == agent // CHUNK, parts.c.name == "")
+            .order_by(parts.c.event)
+            .limit(STEP)
+        )
+        if kinds is not None:
+            query = query.where(events.c.kind.in_(list(kinds)))
+        while agent >= 0 and (rows := self._read(query.where(parts.c.event >= place))):
+            for row in rows:
+                if (said := pick(row.body, agent)) is not None:
+                    yield _make_event(row, {}, {}), said
+            place = rows[-1].number + 1
+
+    def names(self, program_id: int) -> pl.Series:
+        """The roster: place = agent number, null = erased."""
+        query = sa.select(roster.c.body).where(roster.c.program == program_id).order_by(roster.c.chunk)
+        return split_names(row.body for row in self._read(query))
+
+    def snapshot(self, program_id: int, slot: str, before: int | None = None) -> tuple[int, bytes] | None:
+        """The newest snapshot that covers at most `before` events: how many it covers, and its content."""
+        mine = sa.and_(snapshots.c.program == program_id, snapshots.c.slot == slot)
+        early = mine if before is None else sa.and_(mine, snapshots.c.events <= before)
+        newest = sa.select(sa.func.max(snapshots.c.events)).where(early).scalar_subquery()
+        query = sa.select(snapshots.c.events, snapshots.c.body).where(mine, snapshots.c.events == newest)
+        rows = self._read(query.order_by(snapshots.c.piece))
+        return (rows[0].events, b"".join(row.body for row in rows)) if rows else None
+
+    def verify(self, program_id: int) -> int:
+        """Follow the chain of digests; how many events there are, when all of them are as they were written."""
+        expected, previous = 0, ""
+        for row, pieces in self._log(program_id):
+            fits = link(previous, row.kind, row.round, row.at, row.header, pieces) == row.digest
+            if row.number != expected or not fits:
+                place = min(row.number, expected)
+                raise InputError(f"Event {place} in the store {self.address} is not as it was written: use a backup.")
+            expected, previous = expected + 1, row.digest
+        return expected
+
+    def _prepare(self, read_only: bool) -> None:
+        """Make or migrate the tables where that is needed."""
+        sqlite = self._engine.dialect.name == "sqlite"
+        if sqlite:
+            check_place(self.address, read_only)
+        with self._engine.connect() as connection:
+            found = check_version(connection, self.address)
+        if read_only and found < NEWEST:
+            what = f"has version {found} of {NEWEST}" if found else "is empty"
+            raise StoreError(f"The store {self.address} {what}: open it once for writing, which makes it ready.")
+        if sqlite and not read_only:
+            use_write_ahead_log(self._engine)
+        if found < NEWEST:
+            with self._engine.connect().execution_options(writing=True) as connection, connection.begin():
+                migrate(connection, self.address)
+
+    @contextmanager
+    def _write(self, claim: Callable[[sa.Connection], int]) -> Iterator[Writer]:
+        """One transaction around a writer for the program that `claim` locks."""
+        writer, committing = None, False
+        try:
+            with self._engine.connect().execution_options(writing=True) as connection, connection.begin():
+                if connection.dialect.name == "postgresql":
+                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{PATIENCE}s'")
+                writer = Writer(connection, claim(connection), self._clock)
+                yield writer
+                writer.finish()
+                committing = True
+        except sa.exc.SQLAlchemyError as error:
+            # A COMMIT that was sent but not answered may have been carried out.
+            if writer is not None and committing and find_cause(error) in (LOST, DEVICE):
+                raise self._doubt(error, writer) from error
+            raise explain(error, "Writing to", self.address, written=True) from error
+        if writer.erased:
+            self._scrub()
+
+    def _doubt(self, error: Exception, writer: Writer) -> StoreError:
+        return StoreError(
+            f"Writing to the store {self.address} failed at the very end, {find_cause(error)[0]}, so it is not known "
+            f"whether this call was recorded: look how many events the program has when the store answers again; "
+            f"{writer.length} means it was, {writer.before} that it was not and is to be repeated.",
+            recorded=None,
+        )
+
+    def _scrub(self) -> None:
+        """Take erased names out of the files; when that fails they are gone from the roster all the same."""
+        try:
+            cause = scrub(self._engine, roster.name)
+        except sa.exc.SQLAlchemyError as error:
+            cause = find_cause(error)[0]
+        if cause is not None:
+            raise StoreError(
+                f"The erasure is recorded, but old copies of the name may still lie in the files of the store "
+                f"{self.address}, {cause}: erase the same agent again to clear them.",
+                recorded=True,
+            )
+
+    def _read(self, query: sa.Select[Any]) -> list[sa.Row[Any]]:
+        """All rows; no transaction stays open while a caller makes use of them."""
+        try:
+            with self._engine.connect() as connection:
+                return list(connection.execute(query).all())
+        except sa.exc.SQLAlchemyError as error:
+            raise explain(error, "Reading from", self.address, written=False) from error
+
+    def _log(
+        self,
+        program_id: int,
+        first: int = 0,
+        kinds: Collection[str] | None = None,
+        round: int | None = None,
+        bodies: bool = True,
+    ) -> Iterator[tuple[sa.Row[Any], list[Part]]]:
+        """Rows of the log with their parts, a batch at a time."""
+        query = sa.select(events).where(events.c.program == program_id).order_by(events.c.number).limit(BATCH)
+        if kinds is not None:
+            query = query.where(events.c.kind.in_(list(kinds)))
+        if round is not None:
+            query = query.where(events.c.round == round)
+        while rows := self._read(query.where(events.c.number >= first)):
+            for group in _group_by_size(rows):
+                pieces = self._parts(program_id, group) if bodies else {}
+                for row in group:
+                    yield row, pieces.pop(row.number, [])
+            first = rows[-1].number + 1
+
+    def _parts(self, program_id: int, rows: list[sa.Row[Any]]) -> dict[int, list[Part]]:
+        """The parts of those events."""
+        wanted = parts.c.event.in_([row.number for row in rows])
+        query = sa.select(parts.c.event, parts.c.name, parts.c.chunk, parts.c.body)
+        found: dict[int, list[Part]] = {}
+        for row in self._read(query.where(parts.c.program == program_id, wanted)):
+            found.setdefault(row.event, []).append(Part(row.name, row.chunk, row.body))
+        return found
+
+
+def _make_event(row: sa.Row[Any], columns: dict[str, Any], extra: dict[str, Any]) -> Event:
+    return Event(row.number, row.kind, row.round, row.at, json.loads(row.header), columns, extra, row.digest)
+
+
+def _group_by_size(rows: list[sa.Row[Any]]) -> Iterator[list[sa.Row[Any]]]:
+    """Neighbours whose parts have at most BULK bytes together, or a single row."""
+    group: list[sa.Row[Any]] = []
+    for row in rows:
+        if group and sum(one.size for one in group) + row.size > BULK:
+            yield group
+            group = []
+        group.append(row)
+    if group:
+        yield group

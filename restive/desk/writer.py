@@ -1,0 +1,129 @@
+"""The writing half of a store: one transaction over one program, whose lock it holds until the block around it ends."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+
+import polars as pl
+import sqlalchemy as sa
+
+from restive.desk.parts import Columns, Event, Header, divide, link
+from restive.desk.roster import ROSTER_CHUNK, as_names, join_names, split_names
+from restive.desk.schema import events, parts, roster, snapshots
+from restive.errors import InputError
+
+PIECE = 64 << 20  # bytes of a snapshot in one row: both databases limit what a row holds
+KEPT = 3  # snapshots of a slot
+
+
+def write_time(clock: Callable[[], datetime]) -> str:
+    """The time of the clock: UTC, ISO 8601 with microseconds."""
+    return clock().astimezone(UTC).isoformat(timespec="microseconds")
+
+
+class Writer:
+    """Adds to a program; `length` is the number of events there are, those of this writer included."""
+
+    def __init__(self, connection: sa.Connection, program: int, clock: Callable[[], datetime]):
+        self.program = program
+        self.erased = False
+        self._erasing: dict[int, pl.Series] = {}
+        self._connection = connection
+        self._clock = clock
+        last = connection.execute(
+            sa.select(events.c.number, events.c.at, events.c.digest)
+            .where(events.c.program == program)
+            .order_by(events.c.number.desc())
+            .limit(1)
+        ).first()
+        self.length = self.before = 0 if last is None else last.number + 1
+        self._at: str = "" if last is None else last.at
+        self._digest: str = "" if last is None else last.digest
+
+    def append(
+        self,
+        kind: str,
+        header: Header,
+        columns: Columns | None = None,
+        round: int | None = None,
+        extra: Mapping[str, Columns] | None = None,
+    ) -> Event:
+        """Add an event; with a column `number` it is about those agents and shows in their histories."""
+        columns, extra = columns or {}, extra or {}
+        try:
+            text = json.dumps(header, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"The header of the event {kind!r} cannot be JSON: {error}.") from None
+        pieces = divide(columns, extra)
+        self._at = max(self._at, write_time(self._clock))  # a clock that was set back must not reorder anything
+        self._digest = link(self._digest, kind, round, self._at, text, pieces)
+        place = {"program": self.program, "number": self.length}
+        row = {"kind": kind, "round": round, "at": self._at, "header": text, "digest": self._digest}
+        self._connection.execute(events.insert(), place | row | {"size": sum(len(piece.body) for piece in pieces)})
+        if pieces:
+            rows = [{"program": self.program, "event": self.length, **piece._asdict()} for piece in pieces]
+            self._connection.execute(parts.insert(), rows)
+        self.length += 1
+        whole = {name: dict(some) for name, some in extra.items()}
+        return Event(self.length - 1, kind, round, self._at, json.loads(text), dict(columns), whole, self._digest)
+
+    def add_names(self, names: Sequence[str] | pl.Series) -> None:
+        """Put names at the end of the roster: the first becomes the agent with the lowest number not used so far."""
+        self.finish()
+        fresh = as_names(names)
+        last = self._connection.execute(
+            sa.select(sa.func.max(roster.c.chunk)).where(roster.c.program == self.program)
+        ).scalar()
+        chunk, there = (0, None) if last is None else (last, self._chunk(last))
+        if there is not None and len(fresh):
+            self._connection.execute(roster.delete().where(self._at_chunk(chunk)))
+            fresh = pl.concat([there, fresh.rename("name")])
+        rows = [
+            {"program": self.program, "chunk": chunk + place, "body": join_names(fresh.slice(start, ROSTER_CHUNK))}
+            for place, start in enumerate(range(0, len(fresh), ROSTER_CHUNK))
+        ]
+        if rows:
+            self._connection.execute(roster.insert(), rows)
+
+    def erase_name(self, agent: int) -> None:
+        """Forget the name of an agent; its number stays."""
+        chunk, place = divmod(agent, ROSTER_CHUNK)
+        names = self._erasing.get(chunk)
+        if names is None:
+            names = self._chunk(chunk)
+        if names is None or place >= len(names):
+            raise InputError(f"There is no agent with the number {agent} whose name could be erased.")
+        self._erasing[chunk] = names.scatter(place, None)
+
+    def finish(self) -> None:
+        """Write the chunks that names were erased from, each once however many they were."""
+        for chunk, names in self._erasing.items():
+            self._connection.execute(roster.update().where(self._at_chunk(chunk)).values(body=join_names(names)))
+        self.erased = self.erased or bool(self._erasing)
+        self._erasing = {}
+
+    def put_snapshot(self, slot: str, content: bytes) -> None:
+        """Keep what the events so far add up to; the newest KEPT of a slot stay."""
+        mine = sa.and_(snapshots.c.program == self.program, snapshots.c.slot == slot)
+        self._connection.execute(snapshots.delete().where(mine, snapshots.c.events == self.length))
+        place = {"program": self.program, "slot": slot, "events": self.length}
+        for piece, start in enumerate(range(0, max(1, len(content)), PIECE)):
+            row = {**place, "piece": piece, "body": content[start : start + PIECE]}
+            self._connection.execute(snapshots.insert(), row)
+        ages = sa.select(snapshots.c.events).where(mine).distinct().order_by(snapshots.c.events.desc())
+        newest = self._connection.execute(ages.limit(KEPT)).scalars().all()
+        self._connection.execute(snapshots.delete().where(mine, snapshots.c.events < min(newest)))
+
+    def drop_snapshots(self, after: int) -> None:
+        """Forget the snapshots that cover more than `after` events."""
+        self._connection.execute(
+            snapshots.delete().where(snapshots.c.program == self.program, snapshots.c.events > after)
+        )
+
+    def _at_chunk(self, chunk: int) -> sa.ColumnElement[bool]:
+        return sa.and_(roster.c.program == self.program, roster.c.chunk == chunk)
+
+    def _chunk(self, chunk: int) -> pl.Series | None:
+        """The names of a chunk of the roster."""
+        body = self._connection.execute(sa.select(roster.c.body).where(self._at_chunk(chunk))).scalar()
+        return None if body is None else split_names([body])

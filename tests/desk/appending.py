@@ -1,0 +1,45 @@
+"""What other processes do to a store in tests; the server that forks them has imported the store already."""
+
+import multiprocessing
+from multiprocessing.connection import Connection
+
+import numpy as np
+
+from restive.desk.store import Store
+
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["restive.desk.store"])
+
+
+def columns_for(step: int) -> dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """Two chunks of agents that say which step they belong to."""
+    number = np.arange(8000, 8400)
+    return {"number": number, "step": np.full(len(number), step)}
+
+
+def append_some(address: str, program: int, who: str, count: int) -> None:
+    """Append `count` events, each in a transaction of its own."""
+    with Store.open(address) as store:
+        for step in range(count):
+            with store.writing(program) as writer:
+                writer.append("opened", {"who": who}, columns_for(step), round=step)
+
+
+def append_until_killed(address: str, program: int, acknowledged: Connection) -> None:
+    """Append events in pairs, and say so after each pair has been recorded."""
+    with Store.open(address) as store:
+        while True:
+            with store.writing(program) as writer:
+                for _ in range(2):
+                    last = writer.append("opened", {}, columns_for(writer.length), extra={"list": {"a": np.arange(9)}})
+            acknowledged.send((last.number, last.digest))
+
+
+def open_and_create(address: str, name: str, told: Connection) -> None:
+    """Open a store that may not be there yet, and create a program."""
+    try:
+        with Store.open(address) as store, store.creating(name) as writer:
+            writer.append("created", {})
+        told.send("created")
+    except Exception as error:
+        told.send(f"{type(error).__name__}: {error}")
