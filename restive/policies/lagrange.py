@@ -106,11 +106,15 @@ class Lagrange(Learner[Market]):
         return self._rank(belief, state, draws.branch(randomness.POSTERIOR), draws.agents, NO_PARTS)
 
     def estimate(self, belief: Market, state: Ints) -> Estimate:
-        """What acting leads to beyond waiting, as `rank` has it: priority = benefit − price + luck · bell."""
+        """What acting leads to beyond waiting, as `rank` has it: priority = benefit − price + luck · bell.
+
+        Before the first step all values are 0, and so is the error by their formula; it is infinite in truth.
+        """
         runs, agents = state.shape
         parts = np.empty((3, runs, agents))
         self._rank(belief, state, np.zeros(runs, np.uint64), np.arange(agents), parts)
-        return Estimate(*parts)
+        benefit, error, luck = parts
+        return Estimate(benefit, error if belief.step > 0 else np.full(state.shape, np.inf), luck)
 
     def _rank(self, belief: Market, state: Ints, keys: Keys, agents: Ints, parts: Floats) -> Floats:
         priority = np.empty(state.shape)

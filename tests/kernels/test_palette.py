@@ -20,7 +20,7 @@ def as_bits(numbers: list[float]) -> Keys:
     return np.array(numbers, np.float64).view(np.uint64)
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(derandomize=True, max_examples=80, deadline=None)
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=40), st.data())
 def test_codes_give_back_every_value_and_values_come_in_the_order_of_their_first_place(
     palette: list[int], data: st.DataObject

@@ -416,6 +416,7 @@ def test_the_price_lets_about_as_many_through_as_are_acted_on() -> None:
 def test_the_estimate_is_what_the_priority_is_made_of(states: int, curiosity: float) -> None:
     rng, policy = np.random.default_rng(states), Lagrange(curiosity=curiosity)
     belief, draws = some_belief(rng, policy, 3, 7, states), some_draws(3, 7)
+    belief.step[...] = 9
     state = rng.integers(0, states, (3, 7))
     benefit, error, luck = policy.estimate(belief, state)
     ranked = as_ranking(policy.rank(belief, state, draws), Shape(3, 7, states, 2, None, np.ones(3)), "lagrange")
@@ -428,6 +429,17 @@ def test_the_estimate_is_what_the_priority_is_made_of(states: int, curiosity: fl
     np.testing.assert_allclose(luck, curiosity * np.maximum(moved / here, 1e-6) * error, rtol=1e-9, atol=1e-12)
     assert error.min() >= 0
     assert (error.max() > 1e-6) == (states > 1)  # of one state nothing is open but how sums were rounded
+
+
+def test_before_the_first_step_nothing_is_known_and_the_error_has_no_end() -> None:
+    policy, state = Lagrange(), np.array([[0, 1, 1]])
+    belief = policy.start(Shape(1, 3, 2, 1, None, np.ones(1)))
+    benefit, error, luck = policy.estimate(belief, state)
+    assert (benefit.tolist(), error.tolist()) == ([[0.0] * 3], [[np.inf] * 3])
+    assert np.isfinite(luck).all()
+    policy.learn(belief, state, np.array([[0, 1, 0]]), np.array([[0.0, 1.0, 1.0]]), np.array([[0, 1, 1]]))
+    error = policy.estimate(belief, state).error
+    assert (np.isfinite(error) & (error > 0)).all()
 
 
 def literal_learn_some(
