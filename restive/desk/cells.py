@@ -109,6 +109,8 @@ class Cells:
 
     def blame(self, name: str, wrong: pl.Series, sentence: Callable[[int], str]) -> None:
         """Note a fault for each place that is wrong; `sentence` says what, given the place."""
+        if not wrong.any():
+            return
         places = wrong.fill_null(False).arg_true()
         column = self.headers.get(name)
         self.faults.extend(Fault(self.row[place], column, sentence(place)) for place in places[:KEPT])
@@ -153,6 +155,8 @@ class Cells:
 
     def refuse_unprintable(self, name: str, ids: pl.Series) -> None:
         """Note names of agents or groups that are too long, or do not fit on one line."""
+        if ids.null_count() == len(ids):
+            return
         broken, long = ids.str.contains(CONTROL), ids.str.len_chars() > LONGEST_ID
         self.blame(name, broken, lambda i: f"{quote(ids[i])} has a line break or another control character in it")
         self.blame(name, long, lambda i: f"{quote(ids[i])} has {len(ids[i])} characters; at most {LONGEST_ID} may be")
@@ -174,12 +178,13 @@ class Cells:
     ) -> pl.Series:
         """The cells by what each different text means; `explain` is the sentence about one that means nothing."""
         text = self.texts(name)
-        different = text.drop_nulls().unique()
-        if not len(different):
+        if text.null_count() == len(text):
             return self.nothing(kind)
+        different = text.drop_nulls().unique()
         meanings = pl.Series([read(cell) for cell in different], dtype=kind)
         meant = text.replace_strict(different, meanings, default=None, return_dtype=kind)
-        self.blame(name, text.is_not_null() & meant.is_null(), lambda i: explain(text[i]))
+        if meant.null_count() > text.null_count():
+            self.blame(name, text.is_not_null() & meant.is_null(), lambda i: explain(text[i]))
         return meant
 
     def states(self, name: str, states: Sequence[str]) -> pl.Series:
@@ -200,7 +205,9 @@ class Cells:
 
         So 0,5 and 1,25 are read, and beside them 1,250 is; alone it could be either, and is refused.
         """
-        if name in self.headers and self.frame[self.headers[name]].dtype.is_numeric():
+        if name not in self.headers:
+            return self.nothing(pl.Float64)
+        if self.frame[self.headers[name]].dtype.is_numeric():
             number = self.frame[self.headers[name]].cast(pl.Float64).fill_nan(None)
             text, given = number, number.is_not_null()
         else:

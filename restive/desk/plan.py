@@ -5,7 +5,6 @@ arrival, or is None when a reward is reported with each outcome; `reward_range` 
 worst of them can be, which some policies want to know.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -17,6 +16,7 @@ from restive.errors import InputError, check_number, check_whole
 from restive.kernels.randomness import LARGEST_SEED
 from restive.policies import make_policy
 from restive.policies.base import Learner, Shape
+from restive.policies.growing import agent_axes
 
 LARGEST_BUDGET, LARGEST_HORIZON, MOST_STATES = 10**9, 10**9, 1000
 WHOLE = (("budget", 0, LARGEST_BUDGET), ("seed", 0, LARGEST_SEED), ("cool_down", 0, 10**6), ("keep", 0, 10**6))
@@ -71,7 +71,7 @@ class Plan:
         for name, least, most, must in NUMBERS:
             object.__setattr__(self, name, check_number(name, getattr(self, name), must, least, most))
         for spec in (self.policy,) if self.shadow is None else (self.policy, self.shadow):
-            make_learner(spec).start(self.shape(1, 1))
+            check_belief(make_learner(spec), self.shape(1, 1))
 
     def shape(self, agents: int, budget: int | None = None) -> Shape:
         """What a policy is told: one run of so many agents."""
@@ -104,7 +104,7 @@ class Plan:
         return replace(self, **settings)
 
 
-CHANGEABLE = ("budget", "cool_down", "keep", "shares", "horizon")
+CHANGEABLE = ("budget", "cool_down", "keep", "shares")
 
 
 def make_learner(spec: str) -> Learner[Any]:
@@ -123,9 +123,15 @@ def check_name(name: str) -> str:
     return name
 
 
-def dump(record: Mapping[str, Any]) -> str:
-    """JSON in one fixed form, finite numbers only."""
-    return json.dumps(record, sort_keys=True, allow_nan=False, ensure_ascii=False)
+def check_belief(policy: Learner[Any], shape: Shape) -> None:
+    """Refuse a policy whose belief the desk could not keep, before there is anything to lose."""
+    try:
+        agent_axes(policy, shape)
+        policy.start(shape)
+    except InputError:
+        raise
+    except Exception as error:  # whatever a policy of somebody's own may raise
+        raise InputError(f"{policy.name}: its belief cannot be kept ({type(error).__name__}: {error}).") from None
 
 
 def parse_rewards(text: str) -> list[float] | None:

@@ -89,8 +89,8 @@ def print_history(rows: Sequence[Row], words: Words, person: str) -> None:
 
 
 def print_programs(rows: Sequence[Row]) -> None:
-    """The programs of a store. Keys: name, title, people, rounds, waiting, policy, created."""
-    names = ("name", "people", "rounds", "waiting", "policy", "created", "title")
+    """The programs of a store. Keys: name, title, people, rounds, waiting, policy, created, events."""
+    names = ("name", "people", "rounds", "waiting", "policy", "created", "title", "events")
     lines = [{name: _minute(row.get(name)) if name == "created" else row.get(name) for name in names} for row in rows]
     _print_table(_console(), lines, fold=("name", "title", "policy"), none="No programs yet.")
 
@@ -105,14 +105,6 @@ def print_templates(rows: Sequence[Row]) -> None:
         for state, sign in zip(_sequence(row.get("states")), _sequence(row.get("signs")), strict=False):
             console.print(Padding(Text(f"{state}: {sign}", style="dim"), (0, 0, 0, 4)))
         console.print()
-
-
-def print_rows(rows: Sequence[Row], title: str = "", fold: Iterable[str] = (), none: str = "Nothing to show.") -> None:
-    """Any rows with the same keys as a table, such as a replay's report; columns in `fold` may break their lines."""
-    console = _console()
-    if title:
-        console.print(Text(title, style="bold"))
-    _print_table(console, [{name: _plain(value) for name, value in row.items()} for row in rows], fold, none=none)
 
 
 def show_benefit(benefit: float, error: float) -> str:
@@ -153,7 +145,10 @@ def draw_bars(values: Floats, low: float, high: float) -> str:
 def _about(status: Status) -> str:
     ends = f" of {status.horizon:,}" if status.horizon else ""
     decided = len(status.rounds)
-    return f"{status.name}, {status.policy}, {decided:,}{ends} rounds decided, {status.store}, restive {status.version}"
+    rounds = "round" if decided == 1 and not ends else "rounds"
+    return (
+        f"{status.name}, {status.policy}, {decided:,}{ends} {rounds} decided, {status.store}, restive {status.version}"
+    )
 
 
 def _people(status: Status) -> str:
@@ -230,6 +225,7 @@ def _print_rounds(console: Console, status: Status) -> None:
             "expected": _plain(row.expected_benefit),
             "by lot": row.explored,
             "failed": row.failed,
+            **({"unasked": row.unasked} if any(each.unasked for each in status.rounds[-LAST:]) else {}),
             "budget": row.budget,
             "decided at": _minute(row.at),
         }
@@ -323,7 +319,10 @@ def _plain(value: object) -> object:
     """Numbers with three digits that mean something, and everything else as it is."""
     if isinstance(value, bool) or not isinstance(value, float):
         return value
-    return rounded(value, abs(value) / 100 or 0.01)[0] if math.isfinite(value) else NOTHING
+    if not math.isfinite(value):
+        return NOTHING
+    decimals = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    return f"{value:,.{decimals}f}"
 
 
 def _number(value: object) -> float:

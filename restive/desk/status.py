@@ -28,6 +28,7 @@ class RoundRow:
     done: int  # of these, done
     failed: int  # of these, reported as not done
     outcomes_in: int  # people whose outcome is in
+    unasked: int = 0  # done, though not on the list
     explored: int = 0  # of those advised, by lot to learn
     reward_mean: float = math.nan  # of those who may be chosen
     control_mean: float = math.nan
@@ -50,7 +51,7 @@ class People:
     active: int
     left: int = 0
     erased: int = 0
-    new: int = 0  # joined since the last round that was decided
+    new: int = 0  # joined with the last round, if it was not the first
     control: int = 0  # of the active, those who are never chosen
 
 
@@ -90,14 +91,14 @@ class Status:
 
     @property
     def actions(self) -> int:
-        """Done so far, in all rounds."""
-        return sum(row.done for row in self.rounds)
+        """Done so far, in all rounds, asked or not."""
+        return sum(row.done + row.unasked for row in self.rounds)
 
     @property
     def budget_used(self) -> float:
-        """The share of all budgets so far that was done, NaN before the first round."""
+        """The share of all budgets so far that was done as advised, NaN before the first round."""
         budget = sum(row.budget for row in self.rounds)
-        return self.actions / budget if budget else math.nan
+        return sum(row.done for row in self.rounds) / budget if budget else math.nan
 
     def as_json(self) -> dict[str, Any]:
         """All of it as plain data, finite numbers or null."""

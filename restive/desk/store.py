@@ -239,17 +239,17 @@ class Store:
                 raise self._doubt(error, writer) from error
             raise explain(error, "Writing to", self.address, written=True) from error
         if writer.erased:
-            self._scrub()
+            self.scrub()
 
     def _doubt(self, error: Exception, writer: Writer) -> StoreError:
         return StoreError(
             f"Writing to the store {self.address} failed at the very end, {find_cause(error)[0]}, so it is not known "
-            f"whether this call was recorded: look how many events the program has when the store answers again; "
-            f"{writer.length} means it was, {writer.before} that it was not and is to be repeated.",
+            "whether this call was recorded: see in `restive desk list` how many events the program has when the store "
+            f"answers; {writer.length} means it was, {writer.before} that it was not and is to be repeated.",
             recorded=None,
         )
 
-    def _scrub(self) -> None:
+    def scrub(self) -> None:
         """Take erased names out of the files; when that fails they are gone from the roster all the same."""
         try:
             cause = scrub(self._engine, roster.name)
@@ -258,7 +258,7 @@ class Store:
         if cause is not None:
             raise StoreError(
                 f"The erasure is recorded, but old copies of the name may still lie in the files of the store "
-                f"{self.address}, {cause}: erase the same agent again to clear them.",
+                f"{self.address}, {cause}: to clear them, erase again, without any name.",
                 recorded=True,
             )
 

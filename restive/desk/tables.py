@@ -105,6 +105,8 @@ def _refuse_missing(sheet: Cells, after: pl.Series, reward: pl.Series) -> None:
 def _settle(sheet: Cells, after: pl.Series, reward: pl.Series, rewards: Sequence[float]) -> pl.Series:
     """The reward of each next state; note given ones that differ from it, or stand without a next state."""
     worth = pl.Series([*map(float, rewards), None], dtype=pl.Float64).gather(after.fill_null(len(rewards)))
+    if reward.null_count() == len(reward):
+        return worth
     apart = (reward - worth).abs() > 1e-9 * (1.0 + worth.abs())
     alone = reward.is_not_null() & sheet.texts("next_state").is_null()
     sheet.blame("reward", apart, lambda i: f"{reward[i]:g} is given, but the next state is worth {worth[i]:g}")

@@ -8,7 +8,7 @@ import numpy as np
 from restive.desk.store import Store
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["restive.desk.store"])
+PROCESSES.set_forkserver_preload(["restive.desk", "restive.policies.lagrange"])
 
 
 def columns_for(step: int) -> dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]]:

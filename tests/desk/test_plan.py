@@ -13,7 +13,6 @@ from restive.desk.plan import (
     Plan,
     Words,
     check_name,
-    dump,
     make_learner,
     parse_rewards,
     parse_shares,
@@ -100,17 +99,18 @@ plans = st.lists(texts, min_size=2, max_size=5, unique_by=str.lower).flatmap(
 )
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(derandomize=True, max_examples=40, deadline=None)
 @given(plans)
 def test_a_plan_comes_back_from_json_the_same(plan: Plan) -> None:
-    assert Plan.from_json(json.loads(dump(plan.as_json()))) == plan
+    assert Plan.from_json(json.loads(json.dumps(plan.as_json(), allow_nan=False))) == plan
 
 
 def test_numbers_of_numpy_become_plain_ones() -> None:
     given: dict[str, Any] = {"rewards": np.array([0, 1]), "budget": np.int64(3), "horizon": np.int32(9)}
     given |= {"control": np.float32(0.5), "shares": {"n": np.float32(0.25)}, "keep": np.uint8(1)}
     plain = Plan(("a", "b"), (0, 1), budget=3, horizon=9, control=0.5, shares={"n": 0.25}, keep=1)
-    assert json.loads(dump(Plan(("a", "b"), **given).as_json())) == json.loads(dump(plain.as_json()))
+    made = json.dumps(Plan(("a", "b"), **given).as_json(), allow_nan=False)
+    assert made == json.dumps(plain.as_json(), allow_nan=False)
 
 
 def test_what_a_record_leaves_out_has_its_default() -> None:
@@ -135,10 +135,15 @@ def test_a_record_that_is_no_plan_is_refused(record: dict[str, Any], sentence: s
 
 def test_what_may_change_changes_and_is_checked() -> None:
     plan = Plan(("a", "b"))
-    changed = plan.changed({"budget": 3, "cool_down": 1, "keep": 0, "shares": {"n": 0.5}, "horizon": 7})
-    assert changed == Plan(("a", "b"), budget=3, cool_down=1, keep=0, shares={"n": 0.5}, horizon=7)
+    changed = plan.changed({"budget": 3, "cool_down": 1, "keep": 0, "shares": {"n": 0.5}})
+    assert changed == Plan(("a", "b"), budget=3, cool_down=1, keep=0, shares={"n": 0.5})
     with pytest.raises(InputError, match="budget is -3"):
         plan.changed({"budget": -3})
+
+
+def test_the_horizon_is_settled_once() -> None:
+    with pytest.raises(InputError, match="'horizon' cannot be changed in a running program"):
+        Plan(("a", "b"), horizon=7).changed({"budget": 3, "horizon": 9})
 
 
 @pytest.mark.parametrize("name", [*sorted(set(Plan(("a", "b")).as_json()) - set(CHANGEABLE)), "nothing"])
@@ -181,12 +186,6 @@ def test_shares_that_say_no_group_or_number_are_refused(text: str) -> None:
 
 def test_the_name_of_a_group_may_have_an_equals_sign() -> None:
     assert parse_shares(["a=b=0.5"]) == {"a=b": 0.5}
-
-
-def test_dumped_json_has_one_form_and_no_infinities() -> None:
-    assert dump({"b": 1, "a": "é"}) == '{"a": "é", "b": 1}'
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        dump({"a": float("nan")})
 
 
 def test_learners_are_made_with_their_settings() -> None:

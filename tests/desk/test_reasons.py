@@ -44,7 +44,7 @@ def test_a_benefit_within_its_error_is_unsure() -> None:
 
 def test_expected_harm_is_said_honestly() -> None:
     sentence = why(-0.3, 0.05)
-    assert "a coupon is not expected to help (a loss of about 0.3 orders over the weeks to come" in sentence
+    assert "a coupon is not expected to help (a loss of about 0.30 orders over the weeks to come" in sentence
     assert sentence.endswith("but the budget is to be used.")
 
 
@@ -122,9 +122,9 @@ def test_no_case_has_jargon_or_an_odd_number() -> None:
     [
         (0.0, 0.3, ("0.0", "0.3")),
         (0.4129, 0.02, ("0.41", "0.02")),
-        (12345.6, 98.0, ("12,300", "100")),
+        (12345.6, 98.0, ("12,350", "100")),
         (0.8, 1e-16, ("0.8000", "0.0000")),
-        (0.3, 0.098, ("0.3", "0.1")),
+        (0.3, 0.098, ("0.30", "0.10")),
         (0.0, 0.0, ("0", "0")),
         (-2.26, 0.5, ("-2.3", "0.5")),
     ],

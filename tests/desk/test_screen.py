@@ -28,7 +28,7 @@ def make_status(rounds: int = 30) -> Status:
     chance, agent = np.full(500, 0.2), np.tile(np.arange(100), 5)
     shadow = compare_policies(luck.random(500), luck.random(500) < 0.2, chance, chance, agent, words=WORDS)
     at = "2026-03-02T08:15:59.000001+00:00"
-    lines = [RoundRow(n + 1, at, 1234, 20, 20, 18, 2, 1230, 3, n / 10, 1.5, 0.4129) for n in range(rounds)]
+    lines = [RoundRow(n + 1, at, 1234, 20, 20, 18, 2, 1230, 1, 3, n / 10, 1.5, 0.4129) for n in range(rounds)]
     return Status(
         name="shops",
         title="Coupons [bold]for[/bold] shops",
@@ -81,7 +81,7 @@ def test_the_page_fits_and_cuts_nothing(shown: Callable[..., str], width: int) -
 def test_the_page_says_who_is_in_and_what_was_used_and_gained(shown: Callable[..., str]) -> None:
     text = flat(shown(120, lambda: screen.print_status(make_status())))
     assert "1,234 shops, 20 in the control group, 6 new, 4 left, 1 erased." in text
-    assert "Of the budget 90% was used (540 done)." in text
+    assert "Of the budget 90% was used (570 done)." in text  # 18 of 20 as advised, and 1 unasked, in each of 30
     assert "for each time someone got a coupon." in text
     assert "170 of 196" in text
     assert "The last 8 of 30 rounds." in text
@@ -182,10 +182,10 @@ def test_histories_programs_templates_and_reports_are_printed(shown: Callable[..
     assert "No programs yet." in shown(80, lambda: screen.print_programs([]))
     kind = [{"name": "loyalty", "title": "Loyalty", "about": "About.", "states": ("idle",), "signs": ("no [sign]",)}]
     assert "idle: no [sign]" in shown(40, lambda: screen.print_templates(kind))
-    report = shown(60, lambda: screen.print_rows([{"round": 1, "difference": 1.5e-7}], "Replay"))
-    assert "0.000000150" in report
+    tiny = shown(60, lambda: screen.print_history([{"round": 1, "reward": 1.5e-7}], WORDS, "a"))
+    assert "0.000000150" in tiny
 
 
 def test_without_a_terminal_there_is_room_for_every_table(capsys: pytest.CaptureFixture[str]) -> None:
-    screen.print_rows([{"a": "x" * 100}])
+    screen.print_programs([{"name": "x" * 100}])
     assert "x" * 100 in capsys.readouterr().out

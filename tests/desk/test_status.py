@@ -23,7 +23,7 @@ def status() -> Status:
     sums = np.array([[row[side].sum() for row in reward] for side in sides])
     squares = np.array([[(row[side] ** 2).sum() for row in reward] for side in sides])
     chance, agent = np.full(60, 0.2), np.tile(np.arange(20), 3)
-    rounds = [RoundRow(n + 1, "2026-03-02T08:15:00.000000+00:00", 20, 4, 4, 3, 1, 20, 1, 1.0 + n) for n in range(3)]
+    rounds = [RoundRow(n + 1, "2026-03-02T08:15:00.000000+00:00", 20, 4, 4, 3, 1, 20, n, 1, 1.0 + n) for n in range(3)]
     return Status(
         name="shops",
         title="Coupons",
@@ -50,9 +50,10 @@ def test_json_is_strict_and_holds_everything(status: Status) -> None:
     assert record["shadow"]["mean"] == 0.0
     assert record["words"]["reward_unit"] == "orders a week"
     assert record["version"] == __version__
-    assert (record["actions"], record["budget_used"]) == (9, 0.75)
+    assert [(row["done"], row["unasked"]) for row in record["rounds"]] == [(3, 0), (3, 1), (3, 2)]
+    assert (record["actions"], record["budget_used"]) == (12, 0.75)  # what nobody asked for uses no budget
     assert status.lift is not None
-    assert record["extra_per_action"][0] == pytest.approx(status.lift.extra / 9)
+    assert record["extra_per_action"][0] == pytest.approx(status.lift.extra / 12)
 
 
 def test_a_program_that_has_not_begun_has_a_status_too(status: Status) -> None:

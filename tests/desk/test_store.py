@@ -21,7 +21,7 @@ from restive.desk import writer as writer_module
 from restive.desk.pack import Column
 from restive.desk.parts import CHUNK
 from restive.desk.roster import ROSTER_CHUNK
-from restive.desk.store import Event, Store, Writer
+from restive.desk.store import Event, Store, StoreError, Writer
 from restive.errors import InputError
 
 LUCK = np.random.default_rng(11)
@@ -188,6 +188,27 @@ def test_an_erased_name_is_nowhere_in_the_files_of_sqlite(tmp_path: Path) -> Non
         assert b"Ada Lovelace" not in found
         assert b"Grace Hopper" in found
         assert store.names(program)[:2].to_list() == [None, "Grace Hopper"]
+
+
+def test_a_name_that_a_reader_kept_in_the_files_is_cleared_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("restive.desk.connection.PATIENCE", 0)
+    with Store.open(tmp_path / "store.db") as store:
+        program = make_program(store)
+        with store.writing(program) as writer:
+            writer.add_names(["Ada Lovelace", "Grace Hopper"])
+        with store._engine.connect() as reader:
+            reader.execute(sa.text("SELECT count(*) FROM events")).scalar()
+            sentence = "to clear them, erase again, without any name"
+            with pytest.raises(StoreError, match=sentence) as told, store.writing(program) as writer:
+                writer.erase_name(0)
+            assert told.value.recorded is True
+            assert store.names(program).to_list() == [None, "Grace Hopper"]
+            assert b"Ada Lovelace" in readable_text(tmp_path)
+        store.scrub()
+        found = readable_text(tmp_path)
+        assert (b"Ada Lovelace" in found, b"Grace Hopper" in found) == (False, True)
 
 
 def test_an_erased_name_is_nowhere_in_the_tables_of_postgresql(server: Postgres) -> None:
@@ -425,7 +446,7 @@ def check_kills(address: str, kills: int) -> None:
 
 
 def test_what_was_acknowledged_survives_kills_of_the_writer(address: str) -> None:
-    check_kills(address, 10)
+    check_kills(address, 5)
 
 
 @pytest.mark.soak

@@ -1,0 +1,127 @@
+"""The list that a round ends in: who, why, how sure, and who is next; made from the record, now or years later."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from restive.desk.decision import CHOSEN, MUST, SPARE
+from restive.desk.names import Names
+from restive.desk.plan import Plan
+from restive.desk.reasons import explain
+from restive.desk.rounds import Round
+from restive.desk.selection import BARS, ON_MUST
+from restive.types import Ints
+
+KINDS = {CHOSEN: "chosen", MUST: "must", SPARE: "spare"}
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A decided round. `notes` are remarks on what was taken in with it, a sentence each."""
+
+    program: str
+    plan: Plan
+    found: Round
+    names: Names
+    ahead: bool
+    notes: Sequence[str] = field(default=())
+
+    @property
+    def round(self) -> int:
+        """The number of the round, from 1."""
+        return self.found.round + 1
+
+    @property
+    def chosen(self) -> list[str]:
+        """Who is on the list, best first."""
+        return self.names.call(self.found.list["agent"][self._kind != SPARE])
+
+    @property
+    def spares(self) -> list[str]:
+        """Who is next if one of them falls out."""
+        return self.names.call(self.found.list["agent"][self._kind == SPARE])
+
+    @property
+    def _kind(self) -> Ints:
+        kind: Ints = self.found.list["kind"]
+        return kind
+
+    @property
+    def budget(self) -> int:
+        """What the round was opened with."""
+        return int(self.found.header["budget"])
+
+    @property
+    def prices(self) -> dict[str, float | None]:
+        """What each rule costs, as expected benefit of the whole list."""
+        prices: dict[str, float | None] = (self.found.decided or {})["prices"]
+        return prices
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """The list and the spares, a row for each person; with `done` filled in it is a table of outcomes."""
+        listed, kind = self.found.list, self._kind
+        state = [self.plan.states[code] for code in listed["state"]]
+        place = np.where(kind == SPARE, np.arange(kind.size) - (kind != SPARE).sum(), np.arange(kind.size)) + 1
+        return pl.DataFrame(
+            {
+                "round": np.full(kind.size, self.round),
+                "rank": place,
+                "agent": pl.Series(self.names.call(listed["agent"]), dtype=pl.String),
+                "list": pl.Series([KINDS[int(code)] for code in kind], dtype=pl.String),
+                # Not `state`: a list that comes back with what was done must not be read as a table of next states.
+                "state_now": pl.Series(state, dtype=pl.String),
+                "benefit": _known(np.where(np.isinf(listed["error"]), np.nan, listed["benefit"])),
+                "error": _known(listed["error"]),
+                "exploration": listed["explored"],
+                "probability": listed["chance"],
+                "priority": _known(listed["priority"]),
+                "margin": _known(listed["margin"]),
+                "reason": pl.Series(self._reasons(state), dtype=pl.String),
+            }
+        )
+
+    def _reasons(self, state: list[str]) -> list[str]:
+        listed, kind = self.found.list, self._kind
+        reasons = explain(
+            self.plan.words, state, listed["benefit"], listed["error"], explored=listed["explored"], must=kind == MUST,
+            margin=listed["margin"], since=listed["since"], seen=listed["seen"], spare=kind == SPARE, ahead=self.ahead,
+        )  # fmt: skip
+        older = f" The state is from an earlier {self.plan.words.every}."
+        return [reason + older * bool(kept) for reason, kept in zip(reasons, listed["kept"], strict=True)]
+
+    def left_out(self) -> dict[str, int]:
+        """How many of those present could not be chosen, by reason."""
+        codes, counts = np.unique(self.found.columns["bar"], return_counts=True)
+        found = {BARS[code]: int(number) for code, number in zip(codes, counts, strict=True)}
+        return {why: number for why, number in found.items() if why and why != BARS[ON_MUST]}
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, finite numbers or null."""
+        decided = self.found.decided or {}
+        return {
+            "program": self.program,
+            "round": self.round,
+            "decided_at": self.found.decided_at,
+            "budget": self.budget,
+            "present": int(self.found.number.size),
+            "kept": int(self.found.kept.sum()),
+            "left_out": self.left_out(),
+            "policy": decided["policy"],
+            "explored": decided["explored"],
+            "expected_benefit": decided["benefit"],
+            "prices": decided["prices"],
+            "shadow": decided.get("shadow"),
+            "notes": list(self.notes),
+            "people": self.table.to_dicts(),
+        }
+
+
+def _known(numbers: Any) -> pl.Series:
+    """Numbers with nulls for what is not finite."""
+    return pl.Series([value if math.isfinite(value) else None for value in numbers.tolist()], dtype=pl.Float64)

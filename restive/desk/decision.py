@@ -1,0 +1,160 @@
+"""The decision of a round as a pure function of what was known: the same fold and round, the same list."""
+
+import hashlib
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from restive.desk.fold import Fold, Present
+from restive.desk.ledger import NEVER
+from restive.desk.selection import (
+    COOLING,
+    FREE,
+    GONE,
+    IN_CONTROL,
+    ON_MUST,
+    ON_NEVER,
+    Choice,
+    Rules,
+    choose_agents,
+    price_rules,
+)
+from restive.desk.store import Event
+from restive.errors import InputError
+from restive.policies.base import Draws, Estimate, Ranking
+from restive.types import Bools, Floats, Ints
+from restive.version import __version__
+
+SPARES = 10
+# What a line of the list is: chosen by the policy, to be chosen in any case, or next if one of them falls out.
+CHOSEN, MUST, SPARE = range(3)
+
+
+class Decided(NamedTuple):
+    """What the event of a decision holds."""
+
+    header: dict[str, Any]
+    columns: dict[str, Any]  # over the agents of the round
+    list: dict[str, Any]  # the list, best first, then the spares
+
+
+def decide(fold: Fold, opened: Event) -> Decided:
+    """Decide an opened round by what the fold knows."""
+    assert opened.round is not None
+    round_, budget = opened.round, int(opened.header["budget"])
+    present = fold.present(round_)
+    rules = find_rules(fold, opened, present)
+    draws = fold.draws(present, round_, budget)
+    wishes = fold.rank(present, round_, budget)
+    ranking, estimate = wishes["policy"]
+    choice = _choose(fold, "policy", ranking, estimate, rules, draws)
+    explored = choice.chosen & (rules.bar == FREE) & (choice.by_luck | choice.by_lot)
+    columns: dict[str, Any] = {
+        "number": present.number,
+        "chosen": choice.chosen,
+        "chance": choice.chance,
+        "bar": rules.bar.astype(np.uint8),
+    }
+    header = {
+        "policy": fold.plan.policy,
+        "version": __version__,
+        "priority": hashlib.sha256(np.ascontiguousarray(ranking.priority[0]).data).hexdigest(),
+        "explore": float(ranking.explore[0]),
+        "by_lot": choice.by_lot,
+        "explored": int(explored.sum()),
+        "benefit": _expected(estimate.benefit[0][choice.chosen]),
+        "prices": _finite(price_rules(estimate.benefit[0], rules, dict(enumerate(fold.ledger.groups)))),
+    }
+    if "shadow" in wishes:
+        shadow = _choose(fold, "shadow", *wishes["shadow"], rules, draws)
+        columns |= {"shadow_chosen": shadow.chosen, "shadow_chance": shadow.chance}
+        header["shadow"] = {
+            "policy": fold.plan.shadow,
+            "common": int((shadow.chosen & choice.chosen).sum()),
+            "benefit": _expected(estimate.benefit[0][shadow.chosen]),
+        }
+    listed = _make_list(fold, round_, present, ranking.priority[0], estimate, rules, choice, explored)
+    return Decided(header, columns, listed)
+
+
+def find_rules(fold: Fold, opened: Event, present: Present) -> Rules:
+    """Who is free to be chosen; who must be chosen must, though it was acted on only just before."""
+    ledger, plan = fold.ledger, fold.plan
+    bar = np.full(present.number.size, FREE)
+    assert opened.round is not None
+    for touched in (ledger.touched, ledger.before):  # rounds can be decided in any order, so both sides count
+        bar[np.abs(opened.round - touched[present.number]) < plan.cool_down] = COOLING
+    for code, name in ((ON_NEVER, "never"), (ON_MUST, "must")):
+        bar[np.isin(present.number, opened.extra.get(name, {}).get("number", ()))] = code
+    bar[ledger.control[present.number]] = IN_CONTROL
+    bar[~ledger.active[present.number]] = GONE  # who left or was erased after the round was opened
+    known = {name: code for code, name in enumerate(ledger.groups)}
+    shares = {known[name]: share for name, share in plan.shares.items() if name in known and share > 0}
+    return Rules(bar, ledger.group[present.number], shares, int(opened.header["budget"]))
+
+
+def _choose(fold: Fold, slot: str, ranking: Ranking, estimate: Estimate, rules: Rules, draws: Draws) -> Choice:
+    if np.isnan(ranking.priority).any():
+        name = fold.minds[slot].policy.name
+        raise InputError(f"{name}: a priority is NaN in round {draws.step + 1}; nothing was recorded.")
+    return choose_agents(ranking, estimate, rules, draws)
+
+
+def _make_list(
+    fold: Fold, round_: int, present: Present, priority: Floats, estimate: Estimate, rules: Rules, choice: Choice,
+    explored: Bools,
+) -> dict[str, Any]:  # fmt: skip
+    """The chosen by priority, then the next ten."""
+    free = rules.bar == FREE
+    chosen = _by_priority(priority, np.flatnonzero(choice.chosen), present.number)
+    waiting = np.flatnonzero(free & ~choice.chosen)
+    spares = _first_by_priority(priority, waiting, present.number, SPARES)
+    places = np.concatenate([chosen, spares])
+    kind = np.where(rules.bar[places] == ON_MUST, MUST, CHOSEN)
+    kind[chosen.size :] = SPARE
+    touched, before = fold.ledger.touched[present.number[places]], fold.ledger.before[present.number[places]]
+    last = np.where(touched < round_, touched, np.where(before < round_, before, NEVER))
+    return {
+        "agent": present.number[places],
+        "kind": kind.astype(np.uint8),
+        "state": present.state[places].astype(np.int16),
+        "kept": present.kept[places],
+        "priority": priority[places],
+        "benefit": estimate.benefit[0][places],
+        "error": estimate.error[0][places],
+        "margin": _margins(priority, places, kind, waiting, chosen[rules.bar[chosen] == FREE]),
+        "explored": explored[places],
+        "chance": choice.chance[places],
+        "seen": fold.ledger.seen[present.number[places]],
+        "since": np.where(last == NEVER, -1, round_ - last),
+    }
+
+
+def _by_priority(priority: Floats, places: Ints, numbers: Ints) -> Ints:
+    """Places in falling order of priority; equals in the order of joining."""
+    return places[np.lexsort((numbers[places], -priority[places]))]
+
+
+def _first_by_priority(priority: Floats, places: Ints, numbers: Ints, wanted: int) -> Ints:
+    if places.size > wanted:
+        bar = np.partition(priority[places], -wanted)[-wanted]
+        places = places[priority[places] >= bar]
+    return _by_priority(priority, places, numbers)[:wanted]
+
+
+def _margins(priority: Floats, places: Ints, kind: Ints, waiting: Ints, chosen: Ints) -> Floats:
+    """How far a chosen agent is above the first that waits, and a spare below the last that was chosen."""
+    first = priority[waiting].max() if waiting.size else -math.inf
+    last = priority[chosen].min() if chosen.size else math.inf
+    with np.errstate(invalid="ignore"):
+        return np.where(kind == SPARE, priority[places] - last, priority[places] - first)
+
+
+def _expected(benefit: Floats) -> float | None:
+    total = float(benefit.sum())
+    return total if math.isfinite(total) else None
+
+
+def _finite(prices: dict[str, float]) -> dict[str, float | None]:
+    return {name: price if math.isfinite(price) else None for name, price in prices.items()}

@@ -1,0 +1,152 @@
+"""The desk: where programs are made and found. `Desk()` opens the user's own file.
+
+desk = Desk("coupons.db")
+program = desk.create("coupons", states=["low", "high"], rewards=[0, 1], budget=50)
+advice = program.decide("monday.csv")
+program.learn("results.csv")
+"""
+
+import hashlib
+import os
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import platformdirs
+
+from restive.desk import events
+from restive.desk.connection import check_place
+from restive.desk.plan import Plan, Words, check_name
+from restive.desk.program import Program
+from restive.desk.pseudonyms import make_key
+from restive.desk.store import Store
+from restive.desk.templates import find_template
+from restive.errors import InputError
+
+FROM_OUTSIDE = "RESTIVE_STORE"
+ENDINGS = (".db", ".sqlite", ".sqlite3")
+
+
+def default_store() -> Path:
+    """The SQLite file in the user's data folder."""
+    return Path(platformdirs.user_data_dir("restive", appauthor=False)) / "desk.db"
+
+
+def name_store(address: str) -> str:
+    """What a command needs beside the name of a program to find this store: nothing, if it is the usual one."""
+    usual = address in (str(default_store()), os.environ.get(FROM_OUTSIDE))
+    return "" if usual else f" --store {shlex.quote(address)}"
+
+
+class Desk:
+    """Programs in one store."""
+
+    def __init__(
+        self,
+        store: str | os.PathLike[str] | None = None,
+        read_only: bool = False,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        if store is None and not read_only:
+            default_store().parent.mkdir(parents=True, exist_ok=True)
+        self.store = Store.open(default_store() if store is None else store, read_only=read_only, clock=clock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the store back."""
+        self.store.close()
+
+    def programs(self) -> list[Program]:
+        """All programs, the oldest first."""
+        return [Program(self.store, row) for row in self.store.programs()]
+
+    def program(self, name: str) -> Program:
+        """The program of that name."""
+        return Program(self.store, self.store.find(name))
+
+    def create(
+        self,
+        name: str,
+        plan: Plan | None = None,
+        template: str | None = None,
+        pseudonyms: bool = False,
+        **settings: Any,
+    ) -> Program:
+        """Make a program by a plan, or by a template and settings, or by settings alone."""
+        check_name(name)
+        made = make_plan(name, template, **settings) if plan is None else plan
+        with self.store.creating(name) as writer:
+            if pseudonyms and made.pseudonyms is None:  # only now, or a name that is taken would leave a key behind
+                made = replace(made, pseudonyms=make_key().fingerprint)
+            writer.append(events.CREATED, made.as_json())
+        return self.program(name)
+
+
+def open_desk(store: str | None = None, make: bool = False) -> Desk:
+    """The desk on a store; a file is made only where a program is to be made, so that a slip of the pen makes none."""
+    if store is not None and "://" in store:
+        return Desk(store)
+    place = default_store() if store is None else Path(store)
+    if place.suffix not in ENDINGS:
+        raise InputError(
+            f"{place}: a store is a file that ends in .db, or an address such as postgresql://user@host/name."
+        )
+    if not make and not place.exists():
+        raise InputError(f"{place}: there is no store yet; `restive desk init` makes one with its first program.")
+    return Desk(store, read_only=place.exists() and not os.access(place, os.W_OK))
+
+
+def refuse_taken(name: str, store: str | None) -> None:
+    """Refuse a name that a program of the store has already, and a store that could not be; none is made here."""
+    place = default_store() if store is None else Path(store)
+    if (store is None or "://" not in store) and place.suffix in ENDINGS and not place.exists():
+        if store is not None:
+            check_place(store, read_only=False)
+        return
+    with open_desk(store) as desk:
+        if any(row.name == name for row in desk.store.programs()):
+            raise InputError(f"The store {desk.store.address} has a program {name!r} already; choose another name.")
+
+
+def make_plan(name: str, template: str | None = None, **settings: Any) -> Plan:
+    """The plan of a template with other settings, or one by settings alone; its seed follows from the name."""
+    usual: dict[str, Any] = {"seed": int.from_bytes(hashlib.sha256(name.encode()).digest()[:6], "big")}
+    if template is not None:
+        usual |= from_template(template)
+    if "states" not in usual | settings:
+        raise InputError("a program needs states: their names, the worst first, or a template that has them.")
+    given = usual | settings
+    if "states" in settings and "rewards" not in settings:
+        given["rewards"] = None
+    for several in ("states", "rewards"):
+        if isinstance(given.get(several), list):
+            given[several] = tuple(given[several])
+    for spec in ("policy", "shadow"):
+        if isinstance(given.get(spec), str):
+            given[spec] = _settle_file(given[spec])
+    return Plan.from_json(given)
+
+
+def _settle_file(spec: str) -> str:
+    """A policy of one's own with the whole path of its file, so that the program runs from any folder."""
+    file, colon, settings = spec.partition(":")
+    return f"{Path(file).absolute()}{colon}{settings}" if file.endswith(".py") else spec
+
+
+def from_template(name: str) -> Mapping[str, Any]:
+    """The settings that a template gives."""
+    template = asdict(find_template(name))
+    taken = ("states", "rewards", "budget", "control", "cool_down", "keep", "horizon")
+    words = {each.name: template[each.name] for each in fields(Words)}
+    return {key: template[key] for key in taken} | {"words": words, "template": name}

@@ -1,0 +1,347 @@
+"""From what people bring to what is recorded: tables of names become arrays over agent numbers, or nothing does.
+
+Every problem of a table is found before any of it is used, and named by row and column.
+"""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from restive.desk.cells import Cells
+from restive.desk.fold import Fold, Present
+from restive.desk.names import Names
+from restive.desk.plan import LARGEST_BUDGET, Plan
+from restive.desk.rounds import UNKNOWN, Round
+from restive.desk.sheets import ROW, read_sheet
+from restive.desk.tables import (
+    OUTCOMES,
+    STATES,
+    Fault,
+    Faults,
+    as_frame,
+    read_agents,
+    read_outcomes,
+    read_states,
+    unread,
+)
+from restive.errors import InputError, check_whole
+from restive.types import Bools, Floats, Ints
+
+LARGEST_LIST = 5
+MOST_GROUPS = 2**15  # their codes are recorded in 16 bits
+LARGEST_REWARD = 1e100  # squares of rewards are added up
+
+
+def read_given(given: object, where: str) -> tuple[pl.DataFrame, str]:
+    """A file or any table that people have in Python, as a frame, and what to call it."""
+    if isinstance(given, str | PathLike):
+        return read_sheet(Path(given)), Path(given).name
+    return as_frame(given), where
+
+
+class Newcomers(NamedTuple):
+    """Agents that a table names for the first time."""
+
+    names: pl.Series
+    group: Ints  # [M] codes
+    groups: list[str]  # names of the groups so far unknown
+
+
+class Arrivals(NamedTuple):
+    """A table of states, by numbers."""
+
+    new: Newcomers
+    number: Ints  # of all rows
+    state: Ints  # −1 where the table says nothing
+    moved: Ints  # agents that are in another group than before
+    moved_to: Ints
+
+
+def place_states(table: pl.DataFrame, names: Names, fold: Fold) -> Arrivals:
+    """Number the agents of a checked table of states; those not known yet come after the last."""
+    inward = names.inward(table["agent"])
+    number = names.find(inward)
+    unknown = number.is_null()
+    first = fold.ledger.agents
+    group, fresh = _code_groups(table["group"], fold.ledger.groups)
+    new = Newcomers(inward.filter(unknown), group[unknown.to_numpy()], fresh)
+    numbers = number.fill_null(-1).to_numpy().copy()
+    numbers[numbers < 0] = first + np.arange(np.count_nonzero(numbers < 0))
+    old = ~unknown.to_numpy() & (group >= 0)
+    other = old.copy()
+    other[old] = fold.ledger.group[numbers[old]] != group[old]
+    state = table["state"].cast(pl.Int64).fill_null(-1).to_numpy()
+    order = np.argsort(numbers[other], kind="stable")
+    return Arrivals(new, numbers, state, numbers[other][order], group[other][order])
+
+
+def _code_groups(told: pl.Series, known: list[str]) -> tuple[Ints, list[str]]:
+    """The code of the group in each row, −1 for none, and the names of groups so far unknown."""
+    if told.null_count() == len(told):
+        return np.full(len(told), -1), []
+    codes = {name: code for code, name in enumerate(known)}
+    fresh = [name for name in told.drop_nulls().unique(maintain_order=True) if name not in codes]
+    codes |= {name: len(codes) + place for place, name in enumerate(fresh)}
+    if len(codes) > MOST_GROUPS:
+        raise InputError(
+            f"there would be {len(codes)} groups; a program has at most {MOST_GROUPS}, each of many people."
+        )
+    return told.replace_strict(codes, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy(), fresh
+
+
+def find_present(fold: Fold, arrivals: Arrivals | None, round_: int) -> Present:
+    """Who takes part in a round: those with a state, and those whose last one is not too old to be kept."""
+    ledger = fold.ledger
+    state = np.where(ledger.active & (round_ - ledger.fresh <= fold.plan.keep), ledger.state, -1)
+    kept, told = ledger.fresh < round_, np.zeros(ledger.agents, np.bool_)
+    if arrivals is not None:
+        said = arrivals.state >= 0
+        told[arrivals.number[said]] = True
+        state[arrivals.number[said]], kept[told] = arrivals.state[said], False
+    number = np.flatnonzero(state >= 0)
+    return Present(number, state[number], kept[number], told[number])
+
+
+class Brought(NamedTuple):
+    """What people bring to a round, read and checked, before anything is looked up."""
+
+    table: pl.DataFrame | None  # of states
+    unread: list[str]  # columns of it that mean nothing here
+    budget: int | None
+    must: pl.Series | None
+    never: pl.Series | None
+
+    def nothing(self) -> bool:
+        """Whether nothing was brought at all."""
+        return self.table is None and self.budget is None and self.must is None and self.never is None
+
+
+def read_brought(states: object, budget: int | None, must: object, never: object, plan: Plan) -> Brought:
+    """Read the tables of a round."""
+    table, others = None, []
+    if states is not None:
+        frame, where = read_given(states, "states")
+        table, others = read_states(frame, where, plan.states), unread(frame, STATES)
+        if table.is_empty():
+            raise InputError(f"{where}: there is nobody in it; leave it out to go on from the states last known.")
+    wanted = None if budget is None else check_whole("budget", budget, 0, LARGEST_BUDGET)
+    lists = (None if given is None else read_list(given, what) for what, given in (("must", must), ("never", never)))
+    return Brought(table, others, wanted, *lists)
+
+
+def read_list(given: object, what: str) -> pl.Series:
+    """Names, from a list of them or from a table."""
+    if isinstance(given, list | tuple | set | frozenset):
+        return pl.Series("agent", [str(name).strip() for name in given], pl.String)
+    frame, where = read_given(given, what)
+    return read_agents(frame, where)
+
+
+def find_listed(listed: pl.Series | None, names: Names) -> tuple[Ints, list[str]]:
+    """The numbers of the agents on a list, and those that nobody knows."""
+    if listed is None:
+        return np.zeros(0, np.int64), []
+    number = names.find(names.inward(listed))
+    unknown = listed.filter(number.is_null()).to_list()
+    return np.unique(number.drop_nulls().to_numpy().astype(np.int64)), unknown
+
+
+def check_lists(must: Ints, never: Ints, fold: Fold, present: Present, budget: int, names: Names) -> None:
+    """Refuse lists that cannot be kept."""
+    both, missing = np.intersect1d(must, never), must[~np.isin(must, present.number)]
+    refused = must[fold.ledger.control[must]]
+    for wrong, why in (
+        (both, "on the must list and on the never list; take them from one of them"),
+        (missing, "on the must list, but without a state in this round; give their states"),
+        (refused, "on the must list, but in the control group, which is never treated"),
+    ):
+        if wrong.size:
+            raise InputError(f"{name_few(names.call(wrong))}: {why}.")
+    if must.size > budget:
+        raise InputError(
+            f"{must.size} people are on the must list, and the budget is {budget}; raise it or shorten the list."
+        )
+
+
+def name_few(names: list[str]) -> str:
+    """Some names, as a sentence can hold."""
+    more = f" and {len(names) - LARGEST_LIST} more" if len(names) > LARGEST_LIST else ""
+    return ", ".join(names[:LARGEST_LIST]) + more
+
+
+def split_rounds(table: pl.DataFrame, where: str, fold: Fold, round_: int | None) -> dict[int, pl.DataFrame]:
+    """The rows by the round that they are about, from 0."""
+    lines = fold.ledger.lines
+    if not lines:
+        raise InputError(f"{where}: no round was decided yet, so there are no outcomes.")
+    if round_ is not None:
+        check_whole("round", round_, 1, len(lines))
+    told = table["round"]
+    if told.null_count() == len(told):
+        return {(_usual_round(fold, where) if round_ is None else round_) - 1: table}
+    usual = round_ if round_ is not None else _usual_round(fold, where) if told.is_null().any() else 1
+    wrong = ((told < 1) | (told > len(lines)) | (told != (round_ if round_ is not None else told))).fill_null(False)
+    if wrong.any():
+        rows = table.filter(wrong)
+        must = f"must be {round_}" if round_ is not None else f"rounds go from 1 to {len(lines)}"
+        raise Faults(
+            where, [Fault(row, "round", f"{value}: {must}") for row, value in rows.select("row", "round").rows()]
+        )
+    filled = table.with_columns(pl.col("round").fill_null(usual))
+    if 0 < told.null_count() < len(told):
+        _refuse_twice(filled, where)
+    return {int(key[0]) - 1: part for key, part in sorted(filled.partition_by("round", as_dict=True).items())}
+
+
+def _refuse_twice(table: pl.DataFrame, where: str) -> None:
+    """A row that names its round and one that does not can be about the same."""
+    rows = table.filter(~pl.struct("agent", "round").is_first_distinct()).select("row", "agent", "round").rows()
+    if rows:
+        raise Faults(
+            where,
+            [Fault(row, "agent", f"{name!r} is here twice for round {told}; keep one") for row, name, told in rows],
+        )
+
+
+def _usual_round(fold: Fold, where: str) -> int:
+    """The last round, if no earlier one still waits for all of its outcomes."""
+    decided = [line for line in fold.ledger.lines if line.decided >= 0]
+    if not decided:
+        raise InputError(f"{where}: no round was decided yet, so there are no outcomes.")
+    blank = [line.round + 1 for line in decided if line.outcomes == 0]
+    if blank and blank != [decided[-1].round + 1]:
+        listed = ", ".join(map(str, blank[:10]))
+        raise InputError(
+            f"{where}: round {listed} waits for all of its outcomes; say which round is meant, or give a column."
+        )
+    return decided[-1].round + 1
+
+
+def read_reports(given: object, plan: Plan, names: Names) -> tuple[pl.DataFrame, str, list[str]]:
+    """A table of outcomes with its rows, what to call it, and its columns that mean nothing here."""
+    frame, where = read_given(given, "outcomes")
+    try:
+        table = read_outcomes(frame, where, plan.states, plan.rewards)
+    except Faults as found:
+        strangers = _find_strangers(frame, names, found.faults)
+        raise Faults(where, [*found.faults, *strangers], found.total + len(strangers)) from None
+    return table.with_columns(frame[ROW].alias("row")), where, unread(frame, OUTCOMES)
+
+
+def _find_strangers(frame: pl.DataFrame, names: Names, faults: Sequence[Fault]) -> list[Fault]:
+    """Rows about people whom nobody knows, so that these are told together with what else is wrong, each row once."""
+    cells = Cells(frame, "", OUTCOMES, required=())
+    agent, header = cells.texts("agent"), cells.headers.get("agent", "agent")
+    blamed = {fault.row for fault in faults if fault.column == header}
+    table = pl.DataFrame({"row": frame[ROW], "agent": agent})
+    strange = (names.find(names.inward(agent.fill_null(""))).is_null() & agent.is_not_null()).to_numpy()
+    found = _unknown(table, strange, "is not in the program", header)
+    return [fault for fault in found if fault.row not in blamed]
+
+
+class Reports(NamedTuple):
+    """What a table of outcomes says of the agents of one round, by the rows that say anything new."""
+
+    number: Ints
+    done: Bools
+    reward: Floats
+    after: Ints  # −1: only what was done
+    known: Bools  # whether what was done had been said before
+    advised: Bools
+
+    def columns(self) -> dict[str, Any]:
+        """What the event holds."""
+        return self._asdict() | {"after": self.after.astype(np.int16)}
+
+    def take(self, rows: Bools) -> "Reports":
+        """Some of the rows, in the order of their agents."""
+        order = np.flatnonzero(rows)[np.argsort(self.number[rows], kind="stable")]
+        return Reports._make(column[order] for column in self)
+
+
+class Sorted(NamedTuple):
+    """The rows of a table of outcomes, apart."""
+
+    new: Reports
+    corrected: Reports
+    repeated: int
+
+
+def sort_outcomes(table: pl.DataFrame, where: str, names: Names, found: Round, fold: Fold, correct: bool) -> Sorted:
+    """Hold a checked table of outcomes, all of one round, against what the round holds already."""
+    number = names.find(names.inward(table["agent"]))
+    label = found.round + 1
+    faults = _unknown(table, number.is_null().to_numpy(), "is not in the program")
+    numbers = number.fill_null(-1).to_numpy().astype(np.int64)
+    places, there = found.find(numbers)
+    faults += _unknown(table, ~there & (numbers >= 0), f"took no part in round {label}; it had no state then")
+    if fold.plan.rewards is None:
+        faults += _wrong_rewards(table)
+    if faults:
+        raise Faults(where, faults)
+    before = _Known(found.chosen[places], found.done[places], found.reward[places], found.after[places])
+    given = _read(table, fold, before)
+    told = table["done"].is_not_null().to_numpy()
+    whole = given.after >= 0
+    again = before.after >= 0
+    clash = (told & (before.done != UNKNOWN) & (given.done != (before.done == 1))) | (
+        whole & again & ((given.after != before.after) | (given.reward != before.reward))
+    )
+    if clash.any() and not correct:
+        raise Faults(where, _clashes(table, clash, label))
+    fresh = ((whole & ~again) | (told & (before.done == UNKNOWN))) & ~(clash & again)
+    reports = Reports(numbers, *given, before.done != UNKNOWN, before.chosen)
+    repaired = Reports(
+        numbers, given.done, np.where(again & ~whole, before.reward, np.where(again, given.reward, np.nan)),
+        np.where(again & ~whole, before.after, np.where(again, given.after, -1)), reports.known, reports.advised,
+    )  # fmt: skip
+    return Sorted(reports.take(fresh), repaired.take(clash), int(((told | whole) & ~fresh & ~clash).sum()))
+
+
+class _Known(NamedTuple):
+    chosen: Bools
+    done: Ints
+    reward: Floats
+    after: Ints
+
+
+class _Given(NamedTuple):
+    done: Bools
+    reward: Floats
+    after: Ints
+
+
+def _read(table: pl.DataFrame, fold: Fold, before: _Known) -> _Given:
+    """What the rows say; whether it was done is as said, else as known, else as advised."""
+    advised = np.where(before.done == UNKNOWN, before.chosen, before.done == 1)
+    said = table["done"].fill_null(False).to_numpy()
+    done = np.where(table["done"].is_null().to_numpy(), advised, said)
+    after = table["after"].cast(pl.Int64).fill_null(-1).to_numpy()
+    if fold.plan.rewards is None:
+        reward = table["reward"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    else:
+        reward = np.where(after >= 0, np.array(fold.plan.rewards)[after], np.nan)
+    return _Given(done.astype(np.bool_), reward, after)
+
+
+def _unknown(table: pl.DataFrame, wrong: Bools, why: str, column: str = "agent") -> list[Fault]:
+    rows = table.filter(pl.Series(wrong)) if wrong.any() else table.clear()
+    return [Fault(row, column, f"{name!r} {why}") for row, name in zip(rows["row"], rows["agent"], strict=True)]
+
+
+def _wrong_rewards(table: pl.DataFrame) -> list[Fault]:
+    alone = table.filter(pl.col("reward").is_not_null() & pl.col("after").is_null())["row"]
+    far = table.filter(pl.col("reward").abs() > LARGEST_REWARD).select("row", "reward").rows()
+    return [Fault(row, "reward", "a reward without a next state; give both, or neither so far") for row in alone] + [
+        Fault(row, "reward", f"{reward:g} is out of range; rewards go from -1e100 to 1e100") for row, reward in far
+    ]
+
+
+def _clashes(table: pl.DataFrame, wrong: Bools, label: int) -> list[Fault]:
+    rows = table.filter(pl.Series(wrong))
+    why = f"has another outcome on record for round {label}; to replace it, say that this is a correction"
+    return [Fault(row, "agent", f"{name!r} {why}") for row, name in zip(rows["row"], rows["agent"], strict=True)]

@@ -1,0 +1,55 @@
+"""The names of a program's agents and their numbers, both ways; the only place where a person is more than a number."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from restive.desk.pseudonyms import Pseudonyms
+from restive.types import Ints
+
+ERASED = "(erased)"
+
+
+class Names:
+    """The roster in memory, place = number; with pseudonyms it knows those only, and what people say stays here."""
+
+    def __init__(
+        self, roster: pl.Series, pseudonyms: Pseudonyms | None = None, given: dict[str, str] | None = None
+    ) -> None:
+        self.roster = roster
+        self.pseudonyms = pseudonyms
+        self.given: dict[str, str] = {} if given is None else given
+        self._table: pl.DataFrame | None = None
+
+    def __len__(self) -> int:
+        return self.roster.len()
+
+    def inward(self, names: pl.Series) -> pl.Series:
+        """Names as the roster has them; a pseudonym of it, as a list may bring it back, stays what it is."""
+        if self.pseudonyms is None:
+            return names
+        known = self.find(names).is_not_null()
+        listed = names.to_list()
+        hidden = self.pseudonyms.hide(listed)
+        self.given |= {code: name for code, name, coded in zip(hidden, listed, known, strict=True) if not coded}
+        return pl.Series(names.name, hidden, pl.String).zip_with(~known, names.cast(pl.String))
+
+    def find(self, names: pl.Series) -> pl.Series:
+        """The number of each name, null for one that is not known; often they are all there are, in their order."""
+        if self.roster.equals(names):
+            return pl.Series("number", np.arange(self.roster.len()))
+        if self._table is None:
+            self._table = pl.DataFrame({"name": self.roster, "number": np.arange(self.roster.len())}).drop_nulls()
+        wanted = pl.DataFrame({"name": names.cast(pl.String)})
+        return wanted.join(self._table, on="name", how="left", maintain_order="left")["number"]
+
+    def add(self, names: pl.Series) -> None:
+        """New agents, numbered on from the last."""
+        self.roster = pl.concat([self.roster, names.alias(self.roster.name)])
+        self._table = None
+
+    def call(self, numbers: Ints | Sequence[int]) -> list[str]:
+        """What to call agents: as they were given if this process knows it, else as the roster has them."""
+        found = self.roster.gather(np.asarray(numbers, np.int64)).fill_null(ERASED).to_list()
+        return [self.given.get(name, name) for name in found] if self.given else found

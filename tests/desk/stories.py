@@ -1,0 +1,75 @@
+"""What happens to programs in tests: rounds as plain data, recorded right or wrong, and all that is then known."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from restive.desk import Desk
+from restive.desk.program import Program
+from restive.policies.growing import flatten
+
+LEARNERS = ["random", "egt", "wiql", "ucwhittle", "thompson-whittle", "cet-whittle", "lagrange", "rma2b"]
+# The same, but for long stories: the quick run has three of them.
+STEADY = [
+    name if name in ("egt", "lagrange", "thompson-whittle") else pytest.param(name, marks=pytest.mark.soak)
+    for name in LEARNERS
+]
+
+
+class Chapter(NamedTuple):
+    """A round: the state of everybody, and a row of outcomes for some."""
+
+    states: dict[str, int]
+    rows: list[dict[str, Any]]
+
+
+def make(desk: Desk, name: str = "one", **settings: Any) -> Program:
+    """A program without a control group, which always has the same luck."""
+    usual: dict[str, Any] = {"states": ["bad", "good"], "rewards": [0, 1], "policy": "egt", "budget": 2, "seed": 3}
+    return desk.create(name, **usual | {"control": 0.0, "horizon": 30} | settings)
+
+
+def call(agents: int) -> list[str]:
+    """Names in the order of joining."""
+    return [f"a{number:02}" for number in range(agents)]
+
+
+def write(agents: int = 9, rounds: int = 5, seed: int = 1) -> list[Chapter]:
+    """A story: everybody has a state in every round, and two thirds have an outcome."""
+    rng, story = np.random.default_rng(seed), []
+    for _ in range(rounds):
+        state, done, after = rng.integers(2, size=(3, agents)).tolist()
+        rows = [
+            {"agent": name, "done": bool(done[n]), "next_state": after[n]}
+            for n, name in enumerate(call(agents))
+            if rng.random() < 0.67
+        ]
+        story.append(Chapter(dict(zip(call(agents), state, strict=True)), rows))
+    return story
+
+
+def record(program: Program, story: Sequence[Chapter], first: int = 0) -> None:
+    """Let a program live through a story; half of the outcomes come in only after the next round is decided."""
+    for number, (states, rows) in enumerate(story, first + 1):
+        program.decide(states)
+        program.learn(rows[: len(rows) // 2], round=number)
+        if number > first + 1:
+            late = story[number - first - 2].rows
+            program.learn(late[len(late) // 2 :], round=number - 1)
+    rows = story[-1].rows
+    program.learn(rows[len(rows) // 2 :], round=first + len(story))
+
+
+def know(program: Program) -> dict[str, Any]:
+    """All that a program knows but when and under which number it was recorded, by name, as plain data."""
+    fold = program.fold
+    found = {f"ledger.{name}": array.tolist() for name, array in fold.ledger.arrays().items()}
+    for slot, mind in fold.minds.items() if fold.ledger.agents else ():
+        found |= {f"{slot}.{name}": array.tobytes() for name, array in flatten(mind.belief).items()}
+    lines = [dataclasses.asdict(line) for line in fold.ledger.lines]
+    return found | {
+        "lines": [{k: v for k, v in line.items() if k not in ("at", "opened", "decided")} for line in lines]
+    }

@@ -1,0 +1,128 @@
+"""The list: exactly what was decided, in finite numbers, now or later."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from restive.desk import Advice, Desk
+from restive.desk.names import Names
+from restive.desk.plan import Plan, Words
+from restive.desk.rounds import Round
+
+COLUMNS = [
+    "round", "rank", "agent", "list", "state_now", "benefit", "error", "exploration", "probability", "priority",
+    "margin", "reason",
+]  # fmt: skip
+
+
+def make_advice(**changed: Any) -> Advice:
+    """Two on the list, one of whom must be, and two spares; six people, one in the control group, one cooling down."""
+    listed = {
+        "agent": np.array([4, 0, 2, 5]), "kind": np.array([0, 1, 2, 2], np.uint8), "state": np.array([1, 0, 0, 1]),
+        "kept": np.array([False, False, True, False]),
+        "benefit": np.array([0.5, math.nan, math.inf, 0.1]), "error": np.array([0.1, math.nan, math.inf, 0.2]),
+        "explored": np.array([False, False, False, False]), "chance": np.array([0.75, 1.0, 0.25, 0.0]),
+        "priority": np.array([2.0, math.inf, 1.0, -math.inf]), "margin": np.array([1.0, math.inf, -1.0, -math.inf]),
+        "since": np.array([-1, 2, -1, 3]), "seen": np.array([9, 9, 0, 9]),
+    }  # fmt: skip
+    bar = np.array([4, 1, 0, 3, 0, 0], np.uint8)
+    unknown, chosen = np.full(6, -1), np.array([1, 0, 0, 0, 1, 0]) > 0
+    decided = {"policy": "egt", "explored": 0, "benefit": None, "prices": {"must list": None}}
+    kept = np.arange(6) == 2
+    found = Round(
+        2, "then", {"budget": 2}, np.arange(6), np.array([0, 1, 0, 0, 1, 1]), kept, ~kept, unknown,
+        np.full(6, math.nan), unknown, unknown, decided, "later", {"bar": bar, "chosen": chosen}, listed,
+    )  # fmt: skip
+    names = Names(pl.Series("name", ["ann", "ben", None, "dee", "eve", "fay"]))
+    given: dict[str, Any] = {"program": "one", "plan": Plan(("low", "high")), "found": found, "names": names}
+    return Advice(**given | {"ahead": True} | changed)
+
+
+def test_the_list_is_ranked_and_the_spares_have_ranks_of_their_own() -> None:
+    advice = make_advice()
+    assert (advice.round, advice.budget) == (3, 2)
+    assert (advice.chosen, advice.spares) == (["eve", "ann"], ["(erased)", "fay"])
+    assert advice.table.columns == COLUMNS
+    assert advice.table.select("round", "rank", "agent", "list", "state_now").rows() == [
+        (3, 1, "eve", "chosen", "high"), (3, 2, "ann", "must", "low"), (3, 1, "(erased)", "spare", "low"),
+        (3, 2, "fay", "spare", "high"),
+    ]  # fmt: skip
+
+
+def test_what_is_not_finite_is_null_in_the_table_and_in_json() -> None:
+    advice = make_advice()
+    assert advice.table["benefit"].to_list() == [0.5, None, None, 0.1]
+    assert advice.table["error"].to_list() == [0.1, None, None, 0.2]
+    assert advice.table["priority"].to_list() == [2.0, None, 1.0, None]
+    record = json.loads(json.dumps(advice.as_json(), allow_nan=False))
+    assert record["prices"] == {"must list": None}
+    assert record["people"][1]["margin"] is None
+    assert (record["round"], record["present"], record["decided_at"]) == (3, 6, "later")
+
+
+def test_those_who_could_not_be_chosen_are_counted_by_reason() -> None:
+    assert make_advice().left_out() == {"control group": 1, "cooling down": 1}
+
+
+def test_every_line_has_its_reason() -> None:
+    reasons = make_advice().table["reason"].to_list()
+    assert reasons[0].startswith("Now high: an action is expected to bring about 0.5")
+    assert reasons[1].startswith("On the list of people to act on in any case.")
+    assert "too little is known yet" in reasons[2]
+    assert all("In reserve, should someone on the list drop out." in reason for reason in reasons[2:])
+
+
+def test_a_reason_says_when_the_state_is_from_an_earlier_round() -> None:
+    older = " The state is from an earlier week."
+    advice = make_advice(plan=Plan(("low", "high"), words=Words(every="week")))
+    reasons = advice.table["reason"].to_list()
+    assert [reason.endswith(older) for reason in reasons] == [False, False, True, False]
+    assert reasons[2].endswith(f"In reserve, should someone on the list drop out.{older}")
+    assert advice.as_json()["kept"] == 1
+
+
+def test_a_state_that_was_carried_on_is_called_so_on_the_list_and_one_of_an_outcome_is_not(tmp_path: Path) -> None:
+    with Desk(tmp_path / "desk.db") as desk:
+        program = desk.create("one", states=["low", "high"], rewards=[0, 1], control=0.0, seed=3, budget=1)
+        program.decide(dict.fromkeys(["ann", "ben", "cem"], 0))
+        program.learn([{"agent": "ben", "next_state": "high"}])
+        program.decide({"ann": 0})
+        listed = program.advice(2).table
+    older = {row["agent"] for row in listed.to_dicts() if "from an earlier round" in row["reason"]}
+    assert (listed.height, older) == (3, {"cem"})
+
+
+@pytest.mark.parametrize("policy", ["lagrange", "egt", "wiql", "random", "thompson-whittle"])
+def test_a_list_is_the_same_years_later_and_its_numbers_are_finite(policy: str, tmp_path: Path) -> None:
+    states = {f"p{n:02}": n % 3 for n in range(20)}
+    with Desk(tmp_path / "desk.db") as desk:
+        program = desk.create("one", template="loyalty", policy=policy, shadow="egt", budget=4, seed=3)
+        made = []
+        for round_ in range(4):
+            made.append(program.decide(states, again=True))
+            program.learn([{"agent": name, "next_state": (n + round_) % 3} for n, name in enumerate(states)])
+    with Desk(tmp_path / "desk.db") as desk:
+        program = desk.program("one")
+        for advice in made:
+            later = program.advice(advice.round)
+            assert later.table.equals(advice.table)
+            assert json.dumps(later.as_json() | {"notes": []}) == json.dumps(advice.as_json() | {"notes": []})
+            assert len(advice.chosen) == 4
+            assert len(advice.spares) == min(10, int((advice.found.columns["bar"] == 0).sum()) - 4)
+            json.dumps(advice.as_json(), allow_nan=False)
+            chance = advice.table["probability"]
+            assert chance.is_between(0, 1).all()
+            assert (chance[:4] > 0).all()
+
+
+def test_an_empty_list_has_all_columns(tmp_path: Path) -> None:
+    with Desk(tmp_path / "desk.db") as desk:
+        program = desk.create("one", template="loyalty", control=0.999, seed=3)
+        advice = program.decide({"ann": 0})
+    assert (advice.table.height, advice.table.columns) == (0, COLUMNS)
+    assert advice.as_json()["people"] == []

@@ -1,0 +1,202 @@
+"""The ledger: known answers, and cool-downs against all that ever happened to an agent."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from desk.stories import call, make
+from restive.desk import Desk
+from restive.desk.ledger import NEVER, Ledger, Line, Side
+from restive.desk.selection import COOLING
+from restive.types import Bools, Ints
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    with Desk(tmp_path / "desk.db") as desk:
+        yield desk
+
+
+def make_ledger(agents: int = 1) -> Ledger:
+    ledger = Ledger.empty()
+    ledger.join(np.full(agents, -1), np.zeros(agents, np.bool_))
+    return ledger
+
+
+def number(*agents: int) -> Ints:
+    return np.array(agents, np.int64)
+
+
+def said(*done: bool) -> Bools:
+    return np.array(done, np.bool_)
+
+
+def test_nobody_is_in_an_empty_ledger_and_each_joins_at_the_end() -> None:
+    ledger = Ledger.empty()
+    assert ledger.agents == 0
+    ledger.join(number(-1, 2), said(False, True))
+    ledger.join(number(0), said(False))
+    assert ledger.agents == 3
+    assert ledger.group.tolist() == [-1, 2, 0]
+    assert ledger.control.tolist() == [False, True, False]
+    assert ledger.active.all()
+    assert not ledger.erased.any()
+    assert (ledger.state.tolist(), ledger.seen.tolist(), ledger.total.tolist()) == ([-1] * 3, [0] * 3, [0.0] * 3)
+    assert (ledger.fresh == NEVER).all()
+    assert (ledger.touched == NEVER).all()
+    ledger.touched[0] = 4
+    assert ledger.before[0] == ledger.fresh[0] == NEVER  # arrays of their own
+
+
+def test_an_action_that_failed_is_none() -> None:
+    ledger = make_ledger()
+    ledger.advise(number(0), 3)
+    ledger.advise(number(0), 7)
+    ledger.tell_done(number(0), said(False), 7)
+    assert ledger.touched.tolist() == [3]
+    ledger.tell_done(number(0), said(False), 7)  # said twice
+    assert ledger.touched.tolist() == [3]
+    ledger.tell_done(number(0), said(False), 3)
+    assert ledger.touched.tolist() == [NEVER]
+
+
+def test_an_action_without_advice_counts() -> None:
+    ledger = make_ledger(2)
+    ledger.tell_done(number(0, 1), said(True, False), 2)
+    assert ledger.touched.tolist() == [2, NEVER]
+
+
+def test_failures_that_come_in_the_wrong_order_leave_nothing() -> None:
+    ledger = make_ledger()
+    ledger.advise(number(0), 3)
+    ledger.advise(number(0), 4)
+    ledger.tell_done(number(0), said(False), 3)
+    assert ledger.touched.tolist() == [4]
+    ledger.tell_done(number(0), said(False), 4)
+    assert ledger.touched.tolist() == [NEVER]
+
+
+def test_an_action_that_is_told_late_is_remembered_when_a_later_one_fails() -> None:
+    ledger = make_ledger()
+    ledger.advise(number(0), 5)
+    ledger.tell_done(number(0), said(True), 4)
+    assert ledger.touched.tolist() == [5]
+    ledger.tell_done(number(0), said(False), 5)
+    assert ledger.touched.tolist() == [4]
+
+
+def test_rounds_may_be_decided_in_any_order() -> None:
+    ledger = make_ledger()
+    ledger.advise(number(0), 6)
+    ledger.advise(number(0), 2)
+    assert (ledger.touched.tolist(), ledger.before.tolist()) == ([6], [2])
+    ledger.tell_done(number(0), said(True), 6)
+    assert (ledger.touched.tolist(), ledger.before.tolist()) == ([6], [2])
+
+
+def test_the_newest_state_is_known_whenever_it_came_in() -> None:
+    ledger = make_ledger(2)
+    ledger.see(number(0, 1), number(1, 0), 5)
+    ledger.see(number(0, 1), number(0, 1), 4)  # late
+    assert (ledger.state.tolist(), ledger.fresh.tolist()) == ([1, 0], [5, 5])
+    ledger.see(number(1), number(1), 5)  # the first word on a round is that of its table
+    assert ledger.state.tolist() == [1, 0]
+    ledger.see(number(1), number(1), 6)
+    assert (ledger.state.tolist(), ledger.fresh.tolist()) == ([1, 1], [5, 6])
+
+
+def test_a_side_adds_up_rewards_and_their_squares() -> None:
+    side = Side()
+    side.add(np.array([1.0, -2.0]))
+    side.add(np.array([]))
+    side.add(np.array([0.5]))
+    assert side == Side(3, -0.5, 5.25)
+
+
+def test_a_line_waits_for_those_who_are_not_in_yet_and_can_still_come() -> None:
+    line = Line(0, "now", 2, 5, present=9, kept=1)
+    assert line.waiting == 9
+    line.outcomes, line.gone = 4, 2
+    assert line.waiting == 3
+    assert Line.from_json(json.loads(json.dumps(line.as_json()))) == line
+
+
+def test_a_ledger_comes_back_from_plain_data() -> None:
+    ledger = make_ledger(3)
+    ledger.groups.append("north")
+    ledger.lines.append(Line(0, "now", 2, 5, 3, 0, benefit=0.1 + 0.2, treated=Side(1, 0.1, 0.01)))
+    about = json.loads(json.dumps(ledger.about()))
+    back = Ledger.restore(ledger.arrays(), about)
+    assert back.about() == ledger.about()
+    assert back.lines == ledger.lines
+    assert back.arrays().keys() == ledger.arrays().keys()
+
+
+@pytest.mark.parametrize("cool_down", [0, 2, 4])
+def test_nobody_is_chosen_twice_in_so_many_rounds_whatever_was_done(desk: Desk, cool_down: int) -> None:
+    program = make(desk, policy="random", cool_down=cool_down, budget=3)
+    rng, agents = np.random.default_rng(cool_down), call(8)
+    live: dict[str, set[int]] = {name: set() for name in agents}  # the rounds in which each was, or may have been
+    waiting: list[tuple[int, str]] = []
+    for round_ in range(1, 19):
+        advice = program.decide({name: int(rng.integers(2)) for name in agents}, budget=int(rng.integers(0, 5)))
+        cooling = {name for name in agents if any(round_ - at < cool_down for at in live[name])}
+        bar = program.round(round_).columns["bar"]
+        assert {name for name, code in zip(agents, bar, strict=True) if code == COOLING} == cooling, round_
+        assert len(advice.chosen) == min(advice.budget, len(agents) - len(cooling))
+        for name in advice.chosen:
+            live[name].add(round_)
+        waiting += [(round_, name) for name in agents if rng.random() < 0.8]
+        reported = [one for one in waiting if rng.random() < 0.5]  # the others later, if ever
+        waiting = [one for one in waiting if one not in reported]
+        done = [bool(rng.random() < (0.6 if at in live[name] else 0.15)) for at, name in reported]
+        for (at, name), so in zip(reported, done, strict=True):
+            (live[name].add if so else live[name].discard)(at)
+        rows = [{"agent": name, "done": so, "round": at} for (at, name), so in zip(reported, done, strict=True)]
+        program.learn(rows)
+
+
+def test_who_must_be_chosen_is_though_it_is_cooling_down(desk: Desk) -> None:
+    program = make(desk, policy="random", cool_down=5, budget=1)
+    states = dict.fromkeys(call(3), 0)
+    assert program.decide(states, must=["a01"]).chosen == ["a01"]
+    assert program.decide(states, must=["a01"], again=True).chosen == ["a01"]
+    assert "a01" not in program.decide(states).chosen
+
+
+@pytest.mark.parametrize(("cool_down", "left_out"), [(0, {}), (1, {}), (2, {"cooling down": 2})])
+def test_cooling_looks_both_ways_when_an_earlier_round_is_decided_last(
+    desk: Desk, cool_down: int, left_out: dict[str, int]
+) -> None:
+    program = make(desk, policy="random", cool_down=cool_down)
+    for _ in range(2):
+        program.open(dict.fromkeys(call(4), 0), again=True)
+    late, early = program.decide(round=2), program.decide(round=1)
+    assert len(late.chosen) == len(early.chosen) == 2
+    assert early.left_out() == left_out
+    if left_out:
+        assert not set(late.chosen) & set(early.chosen)
+
+
+def test_all_rounds_near_by_count_however_many_were_decided_before(desk: Desk) -> None:
+    program = make(desk, policy="random", cool_down=2, budget=1)
+    for must in (None, ["a00"], None, ["a00"]):
+        program.open(dict.fromkeys(call(2), 0), must=must)
+    program.decide(round=4)
+    program.decide(round=2)
+    early = program.decide(round=1)
+    assert (early.chosen, early.left_out()) == (["a01"], {"cooling down": 1})  # in round 2, not only in round 4
+    program.change(cool_down=0)
+    between = program.decide(round=3).found.list
+    assert dict(zip(between["agent"].tolist(), between["since"].tolist(), strict=True)) == {0: 1, 1: 2}
+
+
+def test_what_comes_later_was_not_before(desk: Desk) -> None:
+    program = make(desk, policy="random")
+    for _ in range(3):
+        program.open(dict.fromkeys(call(2), 0), again=True)
+    program.decide(round=3)
+    assert program.decide(round=1).found.list["since"].tolist() == [-1, -1]

@@ -1,0 +1,56 @@
+"""Names and numbers, both ways."""
+
+import numpy as np
+import polars as pl
+
+from restive.desk.names import ERASED, Names
+from restive.desk.pseudonyms import Pseudonyms
+
+
+def roster(*names: str | None) -> pl.Series:
+    return pl.Series("name", names, dtype=pl.String)
+
+
+def test_names_are_found_by_place_and_places_by_name() -> None:
+    names = Names(roster("ann", None, "cem"))
+    assert names.find(pl.Series(["cem", "ann", "dee", "cem"])).to_list() == [2, 0, None, 2]
+    assert names.call(np.array([2, 1, 0])) == ["cem", ERASED, "ann"]
+    assert names.call([]) == []
+    assert len(names) == 3
+
+
+def test_an_erased_place_is_found_by_no_name() -> None:
+    names = Names(roster("ann", None, None))
+    assert names.find(roster(ERASED, "", None)).to_list() == [None, None, None]
+
+
+def test_new_names_are_found_after_the_last_also_when_some_were_looked_up_before() -> None:
+    names = Names(roster("ann"))
+    assert names.find(roster("ben")).to_list() == [None]
+    names.add(roster("ben", "cem"))
+    assert names.find(roster("cem", "ben", "ann")).to_list() == [2, 1, 0]
+    assert names.call([0, 1, 2]) == ["ann", "ben", "cem"]
+
+
+def test_names_differ_by_case_accents_and_leading_zeros() -> None:
+    names = Names(roster("Ann", "ann", "änn", "7", "007"))
+    assert names.find(roster("007", "7", "änn", "ann", "Ann", "ANN")).to_list() == [4, 3, 2, 1, 0, None]
+
+
+def test_with_pseudonyms_the_roster_has_codes_and_people_hear_the_names_that_they_gave() -> None:
+    key = Pseudonyms(b"not so secret")
+    names = Names(roster(), key)
+    inward = names.inward(roster("ann", "ben"))
+    assert inward.to_list() == key.hide(["ann", "ben"])
+    names.add(inward)
+    assert names.roster.to_list() == key.hide(["ann", "ben"])
+    assert names.call([1, 0]) == ["ben", "ann"]
+    later = Names(names.roster, key)
+    later.inward(roster("ben"))
+    assert later.call([0, 1]) == [*key.hide(["ann"]), "ben"]
+
+
+def test_nobody_yet_is_a_roster_too() -> None:
+    names = Names(roster())
+    assert names.find(roster("ann")).to_list() == [None]
+    assert names.inward(roster("ann")).to_list() == ["ann"]

@@ -1,0 +1,441 @@
+"""The verbs of a program, on both stores: what is recorded, and that what is refused leaves no trace."""
+
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from desk.appending import PROCESSES
+from desk.deciding import decide_when_told
+from restive.desk import AlreadyDecided, Desk, Faults, Program
+from restive.desk.replay import digest, replay
+from restive.desk.store import Store
+from restive.errors import InputError
+
+FOUR = {"ann": "low", "ben": "high", "cem": "low", "dee": "low"}
+SETTINGS: dict[str, Any] = {"states": ["low", "high"], "rewards": [0, 1], "budget": 2, "control": 0.0, "seed": 1}
+
+
+@pytest.fixture
+def program(address: str) -> Iterator[Program]:
+    with Desk(address) as desk:
+        yield desk.create("one", **SETTINGS)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Program]:
+    """A program where the kind of store does not matter."""
+    with Desk(tmp_path / "small.db") as desk:
+        yield desk.create("one", **SETTINGS)
+
+
+def mark(program: Program) -> tuple[int, str, list[str | None]]:
+    """What changes with anything that is recorded."""
+    log = list(program.log())
+    return len(log), log[-1].digest, program.store.names(program.id).to_list()
+
+
+def came(*agents: str, **rest: object) -> list[dict[str, object]]:
+    return [{"agent": agent, "next_state": "high", **rest} for agent in agents]
+
+
+def test_a_whole_round_is_decided_and_closed(program: Program) -> None:
+    advice = program.decide(FOUR)
+    assert (advice.round, advice.budget, len(advice.chosen), len(advice.spares)) == (1, 2, 2, 2)
+    assert sorted(advice.chosen + advice.spares) == sorted(FOUR)
+    assert advice.notes == ["4 new people joined"]
+    taken = program.learn(came(*FOUR))
+    assert (taken.rounds, taken.new, taken.corrected, taken.repeated, taken.waiting) == ([1], 4, 0, 0, 0)
+    found = program.round(1)
+    assert (found.done == found.chosen).all()
+    assert found.reward.tolist() == [1.0] * 4
+    assert [event.kind for event in program.log()] == ["created", "joined", "opened", "decided", "outcomes"]
+    assert replay(program).proven
+
+
+VERBS: dict[str, Callable[[Program], object]] = {
+    "decide": lambda program: program.decide({"eve": "low", "ann": "high"}, dry_run=True),
+    "learn": lambda program: program.learn(came("ben", "dee"), dry_run=True),
+    "learn a correction": lambda program: program.learn(
+        [{"agent": "ann", "next_state": "low"}], correct=True, dry_run=True
+    ),
+    "correct_states": lambda program: program.correct_states({"ann": "high"}, 1, dry_run=True),
+    "leave": lambda program: program.leave(["ann"], dry_run=True),
+    "erase": lambda program: program.erase(["ann"], dry_run=True),
+}
+
+
+def test_dry_runs_say_what_would_be_and_record_nothing(program: Program) -> None:
+    program.decide(FOUR)
+    program.learn(came("ann"))
+    before, believed = mark(program), digest(program.fold)
+    told = {verb: call(program) for verb, call in VERBS.items()}
+    assert mark(program) == before
+    assert digest(program.fold) == believed
+    assert told["decide"].round == 2  # type: ignore[attr-defined]
+    assert told["learn"].new == 2  # type: ignore[attr-defined]
+    assert told["learn a correction"].corrected == 1  # type: ignore[attr-defined]
+    assert [told[verb] for verb in ("correct_states", "leave", "erase")] == [1, 1, 1]
+
+
+def test_a_dry_run_shows_the_list_that_is_then_decided(program: Program) -> None:
+    shown = program.decide(FOUR, dry_run=True)
+    assert shown.table.equals(program.decide(FOUR).table)
+
+
+REFUSED: dict[str, tuple[Callable[[Program], object], str]] = {
+    "an unknown state": (lambda p: p.decide({"eve": "nowhere"}), "'nowhere' is not a state; states are low, high"),
+    "a missing column": (lambda p: p.decide([{"agent": "eve"}]), "there is no column 'state'"),
+    "no table": (lambda p: p.decide(5), "is no table"),
+    "a budget below 0": (lambda p: p.decide(FOUR, budget=-1), "budget is -1; it must be a whole number from 0"),
+    "a budget with a fraction": (lambda p: p.decide(FOUR, budget=1.5), "budget is 1.5"),  # type: ignore[arg-type]
+    "a round far off": (lambda p: p.decide(FOUR, round=9), "round is 9; it must be a whole number from 1 to 2"),
+    "a stranger who must": (lambda p: p.decide(FOUR, must=["zoe"]), "zoe: on the must list, but not in the program"),
+    "must and never": (lambda p: p.decide(FOUR, must=["ann"], never=["ann"]), "ann: on the must list and on the never"),
+    "too many who must": (lambda p: p.decide(FOUR, must=list(FOUR)), "4 people are on the must list, and the budget"),
+    "an outcome of a stranger": (lambda p: p.learn(came("zoe")), "row 1, column agent: 'zoe' is not in the program"),
+    "an outcome of no round": (
+        lambda p: p.learn(came("ann", round=2)),
+        "column round: 2: rounds go from 1 to 1",
+    ),
+    "an outcome of no kind": (lambda p: p.learn([{"agent": "ann"}]), "no column says what came of it"),
+    "another outcome": (lambda p: p.learn([{"agent": "ann", "next_state": "low"}]), "has another outcome on record"),
+    "states of a stranger": (lambda p: p.correct_states({"zoe": "low"}, 1), "'zoe' took no part in round 1"),
+    "states of no round": (lambda p: p.correct_states({"ann": "low"}, 2), "round is 2"),
+    "a stranger who leaves": (lambda p: p.leave(["ann", "zoe"]), "zoe: not in the program one; nothing was changed"),
+    "a stranger to erase": (lambda p: p.erase(["ann", "zoe"]), "zoe: not in the program one; nothing was changed"),
+    "states to change": (lambda p: p.change(states=["a", "b"]), "'states' cannot be changed in a running program"),
+    "another horizon": (lambda p: p.change(horizon=9), "'horizon' cannot be changed in a running program"),
+    "a bad budget": (lambda p: p.change(budget=-1), "budget is -1"),
+    "nobody in the table": (lambda p: p.decide({}), "states: there is nobody in it; leave it out to go on from"),
+    "nobody in a frame": (lambda p: p.open(pl.DataFrame({"agent": [], "state": []})), "states: there is nobody in it"),
+    "a round not there": (lambda p: p.advice(2), "round is 2; it must be a whole number from 1 to 1"),
+}
+
+
+def test_what_does_not_fit_is_refused_in_a_sentence_and_leaves_no_trace(small: Program) -> None:
+    small.decide(FOUR)
+    small.learn(came("ann"))
+    before, believed = mark(small), digest(small.fold)
+    for what, (call, sentence) in REFUSED.items():
+        with pytest.raises(InputError) as told:
+            call(small)
+        assert sentence in str(told.value), what
+        assert mark(small) == before, what
+        assert digest(small.fold) == believed, what
+
+
+def test_all_faults_of_a_table_are_told_at_once_also_those_of_several_rounds(small: Program) -> None:
+    small.decide(FOUR)
+    small.learn(came(*FOUR))
+    small.decide({"ann": "low"}, budget=1)
+    before = mark(small)
+    rows = came("ann", round=2) + came("zoe", round=2) + came("kim", round=1) + came("zoe", round=1)
+    rows.append({"agent": "ben", "next_state": "low", "round": 1})
+    with pytest.raises(Faults) as told:
+        small.learn(rows)
+    assert [fault.row for fault in told.value.faults] == [2, 3, 4]
+    with pytest.raises(Faults) as cells:
+        small.decide([{"agent": "", "state": 7}, {"agent": "x", "state": "?"}, {"agent": "x", "state": 1}])
+    assert {(fault.row, fault.column) for fault in cells.value.faults} == {
+        (1, "agent"), (1, "state"), (2, "state"), (3, "agent"),
+    }  # fmt: skip
+    assert mark(small) == before
+
+
+def test_faults_of_cells_and_strangers_are_told_together(small: Program) -> None:
+    small.decide(FOUR)
+    before = mark(small)
+    rows = [
+        {"agent": "ann", "next_state": "nowhere"},
+        {"agent": "zoe", "next_state": "high"},
+        {"agent": " kim ", "next_state": "high", "done": "perhaps"},
+        {"agent": "", "next_state": "high"},
+        {"agent": "ben", "next_state": "high"},
+    ]
+    with pytest.raises(Faults) as told:
+        small.learn(rows)
+    assert sorted((fault.row, fault.column) for fault in told.value.faults) == [
+        (1, "next_state"), (2, "agent"), (3, "agent"), (3, "done"), (4, "agent"),
+    ]  # fmt: skip
+    assert told.value.total == 5
+    assert "'kim' is not in the program" in str(told.value)
+    assert mark(small) == before
+
+
+def test_a_round_beyond_the_horizon_is_decided_and_remarked_on(tmp_path: Path) -> None:
+    with Desk(tmp_path / "x.db") as desk:
+        program = desk.create("one", **SETTINGS | {"horizon": 2})
+        notes = [program.decide(FOUR, again=True).notes for _ in range(3)]
+        assert notes == [["4 new people joined"], [], ["round 3 is beyond the 2 rounds that were planned"]]
+        assert replay(program).proven
+
+
+def test_no_outcomes_before_the_first_round(small: Program) -> None:
+    with pytest.raises(InputError, match="no round was decided yet"):
+        small.learn(came("ann"))
+    with pytest.raises(InputError, match="one has no round yet"):
+        small.advice(1)
+    with pytest.raises(InputError, match="nobody has a state in this round"):
+        small.decide()
+
+
+def test_a_table_of_outcomes_that_comes_again_changes_nothing(program: Program) -> None:
+    program.decide(FOUR)
+    program.learn(came(*FOUR, done=True))
+    before = mark(program)
+    taken = program.learn(came(*FOUR, done=True))
+    assert (taken.new, taken.corrected, taken.repeated, taken.waiting) == (0, 0, 4, 0)
+    assert mark(program) == before
+
+
+def test_the_same_states_are_one_round_unless_another_is_meant(program: Program) -> None:
+    first = program.decide(FOUR)
+    before = mark(program)
+    with pytest.raises(AlreadyDecided, match=r"from these very states.*restive desk round one 1\..*--again"):
+        program.decide(FOUR)
+    assert mark(program) == before
+    assert program.advice(1).chosen == first.chosen
+    assert program.decide(FOUR, again=True).round == 2
+    program.learn(came("ann"), round=1)
+    assert program.decide(FOUR).round == 3  # something came in since
+
+
+def test_a_round_is_decided_once_and_the_second_is_told_when(tmp_path: Path) -> None:
+    hours = iter(range(100))
+    with Desk(tmp_path / "x.db", clock=lambda: datetime(2027, 1, 1, tzinfo=UTC) + timedelta(hours=next(hours))) as desk:
+        program = desk.create("one", **SETTINGS)
+        assert program.open(FOUR) == 1
+        with pytest.raises(InputError, match="round 1 of one is open, but not decided yet"):
+            program.advice(1)
+        with pytest.raises(InputError, match="opened with states and a budget of its own"):
+            program.decide(FOUR, round=1)
+        at = program.decide().found.decided_at
+        assert at > program.round(1).at
+        with pytest.raises(AlreadyDecided, match=f"round 1 was decided already, at {at[:19]}"):
+            program.decide(round=1)
+        with pytest.raises(AlreadyDecided, match=f"was decided at {at[:19]}"):
+            program.decide(FOUR)
+        assert len(program.lines) == 1
+
+
+def test_a_round_opened_twice_from_the_same_states_is_told_unless_another_is_meant(small: Program) -> None:
+    assert small.open(FOUR) == 1
+    with pytest.raises(AlreadyDecided, match=r"round 1 of one was opened at .* from these very states"):
+        small.open(FOUR)
+    assert small.open(FOUR, again=True) == 2
+    assert small.open({**FOUR, "ann": "high"}) == 3
+    assert [small.decide().round for _ in range(3)] == [1, 2, 3]
+
+
+def test_of_two_threads_one_decides_and_the_other_is_told(program: Program) -> None:
+    ends: list[str] = []
+    ready = threading.Barrier(3)
+
+    def run(round_: int | None) -> None:
+        own = Program(program.store, program.store.find("one"))
+        ready.wait()
+        try:
+            own.decide(FOUR, round=round_)
+            ends.append("decided")
+        except AlreadyDecided:
+            ends.append("told")
+
+    threads = [threading.Thread(target=run, args=(round_,)) for round_ in (1, 1, None)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(ends) == ["decided", "told", "told"]
+    assert [event.kind for event in program.log()] == ["created", "joined", "opened", "decided"]
+    assert replay(program).proven
+
+
+def test_of_two_processes_one_decides_and_the_other_is_told(program: Program, address: str) -> None:
+    ready = PROCESSES.Barrier(2)
+    pipes = [PROCESSES.Pipe() for _ in range(2)]
+    workers = [
+        PROCESSES.Process(target=decide_when_told, args=(address, "one", FOUR, ready, pipe)) for _, pipe in pipes
+    ]
+    for worker in workers:
+        worker.start()
+    assert all(pipe.poll(60) for pipe, _ in pipes)
+    ends = [pipe.recv() for pipe, _ in pipes]
+    for worker in workers:
+        worker.join()
+    chosen = program.advice(1).chosen
+    assert sorted(end[0] for end in ends) == ["decided", "told"]
+    assert [end[1] for end in ends if end[0] == "decided"] == [chosen]
+    assert len(program.lines) == 1
+    assert replay(program).proven
+
+
+def test_outcomes_come_in_parts_late_and_for_several_rounds_at_once(program: Program) -> None:
+    first = program.decide(FOUR)
+    failed = first.chosen[0]
+    assert program.learn([{"agent": failed, "done": "no"}]).waiting == 4
+    second = program.decide({**FOUR, "ann": "high"})
+    with pytest.raises(InputError, match="round 1, 2 waits for all of its outcomes; say which round is meant"):
+        program.learn(came("ann"))
+    late = program.learn(came("ann", "ben", round=1) + came("ann", round=2))
+    assert (late.rounds, late.new, late.waiting) == ([1, 2], 3, 5)
+    assert program.learn(came("cem", "dee"), round=1).waiting == 0
+    assert program.learn(came("ben", "cem", "dee")).rounds == [2]
+    one = program.round(1)
+    done = dict(zip(program.names.call(one.number), one.done.tolist(), strict=True))
+    assert done == {name: int(name in first.chosen and name != failed) for name in FOUR}
+    assert (program.lines[0].failed, program.lines[0].done, program.lines[1].done) == (1, 1, len(second.chosen))
+    assert replay(program).proven
+
+
+def test_states_are_kept_for_some_rounds_and_then_left_out(small: Program) -> None:
+    small.decide(FOUR)
+    for round_ in (2, 3):
+        advice = small.decide({"ann": "low"}, again=True)
+        assert (advice.found.number.size, int(advice.found.kept.sum())) == (4, 3)
+        assert advice.notes == ["with a state kept from an earlier round: 3 people"], round_
+    last = small.decide({"ann": "low"}, again=True)
+    assert last.found.number.size == 1
+    assert last.notes == ["left out, without a recent state: 3 people"]
+    assert last.chosen == ["ann"]
+
+
+def test_who_left_is_not_chosen_and_is_back_with_the_next_state(small: Program) -> None:
+    small.decide(FOUR)
+    assert small.leave(pl.DataFrame({"agent": ["ann", "ben"]})) == 2
+    gone = small.decide({"cem": "high", "dee": "low"}, budget=4)
+    assert sorted(gone.chosen) == ["cem", "dee"]
+    assert small.learn(came("ann"), round=1).new == 1  # what came of an earlier round still counts
+    back = small.decide({"ann": "low", "cem": "low"}, budget=4)
+    assert sorted(back.chosen) == ["ann", "cem", "dee"]
+    assert back.notes == ["with a state kept from an earlier round: 1 person"]
+    assert small.names.roster.to_list() == list(FOUR)
+
+
+def test_an_erased_name_is_gone_and_what_it_taught_stays(program: Program, address: str) -> None:
+    chosen = program.decide(FOUR).chosen
+    program.learn(came(*FOUR))
+    believed, log = digest_of_beliefs(program), list(program.log())
+    with Desk(address) as other:
+        assert other.program("one").erase(["ann"]) == 1  # which this process finds out by itself
+    assert program.names.roster.to_list() == [None, "ben", "cem", "dee"]
+    assert [event.digest for event in program.log()][: len(log)] == [event.digest for event in log]
+    assert digest_of_beliefs(program) == believed
+    expected = ["(erased)" if name == "ann" else name for name in chosen]
+    assert program.advice(1).chosen == expected
+    with pytest.raises(InputError, match="ann: not in the program one"):
+        program.erase(["ann"])
+    again = program.decide({**FOUR, "ben": "low"}, budget=4)  # the same name is somebody new
+    assert sorted(again.chosen) == sorted(FOUR)
+    assert program.names.roster.to_list() == [None, "ben", "cem", "dee", "ann"]
+    assert program.fold.ledger.active.tolist() == [False, True, True, True, True]
+    assert replay(program).proven
+
+
+def test_erasing_nobody_clears_the_files_and_records_nothing(small: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    cleared: list[Store] = []
+    monkeypatch.setattr(Store, "scrub", lambda store: cleared.append(store))
+    small.decide(FOUR)
+    before = mark(small)
+    assert small.erase([], dry_run=True) == 0
+    assert cleared == []
+    assert small.erase([]) == 0
+    assert cleared == [small.store]
+    assert mark(small) == before
+    assert small.erase(["ann"]) == 1
+    assert cleared == [small.store] * 2  # once by the store itself
+
+
+def test_what_is_waited_for_leaves_out_those_who_were_erased(program: Program) -> None:
+    program.decide(FOUR)
+    program.erase(["ann"])
+    assert program.learn(came("ben", "cem")).waiting == 1
+    taken = program.learn([*came("dee"), {"agent": "ben", "next_state": "low"}], correct=True)
+    assert (taken.new, taken.corrected, taken.waiting) == (1, 1, 0)
+    assert (program.lines[0].gone, program.lines[0].waiting) == (1, 0)
+    assert replay(program).proven
+
+
+def digest_of_beliefs(program: Program) -> bytes:
+    from restive.policies.growing import flatten
+
+    return b"".join(array.tobytes() for array in flatten(program.fold.minds["policy"].belief).values())
+
+
+def test_lists_of_people_who_must_or_never(small: Program) -> None:
+    small.decide(FOUR)
+    advice = small.decide({**FOUR, "ann": "high"}, must=["dee"], never=pl.DataFrame({"agent": ["ann", "ben", "zoe"]}))
+    assert sorted(advice.chosen) == ["cem", "dee"]
+    assert advice.notes == ["1 on the never list are not in the program"]
+    kinds = dict(zip(advice.table["agent"], advice.table["list"], strict=True))
+    assert kinds == {"cem": "chosen", "dee": "must"}
+    assert advice.left_out() == {"never list": 2}
+    assert set(advice.prices) == {"never list", "must list"}
+    assert replay(small).proven
+
+
+@pytest.mark.parametrize(("budget", "listed"), [(0, 0), (1, 1), (4, 4), (10**9, 4)])
+def test_the_list_has_as_many_as_the_budget_or_as_there_are(budget: int, listed: int, small: Program) -> None:
+    advice = small.decide(FOUR, budget=budget)
+    assert (len(advice.chosen), len(advice.spares)) == (listed, 4 - listed)
+    assert advice.found.columns["chance"].sum() == pytest.approx(listed)
+
+
+def test_one_agent_alone_can_be_a_program(small: Program) -> None:
+    for state in ("low", "high", "low"):
+        assert small.decide({"solo": state}).chosen == ["solo"]
+        assert small.learn([{"agent": "solo", "next_state": "high"}]).waiting == 0
+    assert replay(small).proven
+
+
+def test_nobody_is_chosen_when_everybody_is_in_the_control_group(tmp_path: Path) -> None:
+    with Desk(tmp_path / "x.db") as desk:
+        program = desk.create("one", **SETTINGS | {"control": 0.999})
+        advice = program.decide(FOUR)
+        assert (advice.chosen, advice.spares, advice.left_out()) == ([], [], {"control group": 4})
+        with pytest.raises(InputError, match="ann: on the must list, but in the control group"):
+            program.decide(FOUR, must=["ann"])
+        program.learn(came(*FOUR))
+        assert not program.round(1).done.any()
+        assert replay(program).proven
+
+
+def test_what_is_changed_counts_from_the_next_round_on(program: Program, address: str) -> None:
+    program.decide({name: (state, "north") for name, state in FOUR.items()})
+    assert program.change(budget=1, cool_down=3, shares={"south": 0.5}).budget == 1
+    with Desk(address) as other:
+        again = other.program("one")
+        assert (again.plan.cool_down, again.plan.shares) == (3, {"south": 0.5})
+        advice = again.decide({"ann": ("low", "south"), "eve": ("low", "south")})
+        recorded = next(event.header for event in again.log() if event.kind == "changed")
+    assert recorded == {"budget": 1, "cool_down": 3, "shares": {"south": 0.5}}
+    assert len(advice.chosen) == 1
+    assert "nobody is in the group south, which has a share" not in advice.notes
+    assert "in another group from now on: 1 person" in advice.notes
+    assert replay(program).proven
+
+
+def test_numbers_of_numpy_are_recorded_as_plain_ones(small: Program) -> None:
+    small.decide(FOUR)
+    shares = {"north": np.float32(0.25)}
+    plan = small.change(budget=np.int64(3), cool_down=np.int32(1), keep=np.uint8(4), shares=shares)
+    assert (plan.budget, plan.cool_down, plan.keep, plan.shares) == (3, 1, 4, {"north": 0.25})
+    (recorded,) = (event.header for event in small.log() if event.kind == "changed")
+    assert recorded == {"budget": 3, "cool_down": 1, "keep": 4, "shares": {"north": 0.25}}
+    assert small.decide(FOUR, budget=np.int64(1), again=True).budget == 1  # type: ignore[arg-type]
+    assert replay(small).proven
+
+
+def test_who_is_gone_when_an_open_round_is_decided_is_not_chosen(small: Program) -> None:
+    small.open(FOUR, budget=4)
+    small.leave(["ann"])
+    small.erase(["ben"])
+    advice = small.decide()
+    assert sorted(advice.chosen) == ["cem", "dee"]
+    assert sum(advice.left_out().values()) == 2
+    assert replay(small).proven

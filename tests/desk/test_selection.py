@@ -1,0 +1,294 @@
+"""The choice under rules against frequencies, and prices against all lists there could be."""
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from restive import make_policy
+from restive.desk.selection import (
+    BARS,
+    COOLING,
+    FREE,
+    IN_CONTROL,
+    ON_MUST,
+    ON_NEVER,
+    UNLIKELY,
+    Choice,
+    Rules,
+    choose_agents,
+    in_control,
+    price_rules,
+)
+from restive.kernels import randomness
+from restive.kernels.choose import choose
+from restive.policies.base import Draws, Estimate, Learner, Ranking, Shape, as_ranking
+from restive.types import Floats, Ints
+
+NO_GROUP: Mapping[int, float] = {}
+
+
+def make_draws(agents: int, budget: int, step: int = 0, seed: int = 1) -> Draws:
+    return Draws(randomness.run_keys(seed, np.zeros(1, np.int64)), np.arange(agents) + 5, step, budget)
+
+
+def make_rules(bar: list[int], budget: int, group: list[int] | None = None, shares: Any = NO_GROUP) -> Rules:
+    return Rules(np.array(bar), np.array(group if group is not None else [-1] * len(bar)), shares, budget)
+
+
+def select(
+    priority: Floats, rules: Rules, step: int = 0, explore: float = 0.0, mean: Any = None, luck: Any = None
+) -> Choice:
+    blank = np.zeros(priority.size)
+    estimate = Estimate(*(np.asarray(part)[None] for part in (blank if mean is None else mean, blank, blank)))
+    estimate = estimate._replace(luck=(blank if luck is None else luck)[None])
+    ranking = Ranking(priority[None], np.array([explore]))
+    return choose_agents(ranking, estimate, rules, make_draws(priority.size, rules.budget, step))
+
+
+class Case(NamedTuple):
+    priority: list[float]
+    rules: Rules
+    explore: float = 0.0
+
+
+INF = math.inf
+CASES = {
+    "ties": Case([1, 1, 1, 0], make_rules([FREE] * 4, 2)),
+    "all equal": Case([0, 0, 0, 0, 0], make_rules([FREE] * 5, 2)),
+    "exploring": Case([5, 4, 3, 2, 1], make_rules([FREE] * 5, 2), 0.3),
+    "always exploring": Case([5, 4, 3, 2, 1], make_rules([FREE] * 5, 2), 1.0),
+    "infinite equals": Case([INF, INF, INF, 2, -INF], make_rules([FREE] * 5, 2), 0.2),
+    "bars": Case([9, 8, 3, 3, 3, 1], make_rules([IN_CONTROL, ON_NEVER, FREE, FREE, FREE, ON_MUST], 3), 0.25),
+    "a minimum": Case([5, 5, 5, 1, 1, 0], make_rules([FREE] * 6, 3, [0, 0, 0, 1, 1, 1], {1: 0.3}), 0.2),
+    "two minimums": Case([2, 2, 2, 2, 2, 2, 9], make_rules([FREE] * 7, 4, [0, 0, 0, 1, 1, -1, -1], {0: 0.5, 1: 0.25})),
+    "a minimum by lot": Case([5, 5, 4, 1, 1, 0], make_rules([FREE] * 6, 3, [0, 0, -1, 1, 1, 1], {0: 0.3, 1: 0.3}), 1.0),
+    "a tie across a minimum": Case([3, 3, 3, 3, 0, 0], make_rules([FREE] * 6, 3, [0, 0, 1, 1, 1, -1], {0: 0.3})),
+    "a minimum that the must list fills": Case(
+        [5, 4, 3, 3, 3, 1],
+        make_rules([FREE, FREE, FREE, FREE, COOLING, ON_MUST], 3, [0, 0, 1, 1, 1, 1], {1: 0.34}),
+        0.1,
+    ),
+}
+TIMES = [300, pytest.param(20_000, marks=pytest.mark.soak)]
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("case", CASES)
+def test_the_probability_on_record_is_how_often_an_agent_is_chosen(case: str, times: int) -> None:
+    priority, rules, explore = CASES[case]
+    often, by_lot = np.zeros(len(priority)), 0
+    for step in range(times):
+        choice = select(np.array(priority, float), rules, step, explore)
+        often += choice.chosen
+        by_lot += choice.by_lot
+    chance = choice.chance
+    near = 5 * np.sqrt(chance * (1 - chance) / times) + 1e-12
+    assert (np.abs(often / times - chance) <= near).all(), (often / times, chance)
+    assert chance.sum() == pytest.approx(rules.places(), abs=1e-12)
+    assert abs(by_lot / times - explore) <= 5 * math.sqrt(explore * (1 - explore) / times)
+
+
+def test_probabilities_known_by_hand() -> None:
+    assert select(np.array([1.0, 1.0, 1.0, 0.0]), CASES["ties"].rules).chance == pytest.approx([2 / 3, 2 / 3, 2 / 3, 0])
+    half = select(np.array([5.0, 4, 3, 2]), make_rules([FREE] * 4, 2), explore=0.5)
+    assert half.chance == pytest.approx([0.75, 0.75, 0.25, 0.25])
+    priority, rules, _ = CASES["a tie across a minimum"]
+    # One of two is the group's own; then two of the three that are left and level with it.
+    found = select(np.array(priority, float), rules).chance
+    assert found == pytest.approx([0.5 + 0.5 * 2 / 3] * 2 + [2 / 3] * 2 + [0, 0])
+
+
+LUCKY_RULES = {
+    "free": make_rules([FREE] * 8, 3),
+    "barred": make_rules([FREE, IN_CONTROL, FREE, ON_MUST, FREE, COOLING, FREE, FREE], 3),
+    "minimum": make_rules([FREE] * 8, 3, [0, 0, 0, 0, 1, 1, 1, 1], {1: 0.6}),
+}
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("rules", LUCKY_RULES)
+def test_the_probability_under_luck_is_how_often_an_agent_is_chosen(rules: str, times: int) -> None:
+    mean = np.array([1.0, 0.8, 0.6, 0.5, 0.4, 0.2, 0.0, -0.3])
+    luck = np.array([0.5, 0.1, 0.8, 0.3, 0.0, 0.5, 1.0, 0.4])
+    rng = np.random.default_rng(2)
+    bells = (rng.random((times, 8, 4)).sum(axis=-1) - 2) * 3**0.5
+    often, chance = np.zeros(8), np.zeros(8)
+    for step, bell in enumerate(bells):
+        choice = select(mean + luck * bell - 0.7, LUCKY_RULES[rules], step, mean=mean, luck=luck)
+        often += choice.chosen
+        chance += choice.chance
+    assert np.abs(often - chance).max() / times < 5 * 0.5 / times**0.5
+    assert chance.sum() / times == pytest.approx(3, abs=0.03)
+
+
+@pytest.mark.parametrize("times", TIMES)
+def test_the_probability_of_lagrange_is_how_often_its_luck_chooses(times: int) -> None:
+    policy, agents, rng = make_policy("lagrange"), 12, np.random.default_rng(3)
+    assert isinstance(policy, Learner)
+    shape = Shape(1, agents, 2, 3, None, np.ones(1))
+    belief = policy.start(shape)
+    state = rng.integers(2, size=(1, agents))
+    for _ in range(15):
+        action = (rng.random((1, agents)) < 0.3).astype(np.int64)
+        after = (rng.random((1, agents)) < 0.3 + 0.4 * action).astype(np.int64)
+        policy.learn(belief, state, action, after.astype(float), after)
+        state = after
+    rules, often, chance = make_rules([FREE] * agents, 3), np.zeros(agents), np.zeros(agents)
+    estimate = policy.estimate(belief, state)
+    assert estimate.luck.any()
+    for step in range(times):
+        draws = make_draws(agents, 3, step)
+        choice = choose_agents(as_ranking(policy.rank(belief, state, draws), shape, ""), estimate, rules, draws)
+        often += choice.chosen
+        chance += choice.chance
+    assert np.abs(often - chance).max() / times < 5 * 0.5 / times**0.5
+
+
+def test_luck_that_chose_is_told_apart_from_merit() -> None:
+    mean, luck = np.array([1.0, 0.5, 0.0]), np.array([0.0, 0.0, 5.0])
+    choice = select(np.array([1.0, 0.5, 4.0]), make_rules([FREE] * 3, 2), mean=mean, luck=luck)
+    assert choice.chosen.tolist() == [True, False, True]
+    assert choice.by_luck.tolist() == [False, False, True]
+
+
+def test_what_happened_is_never_said_to_be_impossible() -> None:
+    mean, luck = np.array([9.0, 0.0, 0.0]), np.array([1e-6, 1.0, 1.0])
+    choice = select(np.array([-9.0, 1.0, 0.0]), make_rules([FREE] * 3, 1), mean=mean, luck=luck)
+    assert choice.chosen.tolist() == [False, True, False]
+    assert choice.chance.tolist() == [1 - UNLIKELY, UNLIKELY, 0.0]
+
+
+bars = st.sampled_from([FREE, FREE, FREE, IN_CONTROL, ON_NEVER, COOLING, ON_MUST])
+
+
+@st.composite
+def situations(draw: st.DrawFn, most: int = 12) -> tuple[Floats, Rules]:
+    agents = draw(st.integers(1, most))
+    bar = draw(st.lists(bars, min_size=agents, max_size=agents))
+    group = draw(st.lists(st.integers(-1, 2), min_size=agents, max_size=agents))
+    parts = draw(st.dictionaries(st.integers(0, 2), st.integers(1, 10), max_size=3))
+    whole = draw(st.integers(0, 10)) + sum(parts.values())
+    budget = draw(st.integers(bar.count(ON_MUST), agents + 3))
+    priority = draw(st.lists(st.sampled_from([-INF, -0.5, 0.0, 0.25, 1.0, INF]), min_size=agents, max_size=agents))
+    shares = {code: part / whole for code, part in parts.items()}
+    return np.array(priority), make_rules(bar, budget, group, shares)
+
+
+def least(rules: Rules, code: int, share: float) -> int:
+    """What a share asks for, as far as there are people for it."""
+    able = np.isin(rules.bar, (FREE, ON_MUST)) & (rules.group == code)
+    return min(math.ceil(share * rules.places() - 1e-9), int(able.sum()))
+
+
+def can_be_kept(rules: Rules) -> bool:
+    must = [int(((rules.bar == ON_MUST) & (rules.group == code)).sum()) for code in rules.shares]
+    asked = [least(rules, code, share) for code, share in rules.shares.items()]
+    beyond = sum(max(0, a - m) for a, m in zip(asked, must, strict=True))
+    return beyond <= rules.places() - int((rules.bar == ON_MUST).sum())
+
+
+@settings(derandomize=True, max_examples=60, deadline=None)
+@given(situations(), st.sampled_from([0.0, 0.4, 1.0]), st.booleans(), st.integers(0, 50))
+def test_exactly_the_budget_or_all_who_may_are_chosen_and_rules_are_kept(
+    situation: tuple[Floats, Rules], explore: float, lucky: bool, step: int
+) -> None:
+    priority, rules = situation
+    mean = np.nan_to_num(priority, posinf=3.0, neginf=-3.0)
+    luck = np.full(priority.size, 0.5) if lucky else None
+    choice = select(mean if lucky else priority, rules, step, explore, mean, luck)
+    assert choice.chosen.sum() == min(rules.budget, np.isin(rules.bar, (FREE, ON_MUST)).sum())
+    assert choice.chosen[rules.bar == ON_MUST].all()
+    assert not choice.chosen[np.isin(rules.bar, (IN_CONTROL, ON_NEVER, COOLING))].any()
+    if can_be_kept(rules):
+        for code, share in rules.shares.items():
+            assert (choice.chosen & (rules.group == code)).sum() >= least(rules, code, share)
+    assert ((choice.chance >= 0) & (choice.chance <= 1 + 1e-12)).all()
+    assert (choice.chance[choice.chosen] > 0).all()
+    assert (choice.chance[~choice.chosen] < 1).all()
+    if not lucky:
+        assert choice.chance.sum() == pytest.approx(rules.places(), abs=1e-9)
+
+
+@settings(derandomize=True, max_examples=60, deadline=None)
+@given(st.lists(st.floats(-2, 2), min_size=1, max_size=30), st.floats(0, 1), st.integers(0, 99), st.data())
+def test_without_rules_it_is_the_choice_of_the_simulation(
+    values: list[float], explore: float, step: int, data: st.DataObject
+) -> None:
+    budget = data.draw(st.integers(0, len(values)))
+    draws = make_draws(len(values), budget, step)
+    action = np.empty((1, len(values)), np.int64)
+    coins, ties = draws.branch(randomness.EXPLORE), draws.branch(randomness.TIE)
+    choose(np.array([values]), np.array([explore]), budget, coins, ties, draws.agents, action)
+    found = select(np.array(values), make_rules([FREE] * len(values), budget), step, explore)
+    assert found.chosen.tolist() == (action[0] == 1).tolist()
+
+
+def best_value(worth: Floats, rules: Rules) -> float:
+    """The best of all lists that keep the rules."""
+    able = np.flatnonzero(np.isin(rules.bar, (FREE, ON_MUST)))
+    must = set(np.flatnonzero(rules.bar == ON_MUST).tolist())
+    values = [
+        float(worth[list(some)].sum())
+        for some in itertools.combinations(able.tolist(), rules.places())
+        if must <= set(some)
+        and all(
+            sum(rules.group[n] == code for n in some) >= least(rules, code, share)
+            for code, share in rules.shares.items()
+        )
+    ]
+    return max(values)
+
+
+@settings(derandomize=True, max_examples=50, deadline=None)
+@given(situations(most=7), st.data())
+def test_prices_are_what_the_best_of_all_lists_loses(situation: tuple[Floats, Rules], data: st.DataObject) -> None:
+    _, rules = situation
+    eighths = st.integers(-8, 24).map(lambda number: number / 8)  # whose sums are exact
+    worth = np.array(data.draw(st.lists(eighths, min_size=rules.bar.size, max_size=rules.bar.size)))
+    prices = price_rules(worth, rules, {0: "a", 1: "b", 2: "c"})
+    assert min(prices.values(), default=0) >= 0
+    lifted = {BARS[code]: rules._replace(bar=np.where(rules.bar == code, FREE, rules.bar)) for code in set(rules.bar)}
+    lifted.pop(BARS[FREE], None)
+    for code in rules.shares:
+        others = {other: share for other, share in rules.shares.items() if other != code}
+        lifted[f"share of {'abc'[code]}"] = rules._replace(shares=others)
+    assert prices.keys() == lifted.keys()
+    for name, without in lifted.items():
+        if can_be_kept(rules) and can_be_kept(without):
+            assert prices[name] == max(0.0, best_value(worth, without) - best_value(worth, rules)), name
+
+
+def test_a_rule_that_changes_nothing_costs_nothing_at_all() -> None:
+    rng = np.random.default_rng(1)
+    bar, group = [ON_MUST, FREE, FREE, FREE, FREE, FREE, ON_NEVER, FREE], [0, 0, 0, 1, 1, -1, -1, -1]
+    rules = make_rules(bar, 6, group, {0: 0.3, 1: 0.3})
+    for _ in range(200):  # sums that differ in their last bit, if they are not exact
+        found = price_rules(np.sort(rng.random(8))[::-1].copy(), rules, {0: "a", 1: "b"})
+        assert found == {"never list": 0.0, "must list": 0.0, "share of a": 0.0, "share of b": 0.0}
+
+
+def test_prices_known_by_hand() -> None:
+    worth = np.array([4.0, 3.0, 2.0, 1.0, 0.5])
+    rules = make_rules([IN_CONTROL, FREE, FREE, FREE, ON_MUST], 2, [0, 0, 0, 1, 1], {})
+    assert price_rules(worth, rules, {}) == {"control group": 1.0, "must list": 1.5}
+    shares = make_rules([FREE] * 5, 2, [0, 0, 0, 1, 1], {1: 0.5})
+    assert price_rules(worth, shares, {1: "north"}) == {"share of north": 2.0}
+    unknown = price_rules(np.array([np.nan, np.inf, 1.0]), make_rules([FREE, ON_NEVER, FREE], 1), {})
+    assert unknown == {"never list": 0.0}
+
+
+def test_the_control_group_depends_on_seed_and_number_alone() -> None:
+    everyone = in_control(7, 0.3, np.arange(20_000))
+    assert abs(everyone.mean() - 0.3) < 5 * (0.3 * 0.7 / 20_000) ** 0.5
+    assert in_control(7, 0.3, np.arange(900, 1000)).tolist() == everyone[900:1000].tolist()
+    some: Ints = np.array([19_000, 3, 77])
+    assert in_control(7, 0.3, some).tolist() == everyone[some].tolist()
+    assert (in_control(8, 0.3, np.arange(20_000)) != everyone).any()
+    assert everyone[in_control(7, 0.1, np.arange(20_000))].all()  # a larger share has the smaller one in it
+    assert not in_control(7, 0.0, np.arange(1000)).any()
