@@ -1,0 +1,106 @@
+"""A program as Parquet files for analysis: its agents, its rounds, and a row for each agent and round.
+
+    FOLDER/agents.parquet, rounds.parquet, records/round-00001.parquet, ...
+
+Records hold what off-policy evaluation needs: state, whether the agent was advised, with what probability, what was
+done, the reward and the next state. Read them as one table with the pattern records/*.parquet.
+"""
+
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from restive.desk.names import ERASED
+from restive.desk.program import Program
+from restive.desk.rounds import DONE, UNKNOWN, Round
+from restive.desk.selection import BARS
+from restive.desk.sheets import write_sheet
+from restive.errors import InputError
+
+
+def export(
+    program: Program, folder: str | PathLike[str], progress: Callable[[int, int], None] = lambda done, total: None
+) -> list[Path]:
+    """Write all of a program into a folder; returns the files."""
+    place = Path(folder)
+    if place.exists() and not place.is_dir():
+        raise InputError(f"{place}: there is a file of that name; an export is a folder.")
+    (place / "records").mkdir(parents=True, exist_ok=True)
+    files = [place / "agents.parquet", place / "rounds.parquet"]
+    write_sheet(agents_table(program), files[0])
+    write_sheet(rounds_table(program), files[1])
+    for line in program.lines:
+        found = program.memory.round(line.round)
+        files.append(place / "records" / f"round-{line.round + 1:05}.parquet")
+        write_sheet(records_table(program, found), files[-1])
+        progress(line.round + 1, len(program.lines))
+    for other in set((place / "records").glob("round-*.parquet")) - set(files):
+        other.unlink()  # of an export of something else: the pattern would read it too
+    return files
+
+
+def agents_table(program: Program) -> pl.DataFrame:
+    """A row for each agent there ever was; one that was erased has no name."""
+    ledger, states = program.fold.ledger, [*program.plan.states, None]
+    groups = [*ledger.groups, None]
+    return pl.DataFrame(
+        {
+            "number": np.arange(ledger.agents),
+            "agent": program.names.roster,
+            "group": pl.Series([groups[code] for code in ledger.group.tolist()], dtype=pl.String),
+            "active": ledger.active,
+            "control": ledger.control,
+            "state": pl.Series([states[code] for code in ledger.state.tolist()], dtype=pl.String),
+            "rounds_seen": ledger.seen,
+            "reward_total": ledger.total,
+        }
+    )
+
+
+def rounds_table(program: Program) -> pl.DataFrame:
+    """A row for each round."""
+    rows = [
+        {
+            "round": line.round + 1, "at": line.at, "budget": line.budget, "present": line.present,
+            "kept": line.kept, "decided": line.decided >= 0, "advised": line.advised, "explored": line.explored,
+            "expected_benefit": line.benefit, "done": line.done, "failed": line.failed, "unasked": line.unasked,
+            "outcomes": line.outcomes, "treated_seen": line.treated.seen, "treated_reward": line.treated.total,
+            "control_seen": line.control.seen, "control_reward": line.control.total,
+        }
+        for line in program.lines
+    ]  # fmt: skip
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def records_table(program: Program, found: Round) -> pl.DataFrame:
+    """A row for each agent of a round."""
+    states = pl.Series(program.plan.states, dtype=pl.String)
+    names = program.names.roster.gather(found.number).fill_null(ERASED)
+    columns = {
+        "round": np.full(found.number.size, found.round + 1),
+        "number": found.number,
+        "agent": names,
+        "state": states.gather(found.state),
+        "state_kept": found.kept,
+    }
+    if found.decided is not None:
+        bars = pl.Series(BARS, dtype=pl.String)
+        columns |= {
+            "advised": found.chosen,
+            "probability": found.columns["chance"],
+            "bar": bars.gather(found.columns["bar"].astype(np.int64)),
+        }
+        columns |= {name: found.columns[name] for name in ("shadow_chosen", "shadow_chance") if name in found.columns}
+    done = pl.Series(found.done == DONE)
+    after = pl.Series(np.where(found.after < 0, 0, found.after))
+    known = pl.Series(found.done != UNKNOWN)
+    came = pl.Series(found.after >= 0)
+    frame = pl.DataFrame(columns)
+    return frame.with_columns(
+        done=pl.when(known).then(done),
+        reward=pl.when(came).then(pl.Series(found.reward)),
+        next_state=pl.when(came).then(states.gather(after)),
+    )

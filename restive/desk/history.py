@@ -1,0 +1,38 @@
+"""The history of one agent: a row for each round that it took part in, read from its own chunk of each event."""
+
+from typing import Any
+
+from restive.desk import events
+from restive.desk.program import Program
+from restive.desk.selection import BARS
+from restive.errors import InputError
+
+ASKED = (events.OPENED, events.DECIDED, events.OUTCOMES, events.CORRECTED)
+
+
+def find_history(program: Program, agent: str) -> list[dict[str, Any]]:
+    """What happened to the agent of that name, round by round, as it is known now."""
+    from polars import Series
+
+    names = program.names
+    number = names.find(names.inward(Series("agent", [agent])))[0]
+    if number is None:
+        raise InputError(f"{agent!r} is not in the program {program.name}.")
+    states = program.plan.states
+    rows: dict[int, dict[str, Any]] = {}
+    for event, values in program.store.history(program.id, number, kinds=ASKED):
+        if event.round is None or not values:
+            continue
+        row = rows.setdefault(event.round, {"round": event.round + 1, "at": event.at})
+        if event.kind == events.DECIDED:
+            row |= {"chosen": bool(values["chosen"]), "chance": float(values["chance"])}
+            row["note"] = BARS[int(values["bar"])]
+        elif "state" in values:
+            row["state"] = states[int(values["state"])]
+        else:
+            row["done"] = bool(values["done"])
+            if values["after"] >= 0:
+                row |= {"reward": float(values["reward"]), "after": states[int(values["after"])]}
+        if event.kind == events.CORRECTED:
+            row["note"] = ", ".join(filter(None, (row.get("note"), "corrected")))
+    return [rows[round_] for round_ in sorted(rows)]

@@ -1,0 +1,148 @@
+"""A program at a glance, put together from its fold and its log: what is printed and drawn of it."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from restive.desk.desk import name_store
+from restive.desk.ledger import Line, Side
+from restive.desk.lift import LiftCurve, Shadow, compare_policies, lift, lift_by_round
+from restive.desk.program import Program
+from restive.desk.selection import FREE
+from restive.desk.status import Learnt, People, RoundRow, Status, Waiting, next_steps
+from restive.desk.templates import TEMPLATES
+from restive.errors import InputError
+
+# The last rounds that a shadow is compared over, so that a page of a large program does not read years of its log.
+SHADOWED = 200
+
+
+def look_at(program: Program) -> Status:
+    """All that the page of a program shows."""
+    fold = program.fold
+    plan, ledger = fold.plan, fold.ledger
+    people = _count_people(program)
+    waiting = [_waiting(line) for line in ledger.lines if line.decided < 0 or line.waiting]
+    called = program.name + name_store(program.store.address)
+    decided = sum(line.decided >= 0 for line in ledger.lines)
+    return Status(
+        name=program.name,
+        title=TEMPLATES[plan.template].title if plan.template else "",
+        store=program.store.address,
+        policy=plan.policy,
+        seed=plan.seed,
+        people=people,
+        words=plan.words,
+        rounds=[_row(line) for line in ledger.lines],
+        waiting=waiting,
+        lift=lift(ledger.total, ledger.seen, ledger.control, plan.words) if ledger.control.any() else None,
+        curve=_curve(ledger.lines),
+        shadow_policy=plan.shadow,
+        shadow=compare_shadow(program) if plan.shadow else None,
+        learnt=find_learnt(program),
+        ahead=fold.minds["policy"].policy.far_sighted,
+        horizon=plan.horizon,
+        steps=next_steps(called, plan.words, people, waiting, decided, plan.horizon),
+    )
+
+
+def summarise(program: Program) -> dict[str, Any]:
+    """A program in one line; of one that cannot be read, as when the file of its policy is gone, why that is."""
+    known = {"name": program.name, "created": program.created}
+    try:
+        fold = program.fold
+    except InputError as error:
+        nothing = dict.fromkeys(("people", "rounds", "events", "waiting", "policy"))
+        return known | nothing | {"title": str(error)}
+    return known | {
+        "people": int(fold.ledger.active.sum()),
+        "rounds": len(fold.ledger.lines),
+        "events": fold.length,
+        "waiting": sum(line.waiting for line in fold.ledger.lines),
+        "policy": fold.plan.policy,
+        "title": fold.plan.template or "",
+    }
+
+
+def find_learnt(program: Program) -> list[Learnt]:
+    """For each state, what the policy expects of acting on the people there are, if they were in it."""
+    fold = program.fold
+    mind, active = fold.minds["policy"], fold.ledger.active
+    if mind.belief is None:
+        return []
+    found = []
+    for code, state in enumerate(fold.plan.states):
+        estimate = mind.policy.estimate(mind.belief, np.full((1, fold.ledger.agents), code))
+        known = active & np.isfinite(estimate.benefit[0]) & ~np.isinf(estimate.error[0])
+        benefit = estimate.benefit[0][known]
+        mean, spread = (float(benefit.mean()), float(benefit.std())) if benefit.size else (math.nan, math.nan)
+        found.append(Learnt(state, int(known.sum()), mean, spread, int((benefit > 0).sum())))
+    return found
+
+
+def compare_shadow(program: Program) -> Shadow | None:
+    """The shadow against the policy, over all that could be chosen and of whom an outcome is known."""
+    parts = []
+    for line in program.lines[-SHADOWED:]:
+        if line.decided >= 0 and line.outcomes:
+            found = program.memory.round(line.round)
+            if "shadow_chance" in found.columns:
+                rows = (found.columns["bar"] == FREE) & (found.after >= 0)
+                names = ("chosen", "chance", "shadow_chance", "shadow_chosen")
+                parts.append([found.reward[rows], *(found.columns[name][rows] for name in names), found.number[rows]])
+    if not parts:
+        return None
+    reward, chosen, chance, shadow_chance, shadow_chosen, agent = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
+    )
+    return compare_policies(reward, chosen, chance, shadow_chance, agent, shadow_chosen, program.plan.words)
+
+
+def _count_people(program: Program) -> People:
+    ledger = program.fold.ledger
+    before = ledger.lines[-2].agents if len(ledger.lines) > 1 else ledger.agents
+    return People(
+        active=int(ledger.active.sum()),
+        left=int((~ledger.active & ~ledger.erased).sum()),
+        erased=int(ledger.erased.sum()),
+        new=int(ledger.active[before:].sum()),
+        control=int((ledger.control & ledger.active).sum()),
+    )
+
+
+def _waiting(line: Line) -> Waiting:
+    return Waiting(line.round + 1, line.waiting, line.decided >= 0)
+
+
+def _mean(side: Side) -> float:
+    return side.total / side.seen if side.seen else math.nan
+
+
+def _row(line: Line) -> RoundRow:
+    benefit = math.nan if line.benefit is None or not line.advised else line.benefit / line.advised
+    return RoundRow(
+        round=line.round + 1,
+        at=line.at,
+        present=line.present,
+        budget=line.budget,
+        advised=line.advised,
+        done=line.done - line.unasked,
+        unasked=line.unasked,
+        failed=line.failed,
+        outcomes_in=line.outcomes,
+        explored=line.explored,
+        reward_mean=_mean(line.treated),
+        control_mean=_mean(line.control),
+        expected_benefit=benefit,
+    )
+
+
+def _curve(lines: list[Line]) -> LiftCurve | None:
+    if not any(line.outcomes for line in lines):
+        return None
+    sides = [[line.treated for line in lines], [line.control for line in lines]]
+    sums, squares, counts = (
+        np.array([[getattr(each, name) for each in side] for side in sides]) for name in ("total", "square", "seen")
+    )
+    return lift_by_round(sums, squares, counts)
