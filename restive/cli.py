@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from restive.desk.command import desk
 from restive.errors import InputError, check_whole
 from restive.kernels.randomness import LARGEST_SEED
 from restive.policies import POLICIES
@@ -33,6 +34,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(desk)
 ProblemOption = Annotated[
     str, typer.Option(help="The id of a family (see `restive problems`) or a .json or .npz file.")
 ]

@@ -31,6 +31,12 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+# With the verbs of groups: `desk decide` beside `desk` itself.
+VERBS: dict[str, Any] = COMMANDS | {
+    f"{group} {verb}": command
+    for group, commands in COMMANDS.items()
+    for verb, command in getattr(commands, "commands", {}).items()
+}
 MACHINE = re.compile(r"(?<![\w.:/])/(work|home|root|tmp|usr|var|opt|etc|mnt|Users)\b|\b[A-Z]:\\")
 INDEX_HOST = re.compile(r"index-url|find-links|/simple/|\bpackages?\.\w+\.\w+", re.IGNORECASE)
 SPEEDS = (
@@ -238,11 +244,15 @@ def describe_names(option: Any) -> str:
     return ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
 
 
-@pytest.mark.parametrize("verb", COMMANDS)
+def test_verbs_of_groups_are_among_the_verbs() -> None:
+    assert {"desk", "desk init", "desk decide", "desk learn", "desk erase", "simulate"} <= set(VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_a_section_with_exactly_its_options_and_defaults(verb: str) -> None:
     told = section(read("docs/command.md"), f"`restive {verb}`")
     named = [tuple(row[:2]) for row in rows(told, "option", "default", "meaning")]
-    assert named == [(describe_names(option), describe_default(option)) for option in COMMANDS[verb].params]
+    assert named == [(describe_names(option), describe_default(option)) for option in VERBS[verb].params]
 
 
 def test_every_public_module_and_name_is_told_of() -> None:
