@@ -52,7 +52,8 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except InputError as error:
-        _fail(str(error), 2)
+        # A table with faults: nothing of it was taken, which is what people ask themselves then.
+        _fail(f"{error}\nNothing was recorded." if hasattr(error, "faults") else str(error), 2)
     except OSError as error:
         _fail(f"{error.filename or 'input or output'}: {error.strerror or error}.", 2)
     except MemoryError:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from restive.desk.advice import Advice
     from restive.desk.desk import Desk
+    from restive.desk.opening import AlreadyDecided
     from restive.desk.plan import Plan, Words
-    from restive.desk.program import AlreadyDecided, Program, Taken
+    from restive.desk.program import Program, Taken
     from restive.desk.store import Store, StoreError
     from restive.desk.tables import Fault, Faults
 
@@ -24,7 +25,8 @@ ROOMS = {
     "advice": ("Advice",),
     "desk": ("Desk",),
     "plan": ("Plan", "Words"),
-    "program": ("AlreadyDecided", "Program", "Taken"),
+    "opening": ("AlreadyDecided",),
+    "program": ("Program", "Taken"),
     "store": ("Store", "StoreError"),
     "tables": ("Fault", "Faults"),
 }

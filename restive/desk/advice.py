@@ -29,6 +29,7 @@ class Advice:
     found: Round
     names: Names
     ahead: bool
+    groups: Sequence[str] = field(default=())
     notes: Sequence[str] = field(default=())
 
     @property
@@ -73,6 +74,7 @@ class Advice:
                 "round": np.full(kind.size, self.round),
                 "rank": place,
                 "agent": pl.Series(self.names.call(listed["agent"]), dtype=pl.String),
+                "group": pl.Series(self._groups(), dtype=pl.String),
                 "list": pl.Series([KINDS[int(code)] for code in kind], dtype=pl.String),
                 # Not `state`: a list that comes back with what was done must not be read as a table of next states.
                 "state_now": pl.Series(state, dtype=pl.String),
@@ -85,6 +87,10 @@ class Advice:
                 "reason": pl.Series(self._reasons(state), dtype=pl.String),
             }
         )
+
+    def _groups(self) -> list[str | None]:
+        codes = self.found.list.get("group", np.full(self._kind.size, -1))  # lists of old did not have it
+        return [self.groups[code] if code >= 0 else None for code in codes.tolist()]
 
     def _reasons(self, state: list[str]) -> list[str]:
         listed, kind = self.found.list, self._kind

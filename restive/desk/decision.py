@@ -118,6 +118,7 @@ def _make_list(
     return {
         "agent": present.number[places],
         "kind": kind.astype(np.uint8),
+        "group": rules.group[places].astype(np.int16),
         "state": present.state[places].astype(np.int16),
         "kept": present.kept[places],
         "priority": priority[places],

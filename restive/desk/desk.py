@@ -127,6 +127,8 @@ def make_plan(name: str, template: str | None = None, **settings: Any) -> Plan:
     if "states" not in usual | settings:
         raise InputError("a program needs states: their names, the worst first, or a template that has them.")
     given = usual | settings
+    if "words" in usual and isinstance(given["words"], dict):
+        given["words"] = usual["words"] | given["words"]
     if "states" in settings and "rewards" not in settings:
         given["rewards"] = None
     for several in ("states", "rewards"):

@@ -9,9 +9,10 @@ decided    number, chosen, chance, bar           (and the shadow's) over the age
 outcomes   number, done, reward, after           what happened; after −1: so far only whether the action was done;
            known, advised                        whether that was known before, and whether it was on the list
 corrected  as `opened` or `outcomes`             what an earlier record should have said
+cancelled  a round that was decided by mistake       nobody acts by its list
 erased     number                                agents whose names are gone
 changed    settings
 """
 
 CREATED, JOINED, GROUPED, LEFT, OPENED, DECIDED = "created", "joined", "grouped", "left", "opened", "decided"
-OUTCOMES, CORRECTED, ERASED, CHANGED = "outcomes", "corrected", "erased", "changed"
+OUTCOMES, CORRECTED, CANCELLED, ERASED, CHANGED = "outcomes", "corrected", "cancelled", "erased", "changed"

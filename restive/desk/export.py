@@ -65,9 +65,10 @@ def rounds_table(program: Program) -> pl.DataFrame:
     rows = [
         {
             "round": line.round + 1, "at": line.at, "budget": line.budget, "present": line.present,
-            "kept": line.kept, "decided": line.decided >= 0, "advised": line.advised, "explored": line.explored,
-            "expected_benefit": line.benefit, "done": line.done, "failed": line.failed, "unasked": line.unasked,
-            "outcomes": line.outcomes, "treated_seen": line.treated.seen, "treated_reward": line.treated.total,
+            "kept": line.kept, "decided": line.decided >= 0, "cancelled": line.cancelled, "advised": line.advised,
+            "explored": line.explored, "expected_benefit": line.benefit, "done": line.done - line.unasked,
+            "failed": line.failed, "unasked": line.unasked, "outcomes": line.outcomes,
+            "treated_seen": line.treated.seen, "treated_reward": line.treated.total,
             "control_seen": line.control.seen, "control_reward": line.control.total,
         }
         for line in program.lines

@@ -201,6 +201,14 @@ class Fold:
         line.decided, line.advised, line.explored = event.number, int(chosen.sum()), event.header["explored"]
         line.benefit = event.header["benefit"]
 
+    def _cancelled(self, event: Event) -> None:
+        assert event.round is not None
+        line = self.ledger.lines[event.round]
+        line.cancelled = True
+        if line.decided >= 0:
+            advised = self.present(event.round).number[self.read(line.decided).columns["chosen"]]
+            self.ledger.tell_done(advised, np.zeros(advised.size, np.bool_), event.round)
+
     def _outcomes(self, event: Event) -> None:
         assert event.round is not None
         columns = self._right(event, "outcomes", ("done", "reward", "after"))
@@ -283,4 +291,5 @@ FOLDERS: dict[str, Callable[[Fold, Event], None]] = {
     events.DECIDED: Fold._decided,
     events.OUTCOMES: Fold._outcomes,
     events.CORRECTED: Fold._corrected,
+    events.CANCELLED: Fold._cancelled,
 }

@@ -34,5 +34,12 @@ def find_history(program: Program, agent: str) -> list[dict[str, Any]]:
             if values["after"] >= 0:
                 row |= {"reward": float(values["reward"]), "after": states[int(values["after"])]}
         if event.kind == events.CORRECTED:
-            row["note"] = ", ".join(filter(None, (row.get("note"), "corrected")))
+            row["note"] = _join(row.get("note"), "corrected")
+    for line in program.lines:
+        if line.cancelled and line.round in rows:
+            rows[line.round]["note"] = _join(rows[line.round].get("note"), "cancelled")
     return [rows[round_] for round_ in sorted(rows)]
+
+
+def _join(*notes: str | None) -> str:
+    return ", ".join(filter(None, notes))

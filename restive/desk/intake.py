@@ -3,7 +3,7 @@
 Every problem of a table is found before any of it is used, and named by row and column.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -114,13 +114,16 @@ class Brought(NamedTuple):
     budget: int | None
     must: pl.Series | None
     never: pl.Series | None
+    new: bool = False  # names that look like known ones are other people all the same
 
     def nothing(self) -> bool:
         """Whether nothing was brought at all."""
         return self.table is None and self.budget is None and self.must is None and self.never is None
 
 
-def read_brought(states: object, budget: int | None, must: object, never: object, plan: Plan) -> Brought:
+def read_brought(
+    states: object, budget: int | None, must: object, never: object, plan: Plan, new: bool = False
+) -> Brought:
     """Read the tables of a round."""
     table, others = None, []
     if states is not None:
@@ -129,8 +132,10 @@ def read_brought(states: object, budget: int | None, must: object, never: object
         if table.is_empty():
             raise InputError(f"{where}: there is nobody in it; leave it out to go on from the states last known.")
     wanted = None if budget is None else check_whole("budget", budget, 0, LARGEST_BUDGET)
-    lists = (None if given is None else read_list(given, what) for what, given in (("must", must), ("never", never)))
-    return Brought(table, others, wanted, *lists)
+    on_it, off_it = (
+        None if given is None else read_list(given, what) for what, given in (("must", must), ("never", never))
+    )
+    return Brought(table, others, wanted, on_it, off_it, new)
 
 
 def read_list(given: object, what: str) -> pl.Series:
@@ -209,14 +214,14 @@ def _refuse_twice(table: pl.DataFrame, where: str) -> None:
 
 def _usual_round(fold: Fold, where: str) -> int:
     """The last round, if no earlier one still waits for all of its outcomes."""
-    decided = [line for line in fold.ledger.lines if line.decided >= 0]
+    decided = [line for line in fold.ledger.lines if line.decided >= 0 and not line.cancelled]
     if not decided:
         raise InputError(f"{where}: no round was decided yet, so there are no outcomes.")
     blank = [line.round + 1 for line in decided if line.outcomes == 0]
     if blank and blank != [decided[-1].round + 1]:
         listed = ", ".join(map(str, blank[:10]))
         raise InputError(
-            f"{where}: round {listed} waits for all of its outcomes; say which round is meant, or give a column."
+            f"{where}: nothing is known yet of round {listed}; say by --round or by a column round which one is meant."
         )
     return decided[-1].round + 1
 
@@ -239,7 +244,8 @@ def _find_strangers(frame: pl.DataFrame, names: Names, faults: Sequence[Fault]) 
     blamed = {fault.row for fault in faults if fault.column == header}
     table = pl.DataFrame({"row": frame[ROW], "agent": agent})
     strange = (names.find(names.inward(agent.fill_null(""))).is_null() & agent.is_not_null()).to_numpy()
-    found = _unknown(table, strange, "is not in the program", header)
+    alike = names.find_alike(agent.filter(pl.Series(strange)))
+    found = _unknown(table, strange, "is not in the program", header, alike)
     return [fault for fault in found if fault.row not in blamed]
 
 
@@ -269,20 +275,27 @@ class Sorted(NamedTuple):
     new: Reports
     corrected: Reports
     repeated: int
+    aside: list[str]  # who took no part in the round
 
 
 def sort_outcomes(table: pl.DataFrame, where: str, names: Names, found: Round, fold: Fold, correct: bool) -> Sorted:
     """Hold a checked table of outcomes, all of one round, against what the round holds already."""
     number = names.find(names.inward(table["agent"]))
     label = found.round + 1
-    faults = _unknown(table, number.is_null().to_numpy(), "is not in the program")
+    strange = number.is_null()
+    alike = names.find_alike(table["agent"].filter(strange))
+    faults = _unknown(table, strange.to_numpy(), "is not in the program", alike=alike)
     numbers = number.fill_null(-1).to_numpy().astype(np.int64)
     places, there = found.find(numbers)
-    faults += _unknown(table, ~there & (numbers >= 0), f"took no part in round {label}; it had no state then")
+    aside = table["agent"].filter(~there & (numbers >= 0)).to_list()
+    if not there.any():
+        faults += _unknown(table, numbers >= 0, f"took no part in round {label}; it had no state then")
     if fold.plan.rewards is None:
         faults += _wrong_rewards(table)
     if faults:
         raise Faults(where, faults)
+    if aside:
+        table, numbers, places = table.filter(there), numbers[there], places[there]
     before = _Known(found.chosen[places], found.done[places], found.reward[places], found.after[places])
     given = _read(table, fold, before)
     told = table["done"].is_not_null().to_numpy()
@@ -299,7 +312,7 @@ def sort_outcomes(table: pl.DataFrame, where: str, names: Names, found: Round, f
         numbers, given.done, np.where(again & ~whole, before.reward, np.where(again, given.reward, np.nan)),
         np.where(again & ~whole, before.after, np.where(again, given.after, -1)), reports.known, reports.advised,
     )  # fmt: skip
-    return Sorted(reports.take(fresh), repaired.take(clash), int(((told | whole) & ~fresh & ~clash).sum()))
+    return Sorted(reports.take(fresh), repaired.take(clash), int(((told | whole) & ~fresh & ~clash).sum()), aside)
 
 
 class _Known(NamedTuple):
@@ -328,9 +341,13 @@ def _read(table: pl.DataFrame, fold: Fold, before: _Known) -> _Given:
     return _Given(done.astype(np.bool_), reward, after)
 
 
-def _unknown(table: pl.DataFrame, wrong: Bools, why: str, column: str = "agent") -> list[Fault]:
+def _unknown(
+    table: pl.DataFrame, wrong: Bools, why: str, column: str = "agent", alike: Mapping[str, str] | None = None
+) -> list[Fault]:
     rows = table.filter(pl.Series(wrong)) if wrong.any() else table.clear()
-    return [Fault(row, column, f"{name!r} {why}") for row, name in zip(rows["row"], rows["agent"], strict=True)]
+    hints = {name: f" (did you mean {other!r}?)" for name, other in (alike or {}).items()}
+    named = zip(rows["row"], rows["agent"], strict=True)
+    return [Fault(row, column, f"{name!r} {why}{hints.get(name, '')}") for row, name in named]
 
 
 def _wrong_rewards(table: pl.DataFrame) -> list[Fault]:
@@ -343,5 +360,5 @@ def _wrong_rewards(table: pl.DataFrame) -> list[Fault]:
 
 def _clashes(table: pl.DataFrame, wrong: Bools, label: int) -> list[Fault]:
     rows = table.filter(pl.Series(wrong))
-    why = f"has another outcome on record for round {label}; to replace it, say that this is a correction"
+    why = f"has another outcome on record for round {label}; to replace it, say that this is a correction (--correct)"
     return [Fault(row, "agent", f"{name!r} {why}") for row, name in zip(rows["row"], rows["agent"], strict=True)]

@@ -46,6 +46,7 @@ class Line:
     outcomes: int = 0
     gone: int = 0  # outcomes that will never come, of people who were erased
     agents: int = 0  # known to the program when it was opened
+    cancelled: bool = False
     treated: Side = field(default_factory=Side)  # all that are not in the control group
     control: Side = field(default_factory=Side)
 
@@ -56,7 +57,7 @@ class Line:
     @property
     def waiting(self) -> int:
         """How many outcomes are still to come."""
-        return self.present - self.outcomes - self.gone
+        return 0 if self.cancelled else self.present - self.outcomes - self.gone
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Line":

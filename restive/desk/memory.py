@@ -24,8 +24,8 @@ SLOT = "fold"
 class Memory:
     """What a process knows of a program; `forget` when in doubt, the store has it all."""
 
-    def __init__(self, store: Store, program: int) -> None:
-        self.store, self.program = store, program
+    def __init__(self, store: Store, program: int, name: str) -> None:
+        self.store, self.program, self.name = store, program, name
         self._fold: Fold | None = None
         self._names: Names | None = None
         self._given: dict[str, str] = {}  # what people call those whom the store knows by a pseudonym

@@ -44,6 +44,20 @@ class Names:
         wanted = pl.DataFrame({"name": names.cast(pl.String)})
         return wanted.join(self._table, on="name", how="left", maintain_order="left")["number"]
 
+    def find_alike(self, names: pl.Series) -> dict[str, str]:
+        """Of names that are not known, those that differ from a known one only in zeros before it or in capitals.
+
+        >>> Names(pl.Series(["007", "Ann"])).find_alike(pl.Series(["7", "ANN", "ben"]))
+        {'7': '007', 'ANN': 'Ann'}
+        """
+        if self.pseudonyms is not None or not len(self) or not names.len():
+            return {}
+        plain = pl.col("name").str.normalize("NFKC").str.to_lowercase().str.strip_chars_start("0")
+        known = pl.DataFrame({"name": self.roster}).drop_nulls().select(known="name", plain=plain)
+        wanted = pl.DataFrame({"name": names}).select(name="name", plain=plain)
+        found = wanted.join(known.unique("plain", maintain_order=True), on="plain", maintain_order="left")
+        return dict(found.filter(pl.col("name") != pl.col("known")).select("name", "known").rows())
+
     def add(self, names: pl.Series) -> None:
         """New agents, numbered on from the last."""
         self.roster = pl.concat([self.roster, names.alias(self.roster.name)])

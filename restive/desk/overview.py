@@ -8,6 +8,7 @@ import numpy as np
 from restive.desk.desk import name_store
 from restive.desk.ledger import Line, Side
 from restive.desk.lift import LiftCurve, Shadow, compare_policies, lift, lift_by_round
+from restive.desk.plan import WORDS, Plan
 from restive.desk.program import Program
 from restive.desk.selection import FREE
 from restive.desk.status import Learnt, People, RoundRow, Status, Waiting, next_steps
@@ -16,6 +17,8 @@ from restive.errors import InputError
 
 # The last rounds that a shadow is compared over, so that a page of a large program does not read years of its log.
 SHADOWED = 200
+# The share of outcomes that may be missing before the lift comes with a caution.
+MUCH = 0.05
 
 
 def look_at(program: Program) -> Status:
@@ -23,12 +26,12 @@ def look_at(program: Program) -> Status:
     fold = program.fold
     plan, ledger = fold.plan, fold.ledger
     people = _count_people(program)
-    waiting = [_waiting(line) for line in ledger.lines if line.decided < 0 or line.waiting]
+    waiting = [_waiting(line) for line in ledger.lines if line.waiting or not (line.decided >= 0 or line.cancelled)]
     called = program.name + name_store(program.store.address)
-    decided = sum(line.decided >= 0 for line in ledger.lines)
+    decided = sum(line.decided >= 0 or line.cancelled for line in ledger.lines)
     return Status(
         name=program.name,
-        title=TEMPLATES[plan.template].title if plan.template else "",
+        title=_title(plan),
         store=program.store.address,
         policy=plan.policy,
         seed=plan.seed,
@@ -38,6 +41,7 @@ def look_at(program: Program) -> Status:
         waiting=waiting,
         lift=lift(ledger.total, ledger.seen, ledger.control, plan.words) if ledger.control.any() else None,
         curve=_curve(ledger.lines),
+        caution=_caution(ledger.lines),
         shadow_policy=plan.shadow,
         shadow=compare_shadow(program) if plan.shadow else None,
         learnt=find_learnt(program),
@@ -54,14 +58,14 @@ def summarise(program: Program) -> dict[str, Any]:
         fold = program.fold
     except InputError as error:
         nothing = dict.fromkeys(("people", "rounds", "events", "waiting", "policy"))
-        return known | nothing | {"title": str(error)}
+        return known | nothing | {"template": str(error)}
     return known | {
         "people": int(fold.ledger.active.sum()),
         "rounds": len(fold.ledger.lines),
         "events": fold.length,
         "waiting": sum(line.waiting for line in fold.ledger.lines),
         "policy": fold.plan.policy,
-        "title": fold.plan.template or "",
+        "template": fold.plan.template or "",
     }
 
 
@@ -99,6 +103,24 @@ def compare_shadow(program: Program) -> Shadow | None:
     return compare_policies(reward, chosen, chance, shadow_chance, agent, shadow_chosen, program.plan.words)
 
 
+def _title(plan: Plan) -> str:
+    """That of the template, unless the program has states or words of its own."""
+    template = TEMPLATES.get(plan.template or "")
+    if template is None or plan.states != template.states:
+        return ""
+    return template.title if all(getattr(plan.words, name) == getattr(template, name) for name in WORDS) else ""
+
+
+def _caution(lines: list[Line]) -> str:
+    """Why the lift is not to be read yet: who reports late may be another kind of people."""
+    decided = [line for line in lines if line.decided >= 0 and not line.cancelled]
+    missing, asked = sum(line.waiting for line in decided), sum(line.present for line in decided)
+    if missing <= MUCH * asked or missing == asked:
+        return ""
+    seen = f"{asked - missing:,} of {asked:,} outcomes are in"
+    return f"Only {seen}. If people on the list are reported sooner than others, this is not to be relied on yet."
+
+
 def _count_people(program: Program) -> People:
     ledger = program.fold.ledger
     before = ledger.lines[-2].agents if len(ledger.lines) > 1 else ledger.agents
@@ -121,12 +143,13 @@ def _mean(side: Side) -> float:
 
 def _row(line: Line) -> RoundRow:
     benefit = math.nan if line.benefit is None or not line.advised else line.benefit / line.advised
+    advised = 0 if line.cancelled else line.advised
     return RoundRow(
         round=line.round + 1,
         at=line.at,
         present=line.present,
-        budget=line.budget,
-        advised=line.advised,
+        budget=0 if line.cancelled else line.budget,
+        advised=advised,
         done=line.done - line.unasked,
         unasked=line.unasked,
         failed=line.failed,
@@ -134,7 +157,7 @@ def _row(line: Line) -> RoundRow:
         explored=line.explored,
         reward_mean=_mean(line.treated),
         control_mean=_mean(line.control),
-        expected_benefit=benefit,
+        expected_each=benefit,
     )
 
 

@@ -40,6 +40,9 @@ class Words:
     reward_unit: str = "reward"
 
 
+WORDS = tuple(each.name for each in fields(Words))
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a program decides by."""
@@ -162,16 +165,30 @@ def parse_shares(texts: Sequence[str]) -> dict[str, float]:
         except ValueError:
             group = ""
         if not group:
-            raise InputError(f"share is {text!r}; write GROUP=SHARE, such as north=0.3.")
+            raise InputError(f"share is {text!r}; write GROUP=SHARE, such as north=0.3, with a decimal point.")
     return shares
+
+
+def parse_words(texts: Sequence[str]) -> dict[str, str]:
+    """Words of a program's own, from texts such as person=patient.
+
+    >>> parse_words(["person=patient", "action=a call"])
+    {'person': 'patient', 'action': 'a call'}
+    """
+    words = {}
+    for text in texts:
+        name, equals, word = text.partition("=")
+        if not equals or not word or name not in WORDS:
+            raise InputError(f"word is {text!r}; write person=patient, or the like for {', '.join(WORDS[1:])}.")
+        words[name] = word
+    return words
 
 
 def _words(given: object) -> Words:
     if isinstance(given, Words):
         return given
-    known = [each.name for each in fields(Words)]
-    if not isinstance(given, Mapping) or set(given) - set(known) or not all(isinstance(v, str) for v in given.values()):
-        raise InputError(f"words is {given!r}; it gives texts for {', '.join(known)}.")
+    if not isinstance(given, Mapping) or set(given) - set(WORDS) or not all(isinstance(v, str) for v in given.values()):
+        raise InputError(f"words is {given!r}; it gives texts for {', '.join(WORDS)}.")
     return Words(**given)
 
 

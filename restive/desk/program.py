@@ -6,7 +6,6 @@
 Rounds are numbered from 1 here, as people count them.
 """
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
@@ -18,15 +17,11 @@ from restive.desk import events
 from restive.desk.advice import Advice
 from restive.desk.corrections import find_mended, mend_outcomes, mend_states
 from restive.desk.decision import decide
-from restive.desk.fold import Fold, Present
+from restive.desk.fold import Fold
 from restive.desk.intake import (
-    Arrivals,
     Brought,
-    check_lists,
     find_listed,
-    find_present,
     name_few,
-    place_states,
     read_brought,
     read_given,
     read_list,
@@ -37,7 +32,9 @@ from restive.desk.intake import (
 from restive.desk.ledger import Line
 from restive.desk.memory import Memory
 from restive.desk.names import Names
-from restive.desk.plan import Plan, Words
+from restive.desk.opening import AlreadyDecided, open_round
+from restive.desk.plan import Plan
+from restive.desk.remarks import count, say_names
 from restive.desk.rounds import Round, gather
 from restive.desk.sheets import ROW
 from restive.desk.store import Event, ProgramRow, Store, Writer
@@ -45,9 +42,7 @@ from restive.desk.tables import Faults, read_states
 from restive.errors import InputError, check_whole
 from restive.types import Ints
 
-
-class AlreadyDecided(InputError):  # noqa: N818 - said to people, not only to programmers
-    """The round has its list; a second decision would act on twice as many people."""
+LOOKED_BACK = 10  # rounds that a table without a round might be about
 
 
 class _Undo(Exception):  # noqa: N818 - no error, but what a dry run ends with
@@ -65,12 +60,17 @@ class Taken(NamedTuple):
     notes: list[str]
 
 
+class _Heard(NamedTuple):
+    counts: tuple[int, int, int, int, int]  # new, corrected, repeated, awaited, mistaken
+    aside: list[str]
+
+
 class Program:
     """One program of a store."""
 
     def __init__(self, store: Store, row: ProgramRow) -> None:
         self.store, self.name, self.created, self.id = store, row.name, row.created, row.id
-        self.memory = Memory(store, row.id)
+        self.memory = Memory(store, row.id, row.name)
 
     @property
     def plan(self) -> Plan:
@@ -98,7 +98,7 @@ class Program:
 
     def decide(
         self, states: object = None, budget: int | None = None, must: object = None, never: object = None,
-        round: int | None = None, again: bool = False, dry_run: bool = False,
+        round: int | None = None, again: bool = False, new: bool = False, dry_run: bool = False,
     ) -> Advice:  # fmt: skip
         """Decide a round: that of number `round` if it was opened before, else one opened now with these states.
 
@@ -107,9 +107,10 @@ class Program:
         must     agents on the list in any case; never: agents not on it in this round
         round    its number: a round decided before is refused, whoever did it
         again    open another round though nothing was recorded since the last one, which had the same states
+        new      let people in whose ids differ from known ones only by zeros before them or by capitals
         dry_run  say what would be decided, and record nothing
         """
-        brought = read_brought(states, budget, must, never, self.plan)
+        brought = read_brought(states, budget, must, never, self.plan, new)
         advice: list[Advice] = []
         with suppress(_Undo), self._writing() as (writer, fold):
             asked = _check_round(fold, round)
@@ -126,12 +127,12 @@ class Program:
 
     def open(
         self, states: object = None, budget: int | None = None, must: object = None, never: object = None,
-        again: bool = False,
+        again: bool = False, new: bool = False,
     ) -> int:  # fmt: skip
         """Open a round with states and a budget, to be decided later; returns its number."""
-        brought = read_brought(states, budget, must, never, self.plan)
+        brought = read_brought(states, budget, must, never, self.plan, new)
         with self._writing() as (writer, fold):
-            self._open_new(writer, fold, brought, again)
+            open_round(self.memory, writer, fold, brought, again)
             number = len(fold.ledger.lines)
         return number
 
@@ -163,6 +164,8 @@ class Program:
         taken: list[Taken] = []
         with suppress(_Undo), self._writing() as (writer, fold):
             by_round = split_rounds(table, where, fold, round)
+            if round is None and table["round"].null_count() == table.height:
+                self._refuse_unclear(fold, table, where, *by_round)
             reports, faults = [], []
             for number, part in by_round.items():
                 try:
@@ -171,11 +174,15 @@ class Program:
                     faults += found.faults
             if faults:
                 raise Faults(where, faults)
-            new, corrected, repeated, waiting, mistaken = (sum(column) for column in zip(*reports, strict=True))
+            new, corrected, repeated, waiting, mistaken = (
+                sum(column) for column in zip(*(part.counts for part in reports), strict=True)
+            )
+            aside = [name for part in reports for name in part.aside]
             notes = [f"columns not read: {', '.join(others)}"] if others else []
             if mistaken:
-                whom = _count(mistaken, fold.plan.words)
+                whom = count(mistaken, fold.plan.words)
                 notes.append(f"acted on, though in the control group: {whom}; this blurs what the program adds")
+            notes += say_names("took no part in the round, and left aside", aside, fold.plan.words)
             taken.append(Taken([number + 1 for number in by_round], new, corrected, repeated, waiting, notes))
             if dry_run:
                 raise _Undo
@@ -210,6 +217,19 @@ class Program:
             self.store.scrub()  # an erasure before this one may have left old copies in the files
         return erased
 
+    def cancel(self, round: int, dry_run: bool = False) -> int:
+        """Nobody acts by the list of this round, which was a mistake; returns how many were on it."""
+        with suppress(_Undo), self._writing() as (writer, fold):
+            self.round(round)
+            line = fold.ledger.lines[round - 1]
+            if line.outcomes or line.done or line.cancelled:
+                why = "was cancelled before" if line.cancelled else "has outcomes, so it was no mistake"
+                raise InputError(f"round {round} of {self.name} {why}; nothing was changed.")
+            self.memory.append(writer, events.CANCELLED, {}, round=round - 1)
+            if dry_run:
+                raise _Undo
+        return line.advised
+
     def change(self, **settings: Any) -> Plan:
         """Change budget, cool_down, keep or shares from now on."""
         with self._writing() as (writer, fold):
@@ -230,86 +250,43 @@ class Program:
 
     def _advise(self, fold: Fold, found: Round, notes: list[str]) -> Advice:
         ahead = fold.minds["policy"].policy.far_sighted
-        return Advice(self.name, fold.plan, found, self.memory.names(fold), ahead, notes)
+        return Advice(self.name, fold.plan, found, self.memory.names(fold), ahead, fold.ledger.groups, notes)
 
     def _take_or_open(
         self, writer: Writer, fold: Fold, asked: int | None, brought: Brought, again: bool
     ) -> tuple[list[Event], list[str]]:
         """The events of the round that was opened before, or of one opened now."""
         lines = fold.ledger.lines
-        waiting = [line.round for line in lines if line.decided < 0]
+        waiting = [line.round for line in lines if line.decided < 0 and not line.cancelled]
         if asked is None and waiting and brought.table is None:
             asked = waiting[0]
         if asked is None or asked == len(lines):
-            opened, notes = self._open_new(writer, fold, brought, again)
+            opened, notes = open_round(self.memory, writer, fold, brought, again)
             return [opened], notes
         if not brought.nothing():
             raise InputError(f"round {asked + 1} was opened with states and a budget of its own; decide it without.")
         return list(self.store.events(self.id, round=asked)), []
 
-    def _open_new(self, writer: Writer, fold: Fold, brought: Brought, again: bool) -> tuple[Event, list[str]]:
-        """Open a round, unless it is the last one asked for twice: the same table, and nothing came in since."""
-        before, lines = writer.length, fold.ledger.lines
-        last = lines[-1] if lines and max(lines[-1].opened, lines[-1].decided) == before - 1 else None
-        opened, notes = self._open(writer, fold, brought)
-        if last is None or again or opened.number != before:
-            return opened, notes
-        if self.store.event(self.id, last.opened).header["input"] == opened.header["input"]:
-            done, number = "decided" if last.decided >= 0 else "opened", last.round + 1
-            raise AlreadyDecided(
-                f"round {number} of {self.name} was {done} at {last.at} from these very states, and nothing came in "
-                f"since; nothing was recorded now. Its list: restive desk round {self.name} {number}. If another "
-                "round is meant although nobody moved, say so (--again)."
-            )
-        return opened, notes
-
-    def _open(self, writer: Writer, fold: Fold, brought: Brought) -> tuple[Event, list[str]]:
-        notes = [f"columns not read: {', '.join(brought.unread)}"] if brought.unread else []
-        budget = fold.plan.budget if brought.budget is None else brought.budget
-        arrivals = None
-        if brought.table is not None:
-            arrivals = place_states(brought.table, self.memory.names(fold), fold)
-            notes += self._join(writer, fold, arrivals)
-        names, round_ = self.memory.names(fold), len(fold.ledger.lines)
-        present = find_present(fold, arrivals, round_)
-        if present.number.size == 0:
-            raise InputError("nobody has a state in this round; give a table of states.")
-        must, strangers = find_listed(brought.must, names)
-        never, unknown = find_listed(brought.never, names)
-        if strangers:
-            raise InputError(f"{name_few(strangers)}: on the must list, but not in the program.")
-        if unknown:
-            notes.append(f"{len(unknown)} on the never list are not in the program")
-        notes += [f"nobody is in the group {group}, which has a share" for group in _empty_groups(fold)]
-        notes += _say_missing(fold, present) + _say_over(fold, round_)
-        check_lists(must, never, fold, present, budget, names)
-        columns = present._asdict() | {"state": present.state.astype(np.int16)}
-        extra = {what: {"number": listed} for what, listed in (("must", must), ("never", never)) if listed.size}
-        header = {"budget": budget, "input": _digest(*_brought(present, arrivals), budget, must, never)}
-        return self.memory.append(writer, events.OPENED, header, columns=columns, round=round_, extra=extra), notes
-
-    def _join(self, writer: Writer, fold: Fold, arrivals: Arrivals) -> list[str]:
-        """Let in those who are new, and move those who changed their group."""
-        notes, new, first = [], arrivals.new, fold.ledger.agents
-        groups: dict[str, Any] = {"groups": new.groups}
-        if new.names.len():
-            columns = {"number": np.arange(first, first + new.names.len()), "group": new.group.astype(np.int16)}
-            names = self.memory.names(fold)
-            writer.add_names(new.names)
-            names.add(new.names)
-            self.memory.append(writer, events.JOINED, groups | {"first": first}, columns=columns)
-            notes.append(f"{_count(new.names.len(), fold.plan.words, 'new ')} joined")
-        if arrivals.moved.size:
-            columns = {"number": arrivals.moved, "group": arrivals.moved_to.astype(np.int16)}
-            self.memory.append(writer, events.GROUPED, groups, columns=columns)
-            notes.append(f"in another group from now on: {_count(arrivals.moved.size, fold.plan.words)}")
-        return notes
+    def _refuse_unclear(self, fold: Fold, table: pl.DataFrame, where: str, usual: int) -> None:
+        """A table that names no round, about people of whom an earlier round still waits to hear."""
+        number = self.memory.names(fold).find(self.memory.names(fold).inward(table["agent"]))
+        numbers = number.drop_nulls().to_numpy().astype(np.int64)
+        lines = fold.ledger.lines[:usual]
+        earlier = [line for line in lines if line.decided >= 0 and line.waiting >= numbers.size > 0]
+        for line in earlier[-LOOKED_BACK:]:
+            found = self.memory.round(line.round)
+            places, there = found.find(numbers)
+            if (there & (found.after[places] < 0)).all():
+                which = f"round {line.round + 1} still waits for these people, or is it a later one?"
+                raise InputError(f"{where}: {which} Say by --round or by a column round which one is meant.")
 
     def _learn(
         self, writer: Writer, fold: Fold, where: str, table: pl.DataFrame, number: int, correct: bool
-    ) -> tuple[int, int, int, int, int]:
-        """Record the outcomes of one round; returns how many are new, corrected, repeated, awaited, and mistaken."""
+    ) -> "_Heard":
+        """Record the outcomes of a round; what became of them."""
         found = self.memory.round(number)
+        if found.cancelled:
+            raise InputError(f"{where}: round {number + 1} was cancelled, so nothing can have come of it.")
         if found.decided is None:
             raise InputError(f"{where}: round {number + 1} is not decided yet, so nothing can have come of it.")
         sorted_ = sort_outcomes(table, where, self.memory.names(fold), found, fold, correct)
@@ -320,7 +297,8 @@ class Program:
         if sorted_.new.number.size:
             self.memory.append(writer, events.OUTCOMES, {}, columns=sorted_.new.columns(), round=number)
         mistaken = int((fold.ledger.control[sorted_.new.number] & sorted_.new.done & ~sorted_.new.known).sum())
-        return sorted_.new.number.size, sorted_.corrected.number.size, sorted_.repeated, waiting, mistaken
+        new, corrected = sorted_.new.number.size, sorted_.corrected.number.size
+        return _Heard((new, corrected, sorted_.repeated, waiting, mistaken), sorted_.aside)
 
     def _drop(self, agents: object, kind: str, dry_run: bool) -> int:
         listed, dropped = read_list(agents, "agents"), 0
@@ -328,6 +306,8 @@ class Program:
             number, unknown = find_listed(listed, self.memory.names(fold))
             if unknown:
                 raise InputError(f"{name_few(unknown)}: not in the program {self.name}; nothing was changed.")
+            if kind == events.LEFT:
+                number = number[fold.ledger.active[number]]
             dropped = number.size
             if dropped:
                 gone = self._count_missing(fold, number) if kind == events.ERASED else {}
@@ -356,43 +336,9 @@ def _check_round(fold: Fold, round_: int | None) -> int | None:
         return None
     lines = fold.ledger.lines
     number = check_whole("round", round_, 1, len(lines) + 1) - 1
+    if number < len(lines) and lines[number].cancelled:
+        raise InputError(f"round {round_} was cancelled; decide another.")
     if number < len(lines) and lines[number].decided >= 0:
         at = lines[number].at
         raise AlreadyDecided(f"round {round_} was decided already, at {at}; nothing was recorded now.")
     return number
-
-
-def _empty_groups(fold: Fold) -> list[str]:
-    """Groups that the plan gives a share and that nobody is in: most likely a slip of the pen."""
-    used = {fold.ledger.groups[code] for code in np.unique(fold.ledger.group[fold.ledger.active]) if code >= 0}
-    return [group for group in fold.plan.shares if group not in used]
-
-
-def _count(number: int, words: Words, what: str = "") -> str:
-    return f"{number:,} {what}{words.person if number == 1 else words.people}"
-
-
-def _say_missing(fold: Fold, present: Present) -> list[str]:
-    """Of how many people an older state is taken, and how many have none that is recent enough."""
-    kept, out = int(present.kept.sum()), int(fold.ledger.active.sum()) - present.number.size
-    told = ((kept, "with a state kept from an earlier round"), (out, "left out, without a recent state"))
-    return [f"{why}: {_count(number, fold.plan.words)}" for number, why in told if number > 0]
-
-
-def _say_over(fold: Fold, round_: int) -> list[str]:
-    horizon = fold.plan.horizon
-    over = horizon is not None and round_ >= horizon
-    return [f"round {round_ + 1} is beyond the {horizon} rounds that were planned"] if over else []
-
-
-def _brought(present: Present, arrivals: Arrivals | None) -> tuple[Ints, Ints]:
-    """What a round was asked for with: the table that was given, or all that was known."""
-    return (present.number, present.state) if arrivals is None else (arrivals.number, arrivals.state)
-
-
-def _digest(*parts: Any) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(np.ascontiguousarray(part).data)
-        digest.update(b"|")
-    return digest.hexdigest()

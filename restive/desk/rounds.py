@@ -33,6 +33,7 @@ class Round:
     decided_at: str = ""
     columns: dict[str, Any] = field(default_factory=dict)  # chosen, chance, bar, and those of the shadow
     list: dict[str, Any] = field(default_factory=dict)
+    cancelled: bool = False
 
     @property
     def chosen(self) -> Bools:
@@ -105,4 +106,13 @@ def _correct(found: Round, event: Event) -> None:
         getattr(found, name)[places] = event.columns[name]
 
 
-_STEPS = {events.DECIDED: _decide, events.OUTCOMES: _take_outcomes, events.CORRECTED: _correct}
+def _cancel(found: Round, event: Event) -> None:
+    found.cancelled = True
+
+
+_STEPS = {
+    events.DECIDED: _decide,
+    events.OUTCOMES: _take_outcomes,
+    events.CORRECTED: _correct,
+    events.CANCELLED: _cancel,
+}

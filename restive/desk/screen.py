@@ -89,10 +89,10 @@ def print_history(rows: Sequence[Row], words: Words, person: str) -> None:
 
 
 def print_programs(rows: Sequence[Row]) -> None:
-    """The programs of a store. Keys: name, title, people, rounds, waiting, policy, created, events."""
-    names = ("name", "people", "rounds", "waiting", "policy", "created", "title", "events")
+    """The programs of a store. Keys: name, people, rounds, waiting, policy, created, template, events."""
+    names = ("name", "people", "rounds", "waiting", "policy", "created", "template", "events")
     lines = [{name: _minute(row.get(name)) if name == "created" else row.get(name) for name in names} for row in rows]
-    _print_table(_console(), lines, fold=("name", "title", "policy"), none="No programs yet.")
+    _print_table(_console(), lines, fold=("name", "template", "policy"), none="No programs yet.")
 
 
 def print_templates(rows: Sequence[Row]) -> None:
@@ -102,8 +102,13 @@ def print_templates(rows: Sequence[Row]) -> None:
         heading = Text(str(row["name"]), style="bold") + Text(f"  {row.get('title') or ''}", style="not bold")
         console.print(heading)
         console.print(Padding(Text(str(row.get("about") or "")), (0, 0, 0, 2)))
-        for state, sign in zip(_sequence(row.get("states")), _sequence(row.get("signs")), strict=False):
-            console.print(Padding(Text(f"{state}: {sign}", style="dim"), (0, 0, 0, 4)))
+        if "budget" in row:
+            usual = f"{row['budget']} a {row.get('every')}; states, worst first, with their {row['reward_unit']}:"
+            console.print(Padding(Text(usual), (0, 0, 0, 2)))
+        worth = [f" ({value:g})" if isinstance(value, float) else "" for value in _sequence(row.get("rewards"))]
+        states, signs = _sequence(row.get("states")), _sequence(row.get("signs"))
+        for state, sign, each in zip(states, signs, worth or [""] * len(states), strict=False):
+            console.print(Padding(Text(f"{state}{each}: {sign}", style="dim"), (0, 0, 0, 4)))
         console.print()
 
 
@@ -159,13 +164,16 @@ def _people(status: Status) -> str:
             parts.append(f"{number:,} {what}")
     if people.erased:
         parts.append(f"{people.erased:,} erased")
-    used = f" Of the budget {status.budget_used:.0%} was used ({status.actions:,} done)." if status.actions else ""
+    unasked = sum(row.unasked for row in status.rounds)
+    more = f", and {unasked:,} unasked" if unasked else ""
+    done = f"{status.actions - unasked:,} done{more}"
+    used = f" Of the budget {status.budget_used:.0%} was used ({done})." if status.actions else ""
     return f"{', '.join(parts)}.{used}"
 
 
 def _print_works(console: Console, status: Status) -> None:
     """Whether it works, in bars and sentences."""
-    told = [status.lift.sentence, _total(status)] if status.lift else []
+    told = [status.lift.sentence, _total(status), status.caution] if status.lift else []
     if lines := [*_curves(status, console.width), *filter(None, told)]:
         console.print(Text("\nDoes it work?" if told else "\nReward", style="bold"))
         console.print(Text("\n".join(lines)))
@@ -222,7 +230,7 @@ def _print_rounds(console: Console, status: Status) -> None:
             "outcomes": f"{row.outcomes_in:,}/{row.present:,}",
             "reward": _plain(row.reward_mean),
             "control": _plain(row.control_mean),
-            "expected": _plain(row.expected_benefit),
+            "expected each": _plain(row.expected_each),
             "by lot": row.explored,
             "failed": row.failed,
             **({"unasked": row.unasked} if any(each.unasked for each in status.rounds[-LAST:]) else {}),

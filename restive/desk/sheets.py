@@ -71,13 +71,15 @@ def write_sheet(frame: pl.DataFrame, path: str | PathLike[str]) -> None:
         raise InputError(f"{place.name}: cannot write files that end in {ending!r}; use {ENDINGS}.")
 
 
-def check_place(path: str | PathLike[str]) -> None:
-    """Refuse a file that could not be written, before any work is done for it; make its folder."""
+def check_place(path: str | PathLike[str], overwrite: bool = False) -> None:
+    """Refuse a file that could not be written or that is there already, before any work is done; make its folder."""
     place = Path(path)
     if place.suffix.lower() not in (*SEPARATORS, ".xlsx", ".parquet"):
         raise InputError(f"{place.name}: cannot write files that end in {place.suffix!r}; use {ENDINGS}.")
     if place.is_dir():
         raise InputError(f"{place}: there is a folder of that name.")
+    if place.exists() and not overwrite:
+        raise InputError(f"{place}: there is such a file, perhaps with results in it; name another, or --overwrite.")
     place.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(place if place.exists() else place.parent, os.W_OK):
         raise InputError(f"{place}: it may not be written; name another file.")

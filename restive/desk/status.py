@@ -32,7 +32,7 @@ class RoundRow:
     explored: int = 0  # of those advised, by lot to learn
     reward_mean: float = math.nan  # of those who may be chosen
     control_mean: float = math.nan
-    expected_benefit: float = math.nan  # mean over those advised, as the policy saw it when it decided
+    expected_each: float = math.nan  # benefit, mean over those advised, as the policy saw it when it decided
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,7 @@ class Status:
     waiting: Sequence[Waiting] = ()
     lift: Lift | None = None
     curve: LiftCurve | None = None  # over the same rounds as `rounds`, or their last ones
+    caution: str = ""  # why the lift is not to be relied on yet
     shadow_policy: str | None = None
     shadow: Shadow | None = None
     learnt: Sequence[Learnt] = ()

@@ -150,7 +150,7 @@ def loyalty(instances: int = 1, agents: int = 200, budget: int = 20, seed: int =
 
 
 def patient_management(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
-    """Care workers in three states worth follow-ups kept a week; some are promised a bonus. Invented people."""
+    """Patients in three states worth follow-ups kept a week; some are promised a bonus. Invented people."""
     return populate(PATIENT_MANAGEMENT, budget, _keys(instances, seed), agents)
 
 

@@ -15,8 +15,8 @@ from restive.desk.plan import Plan, Words
 from restive.desk.rounds import Round
 
 COLUMNS = [
-    "round", "rank", "agent", "list", "state_now", "benefit", "error", "exploration", "probability", "priority",
-    "margin", "reason",
+    "round", "rank", "agent", "group", "list", "state_now", "benefit", "error", "exploration", "probability",
+    "priority", "margin", "reason",
 ]  # fmt: skip
 
 
@@ -24,7 +24,7 @@ def make_advice(**changed: Any) -> Advice:
     """Two on the list, one of whom must be, and two spares; six people, one in the control group, one cooling down."""
     listed = {
         "agent": np.array([4, 0, 2, 5]), "kind": np.array([0, 1, 2, 2], np.uint8), "state": np.array([1, 0, 0, 1]),
-        "kept": np.array([False, False, True, False]),
+        "kept": np.array([False, False, True, False]), "group": np.array([1, -1, 0, 1], np.int16),
         "benefit": np.array([0.5, math.nan, math.inf, 0.1]), "error": np.array([0.1, math.nan, math.inf, 0.2]),
         "explored": np.array([False, False, False, False]), "chance": np.array([0.75, 1.0, 0.25, 0.0]),
         "priority": np.array([2.0, math.inf, 1.0, -math.inf]), "margin": np.array([1.0, math.inf, -1.0, -math.inf]),
@@ -40,7 +40,7 @@ def make_advice(**changed: Any) -> Advice:
     )  # fmt: skip
     names = Names(pl.Series("name", ["ann", "ben", None, "dee", "eve", "fay"]))
     given: dict[str, Any] = {"program": "one", "plan": Plan(("low", "high")), "found": found, "names": names}
-    return Advice(**given | {"ahead": True} | changed)
+    return Advice(**given | {"ahead": True, "groups": ["north", "south"]} | changed)
 
 
 def test_the_list_is_ranked_and_the_spares_have_ranks_of_their_own() -> None:
@@ -48,9 +48,9 @@ def test_the_list_is_ranked_and_the_spares_have_ranks_of_their_own() -> None:
     assert (advice.round, advice.budget) == (3, 2)
     assert (advice.chosen, advice.spares) == (["eve", "ann"], ["(erased)", "fay"])
     assert advice.table.columns == COLUMNS
-    assert advice.table.select("round", "rank", "agent", "list", "state_now").rows() == [
-        (3, 1, "eve", "chosen", "high"), (3, 2, "ann", "must", "low"), (3, 1, "(erased)", "spare", "low"),
-        (3, 2, "fay", "spare", "high"),
+    assert advice.table.select("round", "rank", "agent", "group", "list", "state_now").rows() == [
+        (3, 1, "eve", "south", "chosen", "high"), (3, 2, "ann", None, "must", "low"),
+        (3, 1, "(erased)", "north", "spare", "low"), (3, 2, "fay", "south", "spare", "high"),
     ]  # fmt: skip
 
 
@@ -126,3 +126,24 @@ def test_an_empty_list_has_all_columns(tmp_path: Path) -> None:
         advice = program.decide({"ann": 0})
     assert (advice.table.height, advice.table.columns) == (0, COLUMNS)
     assert advice.as_json()["people"] == []
+
+
+def test_a_list_recorded_without_groups_is_shown_without_them() -> None:
+    advice = make_advice()
+    del advice.found.list["group"]
+    assert advice.table["group"].to_list() == [None] * 4
+    assert advice.table.columns == COLUMNS
+
+
+def test_the_groups_on_a_list_are_those_of_the_day_that_it_was_decided(tmp_path: Path) -> None:
+    with Desk(tmp_path / "desk.db") as desk:
+        program = desk.create("one", template="loyalty", control=0.0, seed=3, cool_down=0)
+        people = {"zoe": (0, "west"), "ann": (0, "north"), "ben": (0, None), "cem": (0, "south")}
+        first = program.decide(people, never=["zoe"])  # so that places on the list are not those in the round
+        second = program.decide({"ann": (0, "south"), "ben": (0, "east"), "cem": (0, None)}, never=["zoe"])
+        later = program.advice(1)
+    groups = [dict(zip(each.table["agent"], each.table["group"], strict=True)) for each in (first, second)]
+    assert groups == [
+        {"ann": "north", "ben": None, "cem": "south"}, {"ann": "south", "ben": "east", "cem": "south"},
+    ]  # fmt: skip
+    assert later.table.equals(first.table)

@@ -174,6 +174,7 @@ DRY = {
     "correct": ("correct", "shops", "--states", "came.csv", "--round", "1"),
     "leave": ("leave", "shops", "--agents", "came.csv"),
     "erase": ("erase", "shops", "000"),
+    "cancel": ("cancel", "shops", "1"),
 }
 
 
@@ -211,6 +212,14 @@ WRONG = {
     "a stranger to erase": (("erase", "shops", "nobody", "--yes"), "nobody: not in the program shops; nothing was"),
     "a stranger who leaves": (("leave", "shops", "--agents", "bad.csv"), "nobody: not in the program shops"),
     "nothing to change": (("change", "shops"), "nothing to change"),
+    "a list over another": (("decide", "shops", "--again", "--out", "list.csv"), "list.csv: there is such a file"),
+    "a round over a list": (("round", "shops", "--out", "list.csv"), "name another, or --overwrite"),
+    "an id without its zeros": (("decide", "shops", "--states", "bare.csv"), "(7 for 007); nothing was recorded"),
+    "an outcome without zeros": (("learn", "shops", "--outcomes", "bare.csv"), "(did you mean '007'?)"),
+    "no round to cancel": (("cancel", "shops", "2"), "round is 2; it must be a whole number from 1 to 1"),
+    "nothing to cancel": (("cancel", "shops"), "Missing argument 'number'"),
+    "half a word": (("init", "new", "--template", "loyalty", "--word", "person"), "word is 'person'; write person="),
+    "no such word": (("init", "new", "--template", "loyalty", "--word", "who=us"), "word is 'who=us'; write person="),
     "half a share": (("change", "shops", "--share", "coast"), "write GROUP=SHARE"),
     "shares above 1": (("change", "shops", "--share", "a=0.7", "--share", "b=0.6"), "add up to 1.3"),
     "a figure of no kind": (("status", "shops", "--figure", "x.doc"), "x.doc"),
@@ -257,6 +266,7 @@ WRONG = {
 
 def test_a_wrong_turn_is_one_sentence_and_nothing_is_recorded(shops: Call) -> None:
     write_rows("bad.csv", "agent,state", "nobody,silent")
+    write_rows("bare.csv", "agent,state", "7,silent")
     write_rows("empty.csv", "agent,state")
     write_rows("text.db", "no database")
     Path("folder.csv").mkdir()
@@ -267,11 +277,96 @@ def test_a_wrong_turn_is_one_sentence_and_nothing_is_recorded(shops: Call) -> No
         assert sentence in " ".join(ended.err.split()), what
         assert "Traceback" not in ended.err, what
         assert "secret" not in ended.err, what
-        assert ended.err.startswith("Usage:") or len(ended.err.splitlines()) == 1, what
+        sentences = ended.err.splitlines()
+        of_a_table = sentences[-1] == "Nothing was recorded."
+        assert of_a_table is (", row 2, column " in sentences[0]), what
+        assert ended.err.startswith("Usage:") or len(sentences) == 1 + of_a_table, what
         assert mark() == before, what
     assert [row["name"] for row in shops("list", "--json").data["programs"]] == ["shops"]
     assert not list(Path().glob("no*"))
     assert not Path("new.csv").exists()
+
+
+def test_a_table_with_faults_ends_in_that_nothing_was_recorded(shops: Call) -> None:
+    write_rows("bad.csv", "agent,state", "000,nowhere", "001,elsewhere")
+    for words in (
+        ("decide", "shops", "--states", "bad.csv"),
+        ("learn", "shops", "--outcomes", "bad.csv"),
+        ("correct", "shops", "--states", "bad.csv", "--round", "1"),
+    ):
+        ended = shops(*words)
+        assert ended.code == 2
+        assert ended.err.endswith("\nNothing was recorded.\n"), words
+        assert ended.err.count("Nothing was recorded.") == 1
+        assert len(ended.err.splitlines()) == 3
+    assert "Nothing was recorded." not in shops("decide", "shops", "--budget", "-1").err
+
+
+def test_a_list_that_was_a_mistake_is_cancelled_and_another_decided(shops: Call) -> None:
+    ended = shops("cancel", "shops", "1")
+    assert (ended.code, ended.out) == (0, "Round 1 of shops is cancelled; 3 were on its list.\n")
+    again = shops("decide", "shops", "--states", "states.csv", "--json").data
+    assert (again["round"], again["left_out"], again["notes"]) == (2, {}, [])  # nobody is cooling down
+    refused = shops("cancel", "shops", "1")
+    assert (refused.code, "round 1 of shops was cancelled before; nothing was changed" in refused.err) == (2, True)
+    write_states("came.csv", 1)
+    late = shops("learn", "shops", "--outcomes", "came.csv", "--round", "1")
+    assert (late.code, "came.csv: round 1 was cancelled" in late.err) == (2, True)
+    assert "Round 2: 10 outcomes recorded" in shops("learn", "shops", "--outcomes", "came.csv").out
+    rows = shops("history", "shops", again["people"][0]["agent"], "--json").data
+    assert ["cancelled" in row["note"] for row in rows] == [True, False]
+    status = shops("status", "shops", "--json").data
+    assert (status["budget_used"], status["actions"], status["waiting"]) == (1.0, 3, [])
+    assert shops("replay", "shops").code == 0
+
+
+def test_a_note_says_how_to_cancel_in_words_that_work(shops: Call) -> None:
+    write_states("states.csv", 1)
+    ended = shops("decide", "shops", "--states", "states.csv")
+    (note,) = (line for line in ended.err.splitlines() if "if it was a mistake" in line)
+    assert note == "restive: round 1 has no outcomes yet; if it was a mistake: restive desk cancel shops 1"
+    assert shops(*note.split(": ")[-1].split()[2:]).code == 0
+
+
+def test_a_list_is_written_over_another_only_on_demand(shops: Call) -> None:
+    write_states("states.csv", 1)
+    Path("list.csv").write_text("filled in by hand")
+    before = mark()
+    for words in (("decide", "shops", "--states", "states.csv"), ("round", "shops")):
+        ended = shops(*words, "--out", "list.csv")
+        assert (ended.code, "list.csv: there is such a file, perhaps with results in it" in ended.err) == (2, True)
+    assert (mark(), Path("list.csv").read_text()) == (before, "filled in by hand")
+    assert shops("round", "shops", "--out", "list.csv", "--overwrite").code == 0
+    assert read_sheet("list.csv")["round"].to_list()[0] == "1"
+    assert shops("decide", "shops", "--states", "states.csv", "--out", "list.csv", "--overwrite").code == 0
+    assert read_sheet("list.csv")["round"].to_list()[0] == "2"
+
+
+def test_ids_that_look_like_known_ones_join_only_on_demand(shops: Call) -> None:
+    write_rows("bare.csv", "agent,state", "7,silent")
+    assert shops("decide", "shops", "--states", "bare.csv").code == 2
+    ended = shops("decide", "shops", "--states", "bare.csv", "--new")
+    assert (ended.code, "1 new pharmacist joined" in ended.err) == (0, True)
+    assert mark()[2] == [*PEOPLE, "7"]
+
+
+def test_people_who_took_no_part_are_named_and_left_aside(shops: Call) -> None:
+    write_states("states.csv", 1, [*PEOPLE, "new"])
+    assert shops("decide", "shops", "--states", "states.csv").code == 0
+    write_rows("came.csv", "agent,next_state", "000,regular", "new,silent")
+    ended = shops("learn", "shops", "--outcomes", "came.csv", "--round", "1")
+    assert (ended.code, ended.out.startswith("Round 1: 1 outcomes recorded")) == (0, True)
+    assert ended.err == "restive: took no part in the round, and left aside: 1 pharmacist (new)\n"
+
+
+def test_a_team_speaks_of_its_people_as_it_likes(call: Call) -> None:
+    words = ("--word", "person=patient", "--word", "people=patients", "--control", "0")
+    assert call("init", "clinic", "--template", "pharmacy", *words).code == 0
+    write_states("states.csv")
+    ended = call("decide", "clinic", "--states", "states.csv")
+    assert "10 new patients joined" in ended.err
+    assert "10 patients to give a coupon to" in ended.out  # the other words are the template's
+    assert "Pharmacy orders" not in call("status", "clinic").out
 
 
 def test_a_dry_run_of_the_first_program_makes_no_store(call: Call) -> None:
@@ -360,7 +455,7 @@ def test_must_never_budget_and_rules_are_told(shops: Call) -> None:
     assert "round 2: 2 pharmacists to give" in ended.out
     assert "1 by never list" in ended.out
     assert "On the list of pharmacists to give a coupon to in any case." in " ".join(ended.out.split())
-    assert "1 on the never list are not in the program" in ended.err
+    assert "on the never list, but not in the program: 1 pharmacist (nobody)" in ended.err
     people = shops("round", "shops", "--json").data["people"]
     assert [row["agent"] for row in people if row["list"] == "must"] == ["009"]
     assert "001" not in [row["agent"] for row in people]
@@ -474,7 +569,7 @@ def test_a_program_whose_policy_is_gone_does_not_hide_the_others(shops: Call, tm
     Path("fair.py").unlink()
     rows = shops("list", "--json").data["programs"]
     assert [(row["name"], row["people"]) for row in rows] == [("shops", 10), ("own", None)]
-    assert "there is no such file" in rows[1]["title"]
+    assert "there is no such file" in rows[1]["template"]
     assert "shops" in shops("list").out
     assert shops("status", "own").code == 2
 

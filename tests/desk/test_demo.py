@@ -69,7 +69,7 @@ def test_every_template_can_be_played(template: str, tmp_path: Path) -> None:
 
 def test_people_have_names_in_the_words_of_the_template() -> None:
     people = Population(find_template("patient-management"), 120, seed=1)
-    assert people.names[:2] == ["care-worker-001", "care-worker-002"]
+    assert people.names[:2] == ["patient-001", "patient-002"]
     assert np.unique(people.names).size == 120
 
 

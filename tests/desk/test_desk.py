@@ -99,9 +99,9 @@ def play(program: Any, rounds: int, seed: int = 1, wrong: bool = False) -> None:
         rows = [{"agent": names(30)[n], "done": bool(done[n]), "next_state": int(after[n])} for n in took_part]
         if wrong and round_ == 2:
             rows[4] |= {"next_state": 1 - rows[4]["next_state"], "done": not rows[4]["done"]}
-        program.learn(rows[:20])
+        program.learn(rows[:20], round=advice.round)
         if round_ % 2:
-            program.learn(rows[20:])
+            program.learn(rows[20:], round=advice.round)
         state = after
 
 

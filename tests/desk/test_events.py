@@ -8,7 +8,7 @@ KINDS = {value for name, value in vars(events).items() if name.isupper()}
 
 def test_every_kind_of_event_is_folded_and_no_other() -> None:
     assert set(FOLDERS) == KINDS
-    assert len(KINDS) == 10
+    assert len(KINDS) == 11
 
 
 def test_every_kind_of_event_is_described() -> None:

@@ -121,3 +121,19 @@ def test_an_export_does_not_go_where_a_file_is(tmp_path: Path) -> None:
     with Desk(tmp_path / "desk.db") as desk, pytest.raises(InputError, match="an export is a folder"):
         export(make_program(desk), tmp_path / "out")
     assert (tmp_path / "out").read_text() == "mine"
+
+
+def test_rounds_count_what_was_done_as_advised_and_say_which_were_cancelled(tmp_path: Path) -> None:
+    with Desk(tmp_path / "desk.db") as desk:
+        program = desk.create("one", states=["low", "high"], rewards=[0, 5], budget=2, control=0.0, seed=1)
+        chosen = program.decide(dict.fromkeys(("ann", "ben", "cem", "dee"), "low")).chosen
+        unasked = next(name for name in ("ann", "ben", "cem", "dee") if name not in chosen)
+        program.learn([{"agent": name, "done": name != chosen[0]} for name in (*chosen, unasked)])
+        program.decide({"ann": "high"})
+        program.cancel(2)
+        table = rounds_table(program)
+        files = export(program, tmp_path / "out")
+    assert table.select("round", "advised", "done", "failed", "unasked", "cancelled").rows() == [
+        (1, 2, 1, 1, 1, False), (2, 2, 0, 0, 0, True),
+    ]  # fmt: skip
+    assert pl.read_parquet(files[1]).equals(table)

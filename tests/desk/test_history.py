@@ -1,6 +1,7 @@
 """The history of one person, as it is known now."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,3 +62,13 @@ def test_somebody_unknown_or_erased_has_no_history(program: Program) -> None:
             InputError, match=f"{name}' is not in the program one".replace("(", r"\(").replace(")", r"\)")
         ):
             find_history(program, name)
+
+
+def test_a_round_that_was_cancelled_is_called_so(tmp_path: Path) -> None:
+    with Desk(tmp_path / "desk.db") as desk:
+        program = desk.create("one", states=["low", "high"], rewards=[0, 1], control=0.0, budget=1, seed=1)
+        program.decide({"ann": "low", "ben": "low"}, never=["ben"])
+        program.cancel(1)
+        program.decide({"ann": "low"})
+        notes = {name: [row["note"] for row in find_history(program, name)] for name in ("ann", "ben")}
+    assert notes == {"ann": ["cancelled", ""], "ben": ["never list, cancelled", ""]}

@@ -153,7 +153,7 @@ def test_nobody_of_the_control_group_can_be_on_the_must_list(desk: Desk) -> None
 def test_the_never_list_may_name_strangers_and_the_same_person_twice(desk: Desk) -> None:
     program = make(desk)
     advice = program.decide(dict.fromkeys(call(4), 0), never=["a00", "a00", "x", "y"])
-    assert "2 on the never list are not in the program" in " ".join(advice.notes)
+    assert "on the never list, but not in the program: 2 people (x, y)" in " ".join(advice.notes)
     assert "a00" not in advice.chosen
     assert program.decide(dict.fromkeys(call(4), 1), must=("a03", "a03")).chosen.count("a03") == 1
 
@@ -184,7 +184,9 @@ def test_the_round_must_be_said_when_more_than_the_last_waits(desk: Desk) -> Non
     program = make(desk)
     play(program, 3)
     rows = [{"agent": "a00", "next_state": 0}]
-    refuse(program, "outcomes: round 1, 2, 3 waits for all of its outcomes; say which round is meant", "learn", rows)
+    refuse(
+        program, "outcomes: nothing is known yet of round 1, 2, 3; say by --round or by a column round", "learn", rows
+    )
     program.learn(rows, round=1)
     program.learn(rows, round=2)
     assert program.learn(rows).rounds == [3]
@@ -220,10 +222,42 @@ def test_strangers_and_people_who_took_no_part_are_all_named_at_once(desk: Desk)
     program = make(desk, keep=0)
     program.decide({"a": 0, "b": 0})
     program.decide({"b": 1})
-    rows = [{"agent": name, "next_state": 0} for name in ("b", "a", "x", "y")]
+    rows = [{"agent": name, "next_state": 0} for name in ("a", "x", "y")]
     told = refuse(program, "'a' took no part in round 2; it had no state then", "learn", rows, round=2)
     assert "'x' is not in the program" in told
     assert "'y' is not in the program" in told
+    told = refuse(program, "'x' is not in the program", "learn", [{"agent": "b", "next_state": 0}, *rows], round=2)
+    assert "'y' is not in the program" in told
+    assert "'a'" not in told  # who would be left aside is no fault
+
+
+def test_people_who_took_no_part_are_left_aside_with_a_note_and_the_others_are_taken(desk: Desk) -> None:
+    program = make(desk, keep=0)
+    program.decide({"a": 0, "b": 0, "c": 0})
+    program.decide({"b": 1, "c": 1})
+    rows = [{"agent": name, "done": name == "c", "next_state": n % 2} for n, name in enumerate("abc")]
+    taken = program.learn(rows, round=2)
+    assert (taken.new, taken.waiting) == (2, 0)
+    assert taken.notes == ["took no part in the round, and left aside: 1 person (a)"]
+    found = program.round(2)
+    assert (found.number.tolist(), found.done.tolist(), found.after.tolist()) == ([1, 2], [0, 1], [1, 0])
+    assert program.learn(rows, round=2).repeated == 2
+    refuse(program, "row 1, column agent: 'a' took no part in round 2", "learn", rows[:1], round=2)
+    both = [{"agent": "a", "next_state": 1, "round": 1}, {"agent": "a", "next_state": 1, "round": 2}]
+    refuse(program, "row 2, column agent: 'a' took no part in round 2", "learn", both)  # nobody of round 2 is left
+
+
+def test_strangers_who_look_like_known_people_come_with_a_question(desk: Desk) -> None:
+    program = make(desk)
+    program.decide({"007": 0, "Ann": 0, "ben": 1})
+    rows = [{"agent": name, "next_state": 0} for name in ("7", "ANN", "zoe", "ben")]
+    told = refuse(program, r"row 1, column agent: '7' is not in the program \(did you mean '007'\?\)", "learn", rows)
+    assert "'ANN' is not in the program (did you mean 'Ann'?)" in told
+    assert "'zoe' is not in the program" in told
+    assert told.count("did you mean") == 2
+    rows[3]["next_state"] = 9
+    told = refuse(program, r"'7' is not in the program \(did you mean '007'\?\)", "learn", rows)  # also with bad cells
+    assert told.count("did you mean") == 2
 
 
 def test_strangers_are_told_with_the_faults_of_cells_and_each_row_once(desk: Desk) -> None:

@@ -54,3 +54,23 @@ def test_nobody_yet_is_a_roster_too() -> None:
     names = Names(roster())
     assert names.find(roster("ann")).to_list() == [None]
     assert names.inward(roster("ann")).to_list() == ["ann"]
+
+
+def test_names_are_alike_when_only_zeros_before_them_or_capitals_differ() -> None:
+    names = Names(roster("007", "Ann", None, "Straße", "10"))
+    asked = roster("7", "0007", "ANN", "1", "100", "70", "straße", "anna", "")
+    assert names.find_alike(asked) == {"7": "007", "0007": "007", "ANN": "Ann", "straße": "Straße"}
+    assert names.find_alike(roster("007", "Ann")) == {}  # who is known is like nobody else
+    assert names.find_alike(roster()) == {}
+    assert Names(roster()).find_alike(asked) == {}
+
+
+def test_zeros_alone_are_alike_and_the_first_of_several_is_named() -> None:
+    assert Names(roster("0")).find_alike(roster("000")) == {"000": "0"}
+    assert Names(roster("7", "07")).find_alike(roster("007")) == {"007": "7"}
+
+
+def test_with_pseudonyms_nothing_can_be_said_of_likeness() -> None:
+    key = Pseudonyms(b"not so secret")
+    names = Names(pl.Series("name", key.hide(["007"])), key)
+    assert names.find_alike(roster("7")) == {}

@@ -222,7 +222,7 @@ def test_a_program_in_one_line(desk: Desk) -> None:
     program.decide(dict.fromkeys(PEOPLE, "low"), again=True)
     assert summarise(program) == {
         "name": "one", "created": program.created, "people": 24, "rounds": 3, "events": 10, "waiting": 24,
-        "policy": "lagrange", "title": "loyalty",
+        "policy": "lagrange", "template": "loyalty",
     }  # fmt: skip
 
 
@@ -235,4 +235,69 @@ def test_a_program_whose_policy_is_gone_still_has_its_line(desk: Desk, tmp_path:
     (tmp_path / "fair.py").unlink()
     line = summarise(desk.program("one"))
     assert (line["name"], line["people"], line["events"]) == ("one", None, None)
-    assert "fair.py: there is no such file" in line["title"]
+    assert "fair.py: there is no such file" in line["template"]
+
+
+def test_a_cancelled_round_is_waited_for_no_more_and_its_budget_is_not_used(desk: Desk) -> None:
+    program = make_program(desk)
+    play(program, 2)
+    program.decide(dict.fromkeys(PEOPLE, "low"), again=True)
+    assert look_at(program).budget_used == pytest.approx(8 / 12)
+    program.cancel(3)
+    seen = look_at(program)
+    assert (seen.budget_used, seen.actions, seen.waiting, seen.caution) == (1.0, 8, [], "")
+    assert [(row.budget, row.advised, row.done) for row in seen.rounds] == [(4, 4, 4), (4, 4, 4), (0, 0, 0)]
+    assert summarise(program)["waiting"] == 0
+    assert seen.steps[0].startswith("Round 4 can be decided")
+    program.open(dict.fromkeys(PEOPLE, "high"))
+    program.cancel(4)
+    seen = look_at(program)
+    assert seen.waiting == []
+    assert seen.steps[0].startswith("Round 5 can be decided")
+    json.dumps(seen.as_json(), allow_nan=False)
+
+
+def test_many_missing_outcomes_come_with_a_caution(desk: Desk) -> None:
+    program = make_program(desk)
+    play(program, 4)
+    assert look_at(program).caution == ""
+    program.decide(dict.fromkeys(PEOPLE, "low"), again=True)
+    few = [{"agent": name, "next_state": "low"} for name in PEOPLE]
+    program.learn(few[:17], round=5)
+    told = "Only 113 of 120 outcomes are in. If people on the list are reported sooner than others, this is not to be"
+    assert look_at(program).caution.startswith(told)  # 7 of 120 are more than one in twenty
+    assert look_at(program).as_json()["caution"].startswith(told)
+    program.learn(few[17:18], round=5)
+    assert look_at(program).caution == ""  # 6 are not
+
+
+def test_what_is_expected_of_each_is_the_benefit_shared_by_those_on_the_list(desk: Desk) -> None:
+    program = make_program(desk)
+    play(program, 6)
+    (*_, last) = look_at(program).rounds
+    benefit = program.lines[-1].benefit
+    assert benefit is not None
+    assert last.expected_each == pytest.approx(benefit / 4)
+    assert look_at(program).as_json()["rounds"][-1]["expected_each"] == pytest.approx(benefit / 4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "title"),
+    [
+        ({}, "Pharmacy orders"),
+        ({"budget": 7, "rewards": [0, 1, 2, 3]}, "Pharmacy orders"),
+        ({"states": ["low", "high"]}, ""),
+        ({"words": {"person": "patient", "people": "patients"}}, ""),
+        ({"words": {"action": "a call"}}, ""),
+    ],
+)
+def test_the_title_is_the_templates_unless_states_or_words_are_others(
+    settings: dict[str, Any], title: str, desk: Desk
+) -> None:
+    program = desk.create("one", template="pharmacy", **settings)
+    assert look_at(program).title == title
+
+
+def test_words_of_its_own_leave_the_other_words_of_the_template(desk: Desk) -> None:
+    words = desk.create("one", template="pharmacy", words={"person": "patient"}).plan.words
+    assert (words.person, words.people, words.action) == ("patient", "pharmacists", "a coupon")

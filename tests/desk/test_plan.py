@@ -16,6 +16,7 @@ from restive.desk.plan import (
     make_learner,
     parse_rewards,
     parse_shares,
+    parse_words,
 )
 from restive.errors import InputError
 
@@ -190,3 +191,13 @@ def test_the_name_of_a_group_may_have_an_equals_sign() -> None:
 
 def test_learners_are_made_with_their_settings() -> None:
     assert make_learner("egt:eta=0.5").settings()["eta"] == 0.5
+
+
+@pytest.mark.parametrize("text", ["", "person", "person=", "=patient", "who=us", "Person=patient"])
+def test_words_that_say_nothing_or_are_not_used_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match=f"word is '{text}'; write person=patient, or the like for people, action"):
+        parse_words(["people=patients", text])
+
+
+def test_a_word_may_have_an_equals_sign_and_the_last_one_counts() -> None:
+    assert parse_words(["action=a=b", "person=x", "person=y"]) == {"action": "a=b", "person": "y"}

@@ -44,6 +44,11 @@ def came(*agents: str, **rest: object) -> list[dict[str, object]]:
     return [{"agent": agent, "next_state": "high", **rest} for agent in agents]
 
 
+def blank(round_: int) -> str:
+    """The note on a round of which nothing is known when the next one is opened."""
+    return f"round {round_} has no outcomes yet; if it was a mistake: restive desk cancel one {round_}"
+
+
 def test_a_whole_round_is_decided_and_closed(program: Program) -> None:
     advice = program.decide(FOUR)
     assert (advice.round, advice.budget, len(advice.chosen), len(advice.spares)) == (1, 2, 2, 2)
@@ -60,27 +65,29 @@ def test_a_whole_round_is_decided_and_closed(program: Program) -> None:
 
 VERBS: dict[str, Callable[[Program], object]] = {
     "decide": lambda program: program.decide({"eve": "low", "ann": "high"}, dry_run=True),
-    "learn": lambda program: program.learn(came("ben", "dee"), dry_run=True),
+    "learn": lambda program: program.learn(came("ben", "dee"), round=2, dry_run=True),
     "learn a correction": lambda program: program.learn(
-        [{"agent": "ann", "next_state": "low"}], correct=True, dry_run=True
+        [{"agent": "ann", "next_state": "low"}], round=1, correct=True, dry_run=True
     ),
     "correct_states": lambda program: program.correct_states({"ann": "high"}, 1, dry_run=True),
     "leave": lambda program: program.leave(["ann"], dry_run=True),
     "erase": lambda program: program.erase(["ann"], dry_run=True),
+    "cancel": lambda program: program.cancel(2, dry_run=True),
 }
 
 
 def test_dry_runs_say_what_would_be_and_record_nothing(program: Program) -> None:
     program.decide(FOUR)
     program.learn(came("ann"))
+    program.decide({**FOUR, "ben": "low"})
     before, believed = mark(program), digest(program.fold)
     told = {verb: call(program) for verb, call in VERBS.items()}
     assert mark(program) == before
     assert digest(program.fold) == believed
-    assert told["decide"].round == 2  # type: ignore[attr-defined]
+    assert told["decide"].round == 3  # type: ignore[attr-defined]
     assert told["learn"].new == 2  # type: ignore[attr-defined]
     assert told["learn a correction"].corrected == 1  # type: ignore[attr-defined]
-    assert [told[verb] for verb in ("correct_states", "leave", "erase")] == [1, 1, 1]
+    assert [told[verb] for verb in ("correct_states", "leave", "erase", "cancel")] == [1, 1, 1, 2]
 
 
 def test_a_dry_run_shows_the_list_that_is_then_decided(program: Program) -> None:
@@ -109,6 +116,15 @@ REFUSED: dict[str, tuple[Callable[[Program], object], str]] = {
     "states of no round": (lambda p: p.correct_states({"ann": "low"}, 2), "round is 2"),
     "a stranger who leaves": (lambda p: p.leave(["ann", "zoe"]), "zoe: not in the program one; nothing was changed"),
     "a stranger to erase": (lambda p: p.erase(["ann", "zoe"]), "zoe: not in the program one; nothing was changed"),
+    "a round with outcomes to cancel": (
+        lambda p: p.cancel(1),
+        "round 1 of one has outcomes, so it was no mistake; nothing was changed",
+    ),
+    "no round to cancel": (lambda p: p.cancel(2), "round is 2; it must be a whole number from 1 to 1"),
+    "an id without its zeros": (
+        lambda p: p.decide({"ANN": "low"}),
+        "by capitals: 1 (ANN for ann); nothing was recorded",
+    ),
     "states to change": (lambda p: p.change(states=["a", "b"]), "'states' cannot be changed in a running program"),
     "another horizon": (lambda p: p.change(horizon=9), "'horizon' cannot be changed in a running program"),
     "a bad budget": (lambda p: p.change(budget=-1), "budget is -1"),
@@ -172,7 +188,8 @@ def test_a_round_beyond_the_horizon_is_decided_and_remarked_on(tmp_path: Path) -
     with Desk(tmp_path / "x.db") as desk:
         program = desk.create("one", **SETTINGS | {"horizon": 2})
         notes = [program.decide(FOUR, again=True).notes for _ in range(3)]
-        assert notes == [["4 new people joined"], [], ["round 3 is beyond the 2 rounds that were planned"]]
+        beyond = "round 3 is beyond the 2 rounds that were planned"
+        assert notes == [["4 new people joined"], [blank(1)], [beyond, blank(2)]]
         assert replay(program).proven
 
 
@@ -280,7 +297,7 @@ def test_outcomes_come_in_parts_late_and_for_several_rounds_at_once(program: Pro
     failed = first.chosen[0]
     assert program.learn([{"agent": failed, "done": "no"}]).waiting == 4
     second = program.decide({**FOUR, "ann": "high"})
-    with pytest.raises(InputError, match="round 1, 2 waits for all of its outcomes; say which round is meant"):
+    with pytest.raises(InputError, match="nothing is known yet of round 1, 2; say by --round or by a column"):
         program.learn(came("ann"))
     late = program.learn(came("ann", "ben", round=1) + came("ann", round=2))
     assert (late.rounds, late.new, late.waiting) == ([1, 2], 3, 5)
@@ -298,10 +315,10 @@ def test_states_are_kept_for_some_rounds_and_then_left_out(small: Program) -> No
     for round_ in (2, 3):
         advice = small.decide({"ann": "low"}, again=True)
         assert (advice.found.number.size, int(advice.found.kept.sum())) == (4, 3)
-        assert advice.notes == ["with a state kept from an earlier round: 3 people"], round_
+        assert advice.notes == ["with a state kept from an earlier round: 3 people", blank(round_ - 1)], round_
     last = small.decide({"ann": "low"}, again=True)
     assert last.found.number.size == 1
-    assert last.notes == ["left out, without a recent state: 3 people"]
+    assert last.notes == ["left out, without a recent state: 3 people (ben, cem, dee)", blank(3)]
     assert last.chosen == ["ann"]
 
 
@@ -313,7 +330,9 @@ def test_who_left_is_not_chosen_and_is_back_with_the_next_state(small: Program) 
     assert small.learn(came("ann"), round=1).new == 1  # what came of an earlier round still counts
     back = small.decide({"ann": "low", "cem": "low"}, budget=4)
     assert sorted(back.chosen) == ["ann", "cem", "dee"]
-    assert back.notes == ["with a state kept from an earlier round: 1 person"]
+    assert back.notes == [
+        "back, though they had left: 1 person (ann)", "with a state kept from an earlier round: 1 person", blank(2),
+    ]  # fmt: skip
     assert small.names.roster.to_list() == list(FOUR)
 
 
@@ -371,7 +390,7 @@ def test_lists_of_people_who_must_or_never(small: Program) -> None:
     small.decide(FOUR)
     advice = small.decide({**FOUR, "ann": "high"}, must=["dee"], never=pl.DataFrame({"agent": ["ann", "ben", "zoe"]}))
     assert sorted(advice.chosen) == ["cem", "dee"]
-    assert advice.notes == ["1 on the never list are not in the program"]
+    assert advice.notes == ["on the never list, but not in the program: 1 person (zoe)", blank(1)]
     kinds = dict(zip(advice.table["agent"], advice.table["list"], strict=True))
     assert kinds == {"cem": "chosen", "dee": "must"}
     assert advice.left_out() == {"never list": 2}
@@ -416,7 +435,11 @@ def test_what_is_changed_counts_from_the_next_round_on(program: Program, address
     assert recorded == {"budget": 1, "cool_down": 3, "shares": {"south": 0.5}}
     assert len(advice.chosen) == 1
     assert "nobody is in the group south, which has a share" not in advice.notes
-    assert "in another group from now on: 1 person" in advice.notes
+    assert "in another group from now on: 1 person (ann)" in advice.notes
+    assert "a new group: south" in advice.notes
+    groups = dict(zip(advice.table["agent"], advice.table["group"], strict=True))
+    south = {"ann", "eve"}
+    assert groups == {name: "south" if name in south else "north" for name in groups}
     assert replay(program).proven
 
 
@@ -439,3 +462,183 @@ def test_who_is_gone_when_an_open_round_is_decided_is_not_chosen(small: Program)
     assert sorted(advice.chosen) == ["cem", "dee"]
     assert sum(advice.left_out().values()) == 2
     assert replay(small).proven
+
+
+def test_nobody_acts_by_a_list_that_was_cancelled_and_nothing_is_waited_for(program: Program, address: str) -> None:
+    program.change(cool_down=3)
+    first = program.decide(FOUR)
+    untouched = {name: array.copy() for name, array in program.fold.ledger.arrays().items()}
+    assert program.cancel(1) == 2
+    assert [event.kind for event in program.log()][-1] == "cancelled"
+    line = program.lines[0]
+    assert (line.cancelled, line.waiting, line.advised, line.done, line.outcomes) == (True, 0, 2, 0, 0)
+    assert (untouched["touched"] == 0).sum() == 2
+    assert (program.fold.ledger.touched < -3).all()  # free again
+    second = program.decide(FOUR)  # the same states, and no --again is needed
+    assert (second.round, second.left_out(), second.notes) == (2, {}, [])
+    assert program.learn(came(*FOUR)).rounds == [2]
+    assert program.advice(1).chosen == first.chosen  # what was decided stays on record
+    with Desk(address) as other:
+        again = other.program("one")
+        assert (again.lines[0].cancelled, again.round(1).cancelled, again.round(2).cancelled) == (True, True, False)
+        assert digest(again.fold) == digest(program.fold)
+        assert replay(again).proven
+
+
+def test_a_cancelled_round_takes_no_outcomes_and_is_cancelled_and_decided_no_more(program: Program) -> None:
+    program.decide(FOUR)
+    program.cancel(1)
+    before = mark(program)
+    for call, sentence in (
+        (lambda: program.learn(came("ann"), round=1), "outcomes: round 1 was cancelled, so nothing can have come of"),
+        (lambda: program.learn(came("ann", round=1)), "outcomes: round 1 was cancelled, so nothing can have come of"),
+        (lambda: program.learn(came("ann", round=1), correct=True), "round 1 was cancelled"),
+        (lambda: program.learn(came("ann")), "no round was decided yet"),
+        (lambda: program.cancel(1), "round 1 of one was cancelled before; nothing was changed"),
+        (lambda: program.decide(round=1), "round 1 was cancelled; decide another"),
+    ):
+        with pytest.raises(InputError) as told:
+            call()
+        assert sentence in str(told.value)
+        assert mark(program) == before
+    assert program.decide(FOUR, round=2).round == 2
+
+
+def test_there_is_nothing_to_cancel_before_the_first_round(small: Program) -> None:
+    for round_ in (0, 1):
+        with pytest.raises(InputError, match="one has no round yet"):
+            small.cancel(round_)
+    small.decide(FOUR)
+    with pytest.raises(InputError, match="round is 0; it must be a whole number from 1 to 1"):
+        small.cancel(0)
+
+
+def test_a_round_in_which_something_was_done_cannot_be_cancelled(small: Program) -> None:
+    chosen = small.decide(FOUR).chosen
+    small.learn([{"agent": chosen[0], "done": True}])
+    with pytest.raises(InputError, match="round 1 of one has outcomes, so it was no mistake"):
+        small.cancel(1)
+    assert not small.lines[0].cancelled
+
+
+def test_an_open_round_can_be_cancelled_and_the_next_is_decided_instead(small: Program) -> None:
+    small.open(FOUR)
+    assert small.cancel(1) == 0
+    assert small.decide().round == 2  # from the states last known, not the round that is no more
+    assert small.decide({**FOUR, "ann": "high"}).round == 3
+    assert replay(small).proven
+
+
+def test_cancelling_sets_only_the_cool_down_of_that_round_back(small: Program) -> None:
+    small.change(cool_down=3, budget=1)
+    first, second, third = (small.decide(FOUR, again=True).chosen[0] for _ in range(3))
+    assert len({first, second, third}) == 3
+    small.cancel(2)
+    small.learn(came(*FOUR), round=1)
+    fourth = small.decide(FOUR)
+    assert fourth.left_out() == {"cooling down": 1}  # of the third round; the first one is long enough ago
+    assert third not in fourth.chosen
+    assert replay(small).proven
+
+
+@pytest.mark.parametrize("policy", ["lagrange", "egt", "thompson-whittle"])
+def test_corrections_around_a_cancelled_round_keep_the_proof(policy: str, tmp_path: Path) -> None:
+    with Desk(tmp_path / "x.db") as desk:
+        program = desk.create("one", **SETTINGS | {"policy": policy, "cool_down": 2, "shadow": "wiql"})
+        program.decide(FOUR)
+        program.learn(came(*FOUR))
+        program.decide({**FOUR, "dee": "high"})
+        program.cancel(2)
+        program.decide(FOUR)
+        program.learn(came("ann", "ben"))
+        assert program.learn([{"agent": "ann", "next_state": "low"}], round=1, correct=True).corrected == 1
+        assert program.correct_states({"ben": "low"}, 1) == 1
+        program.memory.save(now=True)
+        found = replay(desk.program("one"))
+        assert (found.proven, found.rounds) == (True, 3)
+        assert desk.program("one").lines[1].cancelled
+
+
+def test_ids_that_look_like_known_ones_are_refused_unless_they_are_new(program: Program) -> None:
+    program.decide({"007": "low", "Ann": "low", "12": "high"})
+    before = mark(program)
+    rows = {"7": "low", "ANN": "low", "0012": "low", "12": "low", "zoe": "high"}
+    with pytest.raises(InputError) as told:
+        program.decide(rows)
+    assert str(told.value) == (
+        "new ids that differ from known ones only by zeros before them or by capitals: "
+        "3 (7 for 007, ANN for Ann, 0012 for 12); nothing was recorded. "
+        "Write them as before (in a spreadsheet, as text), or say that they are new (--new)."
+    )
+    with pytest.raises(InputError, match="or by capitals: 3 "):
+        program.open(rows)
+    with pytest.raises(InputError, match="or by capitals: 3 "):
+        program.decide(rows, dry_run=True)
+    assert mark(program) == before
+    advice = program.decide(rows, new=True)
+    assert "4 new people joined" in advice.notes
+    assert program.names.roster.to_list() == ["007", "Ann", "12", "7", "ANN", "0012", "zoe"]
+    assert program.decide({"7": "high", "007": "low"}).round == 3  # both are known now
+
+
+def test_a_table_without_a_round_about_people_of_an_earlier_one_is_asked_about(program: Program) -> None:
+    program.decide(FOUR)
+    program.learn(came("ann", "ben"))
+    program.decide(FOUR)
+    before = mark(program)
+    for people in (["cem"], ["dee", "cem"]):
+        with pytest.raises(InputError) as told:
+            program.learn(came(*people))
+        assert str(told.value) == (
+            "outcomes: round 1 still waits for these people, or is it a later one? "
+            "Say by --round or by a column round which one is meant."
+        )
+    with pytest.raises(InputError, match="row 2, column agent: 'zoe' is not"):
+        program.learn(came("cem", "zoe"), round=2)
+    assert mark(program) == before
+    assert program.learn(came("ann", "cem")).rounds == [2]  # round 1 does not wait for both
+    assert program.learn(came("dee", round=2)).rounds == [2]
+    assert program.learn(came("dee"), round=1).rounds == [1]
+    assert replay(program).proven
+
+
+def test_only_rounds_before_the_usual_one_make_a_table_unclear(small: Program) -> None:
+    small.decide(FOUR)
+    small.learn(came("ann"))
+    small.open({**FOUR, "ann": "high"})
+    assert small.learn(came("ben")).rounds == [1]  # an open round can have no outcomes
+    small.decide(round=2)
+    small.cancel(2)
+    assert small.learn(came("cem")).rounds == [1]  # nor one that was cancelled
+    small.decide(FOUR)
+    small.learn(came("ann"))
+    with pytest.raises(InputError, match="round 1 still waits for these people"):
+        small.learn(came("dee"))
+
+
+def test_who_left_already_is_not_counted_again(small: Program) -> None:
+    small.decide(FOUR)
+    assert small.leave(["ann"]) == 1
+    before = mark(small)
+    assert small.leave(["ann"]) == 0
+    assert mark(small) == before
+    assert small.leave(["ann", "ben", "ben"]) == 1
+    assert small.fold.ledger.active.tolist() == [False, False, True, True]
+
+
+def test_a_group_is_called_new_only_after_the_first_round(small: Program) -> None:
+    assert small.decide({"ann": ("low", "north"), "ben": ("low", "east")}).notes == ["2 new people joined"]
+    notes = small.decide({"ann": ("low", "south"), "cem": ("low", "north")}).notes
+    assert notes == [
+        "a new group: south", "1 new person joined", "in another group from now on: 1 person (ann)",
+        "with a state kept from an earlier round: 1 person", blank(1),
+    ]  # fmt: skip
+
+
+def test_a_round_of_which_anything_is_known_is_not_called_a_mistake(small: Program) -> None:
+    small.decide(FOUR)
+    small.learn(came("ann"))
+    assert small.decide({**FOUR, "ann": "high"}).notes == []
+    small.cancel(2)
+    assert small.decide({**FOUR, "ann": "high"}).notes == []
+    assert small.decide({**FOUR, "ann": "low"}).notes == [blank(3)]

@@ -4,7 +4,7 @@ import io
 import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from restive.desk import screen
 from restive.desk.lift import compare_policies, lift
 from restive.desk.plan import Words
 from restive.desk.status import Learnt, People, RoundRow, Status
+from restive.desk.templates import TEMPLATES
 
 WORDS = Words(
     person="shop", people="shops", action="a coupon", acted="got a coupon", every="week", reward_unit="orders a week"
@@ -81,7 +82,7 @@ def test_the_page_fits_and_cuts_nothing(shown: Callable[..., str], width: int) -
 def test_the_page_says_who_is_in_and_what_was_used_and_gained(shown: Callable[..., str]) -> None:
     text = flat(shown(120, lambda: screen.print_status(make_status())))
     assert "1,234 shops, 20 in the control group, 6 new, 4 left, 1 erased." in text
-    assert "Of the budget 90% was used (570 done)." in text  # 18 of 20 as advised, and 1 unasked, in each of 30
+    assert "Of the budget 90% was used (540 done, and 30 unasked)." in text  # 18 of 20 and 1 in each of 30
     assert "for each time someone got a coupon." in text
     assert "170 of 196" in text
     assert "The last 8 of 30 rounds." in text
@@ -176,9 +177,19 @@ def test_histories_programs_templates_and_reports_are_printed(shown: Callable[..
     for part in ("Shop [a]7", "[x]", "yes", "1.23", "2026-03-02 08:15"):
         assert part in text
     rows = [
-        {"name": "shops", "title": "T", "people": 12345, "rounds": 3, "waiting": 0, "policy": "egt", "created": "2026"}
+        {
+            "name": "shops",
+            "template": "loyalty",
+            "people": 12345,
+            "rounds": 3,
+            "waiting": 0,
+            "policy": "egt",
+            "created": "2026",
+        }
     ]
-    assert "12,345" in shown(80, lambda: screen.print_programs(rows))
+    text = shown(80, lambda: screen.print_programs(rows))
+    assert "12,345" in text
+    assert "loyalty" in text
     assert "No programs yet." in shown(80, lambda: screen.print_programs([]))
     kind = [{"name": "loyalty", "title": "Loyalty", "about": "About.", "states": ("idle",), "signs": ("no [sign]",)}]
     assert "idle: no [sign]" in shown(40, lambda: screen.print_templates(kind))
@@ -189,3 +200,31 @@ def test_histories_programs_templates_and_reports_are_printed(shown: Callable[..
 def test_without_a_terminal_there_is_room_for_every_table(capsys: pytest.CaptureFixture[str]) -> None:
     screen.print_programs([{"name": "x" * 100}])
     assert "x" * 100 in capsys.readouterr().out
+
+
+def test_a_caution_stands_below_the_lift(shown: Callable[..., str]) -> None:
+    status = replace(make_status(), caution="Only 9 of 10 outcomes are in.")
+    text = flat(shown(120, lambda: screen.print_status(status)))
+    assert status.lift is not None
+    assert text.index(status.lift.sentence) < text.index("Only 9 of 10 outcomes are in.")
+    assert "Only 9 of 10" not in shown(120, lambda: screen.print_status(make_status()))
+
+
+def test_what_was_done_unasked_is_told_only_if_there_was_any(shown: Callable[..., str]) -> None:
+    status = make_status()
+    asked = replace(status, rounds=[replace(row, unasked=0) for row in status.rounds])
+    assert "Of the budget 90% was used (540 done)." in flat(shown(120, lambda: screen.print_status(asked)))
+
+
+def test_what_is_expected_is_told_for_each(shown: Callable[..., str]) -> None:
+    text = flat(shown(200, lambda: screen.print_status(make_status())))
+    assert "expected each" in text
+    assert "0.413" in text
+
+
+def test_templates_show_what_each_state_is_worth_and_the_usual_budget(shown: Callable[..., str]) -> None:
+    for template in TEMPLATES.values():
+        text = flat(shown(120, lambda template=template: screen.print_templates([asdict(template)])))
+        assert f"{template.budget} a {template.every}; states, worst first, with their {template.reward_unit}:" in text
+        for state, worth, sign in zip(template.states, template.rewards, template.signs, strict=True):
+            assert f"{state} ({worth:g}): {sign}" in text

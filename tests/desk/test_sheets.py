@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from restive.desk import sheets
-from restive.desk.sheets import ROW, read_sheet, write_sheet
+from restive.desk.sheets import ROW, check_place, read_sheet, write_sheet
 from restive.errors import InputError
 
 QUICK = settings(max_examples=80, derandomize=True, deadline=None, database=None)
@@ -233,3 +233,19 @@ def test_a_parquet_file_cut_short_is_a_sentence(tmp_path: Path) -> None:
     content = (tmp_path / "a.parquet").read_bytes()
     for length in range(1, len(content), 37):
         assert refusal(tmp_path, content[:length], "b.parquet").startswith("b.parquet: not a whole Parquet file")
+
+
+def test_a_place_that_is_taken_is_refused_unless_it_may_be_overwritten(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "list.csv"
+    check_place(file)
+    assert (file.parent.is_dir(), file.exists()) == (True, False)
+    file.write_text("results")
+    with pytest.raises(InputError, match="there is such a file, perhaps with results in it; name another, or --overw"):
+        check_place(file)
+    check_place(file, overwrite=True)
+    assert file.read_text() == "results"
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InputError, match="there is a folder of that name"):
+        check_place(tmp_path / "folder.csv", overwrite=True)
+    with pytest.raises(InputError, match=r"cannot write files that end in '\.pdf'"):
+        check_place(tmp_path / "list.pdf", overwrite=True)

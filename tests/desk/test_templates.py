@@ -103,3 +103,9 @@ def test_the_page_explains_every_field() -> None:
     page = (Path(__file__).parents[2] / "docs" / "templates.md").read_text(encoding="utf-8")
     named = re.findall(r"^\| (`[^|]*) \|", page, re.MULTILINE)
     assert sorted(re.findall(r"`(\w+)`", " ".join(named))) == sorted(field.name for field in fields(Template))
+
+
+def test_patient_management_speaks_of_patients() -> None:
+    template = find_template("patient-management")
+    assert (template.person, template.people) == ("patient", "patients")
+    assert "care worker" not in template.about

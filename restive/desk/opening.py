@@ -1,0 +1,101 @@
+"""Opening a round: who joins, who is there in which state, what was asked for, and remarks on it."""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from restive.desk import events
+from restive.desk.fold import Fold, Present
+from restive.desk.intake import Arrivals, Brought, check_lists, find_listed, find_present, name_few, place_states
+from restive.desk.memory import Memory
+from restive.desk.remarks import count, refuse_alike, remark_on_groups, remark_on_round, say_names
+from restive.desk.store import Event, Writer
+from restive.errors import InputError
+from restive.types import Ints
+
+
+class AlreadyDecided(InputError):  # noqa: N818 - said to people, not only to programmers
+    """The round has its list; a second decision would act on twice as many people."""
+
+
+def open_round(memory: Memory, writer: Writer, fold: Fold, brought: Brought, again: bool) -> tuple[Event, list[str]]:
+    """Open a round, unless it is the last one asked for twice: the same table, and nothing came in since."""
+    before, lines = writer.length, fold.ledger.lines
+    last = lines[-1] if lines and max(lines[-1].opened, lines[-1].decided) == before - 1 else None
+    opened, notes = _open(memory, writer, fold, brought)
+    if last is None or again or opened.number != before:
+        return opened, notes
+    if fold.read(last.opened).header["input"] == opened.header["input"]:
+        done, number = "decided" if last.decided >= 0 else "opened", last.round + 1
+        raise AlreadyDecided(
+            f"round {number} of {memory.name} was {done} at {last.at} from these very states, and nothing came in "
+            f"since; nothing was recorded now. Its list: restive desk round {memory.name} {number}. If another round "
+            "is meant although nobody moved, say so (--again)."
+        )
+    return opened, notes
+
+
+def _open(memory: Memory, writer: Writer, fold: Fold, brought: Brought) -> tuple[Event, list[str]]:
+    notes = [f"columns not read: {', '.join(brought.unread)}"] if brought.unread else []
+    budget = fold.plan.budget if brought.budget is None else brought.budget
+    arrivals = None
+    if brought.table is not None:
+        arrivals = place_states(brought.table, memory.names(fold), fold)
+        back = _find_returned(fold, arrivals)
+        notes += _join(memory, writer, fold, arrivals, brought.new)
+        notes += say_names("back, though they had left", memory.names(fold).call(back), fold.plan.words)
+    names, round_ = memory.names(fold), len(fold.ledger.lines)
+    present = find_present(fold, arrivals, round_)
+    if present.number.size == 0:
+        raise InputError("nobody has a state in this round; give a table of states.")
+    must, strangers = find_listed(brought.must, names)
+    never, unknown = find_listed(brought.never, names)
+    if strangers:
+        raise InputError(f"{name_few(strangers)}: on the must list, but not in the program.")
+    notes += say_names("on the never list, but not in the program", unknown, fold.plan.words)
+    notes += remark_on_round(memory.name, fold, present, names)
+    check_lists(must, never, fold, present, budget, names)
+    columns = present._asdict() | {"state": present.state.astype(np.int16)}
+    extra = {what: {"number": listed} for what, listed in (("must", must), ("never", never)) if listed.size}
+    header = {"budget": budget, "input": _digest(*_asked(present, arrivals), budget, must, never)}
+    return memory.append(writer, events.OPENED, header, columns=columns, round=round_, extra=extra), notes
+
+
+def _find_returned(fold: Fold, arrivals: Arrivals) -> Ints:
+    """Who had left, and has a state again."""
+    known = arrivals.number[(arrivals.number < fold.ledger.agents) & (arrivals.state >= 0)]
+    return known[~fold.ledger.active[known]]
+
+
+def _join(memory: Memory, writer: Writer, fold: Fold, arrivals: Arrivals, surely: bool) -> list[str]:
+    """Let in those who are new, and move those who changed their group."""
+    notes, new, first = remark_on_groups(fold, arrivals.new.groups), arrivals.new, fold.ledger.agents
+    names, words = memory.names(fold), fold.plan.words
+    groups: dict[str, Any] = {"groups": new.groups}
+    if new.names.len():
+        if not surely:
+            refuse_alike(names.find_alike(new.names))
+        columns = {"number": np.arange(first, first + new.names.len()), "group": new.group.astype(np.int16)}
+        writer.add_names(new.names)
+        names.add(new.names)
+        memory.append(writer, events.JOINED, groups | {"first": first}, columns=columns)
+        notes.append(f"{count(new.names.len(), words, 'new ')} joined")
+    if arrivals.moved.size:
+        columns = {"number": arrivals.moved, "group": arrivals.moved_to.astype(np.int16)}
+        memory.append(writer, events.GROUPED, groups, columns=columns)
+        notes += say_names("in another group from now on", names.call(arrivals.moved), words)
+    return notes
+
+
+def _asked(present: Present, arrivals: Arrivals | None) -> tuple[Ints, Ints]:
+    """What a round was asked for with: the table that was given, or all that was known."""
+    return (present.number, present.state) if arrivals is None else (arrivals.number, arrivals.state)
+
+
+def _digest(*parts: Any) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(np.ascontiguousarray(part).data)
+        digest.update(b"|")
+    return digest.hexdigest()

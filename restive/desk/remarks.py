@@ -1,0 +1,62 @@
+"""Remarks on what was brought to a round: nothing is wrong, but somebody should know."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from restive.desk.fold import Fold, Present
+from restive.desk.intake import name_few
+from restive.desk.names import Names
+from restive.desk.plan import Words
+from restive.errors import InputError
+
+FEW = 3
+
+
+def count(number: int, words: Words, what: str = "") -> str:
+    """So many people.
+
+    >>> count(1, Words(), "new "), count(2000, Words())
+    ('1 new person', '2,000 people')
+    """
+    return f"{number:,} {what}{words.person if number == 1 else words.people}"
+
+
+def say_names(what: str, names: Sequence[str], words: Words) -> list[str]:
+    """How many people something holds for, and who.
+
+    >>> say_names("back, though they had left", ["ann", "ben"], Words())
+    ['back, though they had left: 2 people (ann, ben)']
+    """
+    return [f"{what}: {count(len(names), words)} ({name_few(list(names))})"] if names else []
+
+
+def remark_on_round(program: str, fold: Fold, present: Present, names: Names) -> list[str]:
+    """Older states, people left out, groups that nobody is in, a round beyond the horizon, one without outcomes."""
+    ledger, plan, round_ = fold.ledger, fold.plan, len(fold.ledger.lines)
+    out = np.setdiff1d(np.flatnonzero(ledger.active), present.number)
+    kept = int(present.kept.sum())
+    notes = [f"with a state kept from an earlier round: {count(kept, plan.words)}"] if kept else []
+    notes += say_names("left out, without a recent state", names.call(out), plan.words)
+    used = {ledger.groups[code] for code in np.unique(ledger.group[ledger.active]) if code >= 0}
+    notes += [f"nobody is in the group {group}, which has a share" for group in plan.shares if group not in used]
+    if plan.horizon is not None and round_ >= plan.horizon:
+        notes.append(f"round {round_ + 1} is beyond the {plan.horizon} rounds that were planned")
+    if ledger.lines and ledger.lines[-1].waiting == ledger.lines[-1].present:
+        notes.append(f"round {round_} has no outcomes yet; if it was a mistake: restive desk cancel {program} {round_}")
+    return notes
+
+
+def remark_on_groups(fold: Fold, groups: Sequence[str]) -> list[str]:
+    """Groups that appear after the first round."""
+    return [f"a new group: {group}" for group in groups] if fold.ledger.lines and fold.ledger.groups else []
+
+
+def refuse_alike(alike: Mapping[str, str]) -> None:
+    """Refuse new names that are most likely old ones written another way, as spreadsheets do."""
+    if alike:
+        shown = ", ".join(f"{new} for {known}" for new, known in list(alike.items())[:FEW])
+        raise InputError(
+            f"new ids that differ from known ones only by zeros before them or by capitals: {len(alike):,} ({shown}); "
+            "nothing was recorded. Write them as before (in a spreadsheet, as text), or say that they are new (--new)."
+        )
