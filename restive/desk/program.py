@@ -269,11 +269,12 @@ class Program:
 
     def _refuse_unclear(self, fold: Fold, table: pl.DataFrame, where: str, usual: int) -> None:
         """A table that names no round, about people of whom an earlier round still waits to hear."""
-        number = self.memory.names(fold).find(self.memory.names(fold).inward(table["agent"]))
-        numbers = number.drop_nulls().to_numpy().astype(np.int64)
-        lines = fold.ledger.lines[:usual]
-        earlier = [line for line in lines if line.decided >= 0 and line.waiting >= numbers.size > 0]
-        for line in earlier[-LOOKED_BACK:]:
+        earlier = [line for line in fold.ledger.lines[:usual] if line.decided >= 0 and line.waiting]
+        if not earlier:
+            return
+        names = self.memory.names(fold)
+        numbers = names.find(names.inward(table["agent"])).drop_nulls().to_numpy().astype(np.int64)
+        for line in [line for line in earlier if line.waiting >= numbers.size > 0][-LOOKED_BACK:]:
             found = self.memory.round(line.round)
             places, there = found.find(numbers)
             if (there & (found.after[places] < 0)).all():

@@ -34,10 +34,11 @@ def say_names(what: str, names: Sequence[str], words: Words) -> list[str]:
 def remark_on_round(program: str, fold: Fold, present: Present, names: Names) -> list[str]:
     """Older states, people left out, groups that nobody is in, a round beyond the horizon, one without outcomes."""
     ledger, plan, round_ = fold.ledger, fold.plan, len(fold.ledger.lines)
-    out = np.setdiff1d(np.flatnonzero(ledger.active), present.number)
+    out = ledger.active.copy()
+    out[present.number] = False
     kept = int(present.kept.sum())
     notes = [f"with a state kept from an earlier round: {count(kept, plan.words)}"] if kept else []
-    notes += say_names("left out, without a recent state", names.call(out), plan.words)
+    notes += say_names("left out, without a recent state", names.call(np.flatnonzero(out)), plan.words)
     used = {ledger.groups[code] for code in np.unique(ledger.group[ledger.active]) if code >= 0}
     notes += [f"nobody is in the group {group}, which has a share" for group in plan.shares if group not in used]
     if plan.horizon is not None and round_ >= plan.horizon:
