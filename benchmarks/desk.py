@@ -1,7 +1,8 @@
 """Whole rounds of a live program, durable: of 1,000,000 agents from and to Parquet files, of 1,000 agents from frames.
 
-`python -m benchmarks.desk STORE AGENTS ROUNDS [SHADOW]` plays one program in a process of its own and prints what it
-found as JSON: seconds of each round, the peak of its memory, what it takes to open it, and whether all of it is right.
+`python -m benchmarks.desk STORE AGENTS ROUNDS [SHADOW]` plays one program in a process of its own (with `frames` in the
+place of a shadow, from frames) and prints what it found as JSON: seconds of each round, the peak of its memory, what it
+takes to open it, and whether all of it is right.
 """
 
 import importlib
@@ -28,13 +29,14 @@ from restive.desk.sheets import write_sheet
 STATES = np.array(["low", "mid", "high"])
 MANY, FEW, ROUNDS, QUICK_ROUNDS = 1_000_000, 1_000, 10, 500
 SECONDS, GIBIBYTES, A_SECOND = 5, 2, 50
+FRAMES = "frames"
 TESTS = Path(__file__).parents[1] / "tests"
 
 
 def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         sqlite = [whole_rounds("SQLite", f"{folder}/{shadow or 'alone'}.db", shadow) for shadow in ("", "egt")]
-        quick = quick_rounds(Path(folder) / "quick.db", FEW, QUICK_ROUNDS)
+        quick = play_elsewhere(f"{folder}/quick.db", FEW, QUICK_ROUNDS, FRAMES)
     postgresql = on_postgresql()
     each = 1 / quick["a_second"]
     few = Row(
@@ -139,4 +141,6 @@ def name(number: int) -> str:
 
 
 if __name__ == "__main__":
-    print(json.dumps(play(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), "".join(sys.argv[4:]))))
+    address, agents, rounds, how = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), "".join(sys.argv[4:])
+    found = quick_rounds(Path(address), agents, rounds) if how == FRAMES else play(address, agents, rounds, how)
+    print(json.dumps(found))

@@ -51,6 +51,10 @@ class Memory:
             self._follow(self._fold, wanted)
         return self._fold
 
+    def last_known(self) -> Fold:
+        """The fold as this process knows it, which others may have left behind: enough where only the plan counts."""
+        return self.fold() if self._fold is None or self._outdated else self._fold
+
     def _follow(self, fold: Fold, length: int) -> None:
         """Take in what came since; a correction is a new beginning."""
         for event in self.store.events(self.program, first=fold.length):

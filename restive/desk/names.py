@@ -65,5 +65,7 @@ class Names:
 
     def call(self, numbers: Ints | Sequence[int]) -> list[str]:
         """What to call agents: as they were given if this process knows it, else as the roster has them."""
+        if len(numbers) == 0:
+            return []
         found = self.roster.gather(np.asarray(numbers, np.int64)).fill_null(ERASED).to_list()
         return [self.given.get(name, name) for name in found] if self.given else found

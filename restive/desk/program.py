@@ -110,7 +110,7 @@ class Program:
         new      let people in whose ids differ from known ones only by zeros before them or by capitals
         dry_run  say what would be decided, and record nothing
         """
-        brought = read_brought(states, budget, must, never, self.plan, new)
+        brought = read_brought(states, budget, must, never, self.memory.last_known().plan, new)
         advice: list[Advice] = []
         with suppress(_Undo), self._writing() as (writer, fold):
             asked = _check_round(fold, round)
@@ -130,7 +130,7 @@ class Program:
         again: bool = False, new: bool = False,
     ) -> int:  # fmt: skip
         """Open a round with states and a budget, to be decided later; returns its number."""
-        brought = read_brought(states, budget, must, never, self.plan, new)
+        brought = read_brought(states, budget, must, never, self.memory.last_known().plan, new)
         with self._writing() as (writer, fold):
             open_round(self.memory, writer, fold, brought, again)
             number = len(fold.ledger.lines)
@@ -160,7 +160,8 @@ class Program:
 
         correct  let rows replace what is on record; the policies then know what they would know had it been right
         """
-        table, where, others = read_reports(outcomes, self.plan, self.names)
+        known = self.memory.last_known()
+        table, where, others = read_reports(outcomes, known.plan, self.memory.names(known))
         taken: list[Taken] = []
         with suppress(_Undo), self._writing() as (writer, fold):
             by_round = split_rounds(table, where, fold, round)

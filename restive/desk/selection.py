@@ -28,7 +28,7 @@ CONTROL, GROUPS, REDRAWN = (2**32 + stream for stream in range(3))
 FREE, IN_CONTROL, ON_NEVER, COOLING, ON_MUST, GONE = range(6)
 BARS = ("", "control group", "never list", "cooling down", "must list", "gone since")
 # How often luck is drawn again to average over it: often for few agents, whose bar moves much from draw to draw.
-FEWEST_DRAWS, MOST_DRAWS, DRAWN_NUMBERS = 32, 512, 2**17
+FEWEST_DRAWS, MOST_DRAWS, DRAWN_NUMBERS = 32, 512, 2**16
 # An average over a few draws can miss what did happen.
 UNLIKELY = 1e-4
 

@@ -69,7 +69,7 @@ def test_a_million_agents_fit_on_postgresql(load: ModuleType, shadow: str) -> No
 
 @pytest.mark.soak
 def test_five_hundred_rounds_of_a_thousand_agents(load: ModuleType, tmp_path: Path) -> None:
-    found = load.quick_rounds(tmp_path / "store.db", 1000, 500)
+    found = load.play_elsewhere(str(tmp_path / "store.db"), 1000, 500, load.FRAMES)
     print(
         f"\nSQLite, 1,000 agents: {found['a_second']:.1f} whole durable rounds a second over 500, "
         f"slowest {found['slowest'] * 1000:.0f} ms (load of the machine {os.getloadavg()[0]:.1f})"
