@@ -1,4 +1,8 @@
-"""The one error for input that makes no sense: a sentence that names the place and says what is allowed."""
+"""The one error for input that makes no sense: a sentence that names the place and says what is allowed.
+
+Two kinds of it are told apart, because a caller elsewhere acts differently on them: what is not there, and what was
+right to ask but has been settled otherwise.
+"""
 
 import math
 from numbers import Integral, Real
@@ -6,6 +10,14 @@ from numbers import Integral, Real
 
 class InputError(ValueError):
     """What the user gave does not fit; the command prints the sentence and exits with 2."""
+
+
+class NotThere(InputError):  # noqa: N818 - a kind of input error, as its name says
+    """There is no program, round or agent of that name."""
+
+
+class Conflict(InputError):  # noqa: N818
+    """What is asked for does not go with what is on record."""
 
 
 def check_whole(name: str, value: object, low: int, high: int | None = None) -> int:

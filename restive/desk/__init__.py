@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from restive.desk.advice import Advice
+    from restive.desk.deeds import Deed, Repeated
     from restive.desk.desk import Desk
     from restive.desk.opening import AlreadyDecided
     from restive.desk.plan import Plan, Words
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
     from restive.desk.tables import Fault, Faults
 
 __all__ = [
-    "Advice", "AlreadyDecided", "Desk", "Fault", "Faults", "Plan", "Program", "Store", "StoreError", "Taken", "Words",
+    "Advice", "AlreadyDecided", "Deed", "Desk", "Fault", "Faults", "Plan", "Program", "Repeated", "Store", "StoreError",
+    "Taken", "Words",
 ]  # fmt: skip
 
 ROOMS = {
     "advice": ("Advice",),
+    "deeds": ("Deed", "Repeated"),
     "desk": ("Desk",),
     "plan": ("Plan", "Words"),
     "opening": ("AlreadyDecided",),

@@ -210,15 +210,18 @@ def use_write_ahead_log(engine: sa.Engine) -> None:
             time.sleep(0.01)
 
 
-def scrub(engine: sa.Engine, table: str) -> str | None:
-    """Take what was deleted from the table out of the files too; what prevented it, if anything did."""
+def scrub(engine: sa.Engine, *tables: str) -> str | None:
+    """Take what was deleted from the tables out of the files too; what prevented it, if anything did."""
     with connect_alone(engine) as connection:
         if connection.dialect.name == "sqlite":
             busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
             return "somebody is reading and does not finish" if busy else None
-        file = sa.select(sa.func.pg_relation_filenode(table))
-        before = connection.execute(file).scalar()
         connection.exec_driver_sql(f"SET lock_timeout = '{PATIENCE}s'")
-        connection.exec_driver_sql(f"VACUUM (FULL) {table}")
-        # Only the owner of a table may rewrite it; for others PostgreSQL merely warns.
-        return RIGHTS[0] if connection.execute(file).scalar() == before else None
+        for table in tables:
+            file = sa.select(sa.func.pg_relation_filenode(table))
+            before = connection.execute(file).scalar()
+            connection.exec_driver_sql(f"VACUUM (FULL) {table}")
+            # Only the owner of a table may rewrite it; for others PostgreSQL merely warns.
+            if connection.execute(file).scalar() == before:
+                return RIGHTS[0]
+        return None

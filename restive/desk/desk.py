@@ -20,12 +20,13 @@ import platformdirs
 
 from restive.desk import events
 from restive.desk.connection import check_place
+from restive.desk.deeds import NOBODY, Deed
 from restive.desk.plan import Plan, Words, check_name
 from restive.desk.program import Program
 from restive.desk.pseudonyms import make_key
 from restive.desk.store import Store
 from restive.desk.templates import find_template
-from restive.errors import InputError
+from restive.errors import Conflict, InputError
 
 FROM_OUTSIDE = "RESTIVE_STORE"
 ENDINGS = (".db", ".sqlite", ".sqlite3")
@@ -81,15 +82,17 @@ class Desk:
         plan: Plan | None = None,
         template: str | None = None,
         pseudonyms: bool = False,
+        deed: Deed = NOBODY,
         **settings: Any,
     ) -> Program:
         """Make a program by a plan, or by a template and settings, or by settings alone."""
         check_name(name)
         made = make_plan(name, template, **settings) if plan is None else plan
-        with self.store.creating(name) as writer:
+        with self.store.creating(name, deed) as writer:
             if pseudonyms and made.pseudonyms is None:  # only now, or a name that is taken would leave a key behind
                 made = replace(made, pseudonyms=make_key().fingerprint)
             writer.append(events.CREATED, made.as_json())
+            writer.tell("created", None, {"plan": made.as_json()})
         return self.program(name)
 
 
@@ -116,7 +119,7 @@ def refuse_taken(name: str, store: str | None) -> None:
         return
     with open_desk(store) as desk:
         if any(row.name == name for row in desk.store.programs()):
-            raise InputError(f"The store {desk.store.address} has a program {name!r} already; choose another name.")
+            raise Conflict(f"The store {desk.store.address} has a program {name!r} already; choose another name.")
 
 
 def make_plan(name: str, template: str | None = None, **settings: Any) -> Plan:

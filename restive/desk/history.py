@@ -5,7 +5,7 @@ from typing import Any
 from restive.desk import events
 from restive.desk.program import Program
 from restive.desk.selection import BARS
-from restive.errors import InputError
+from restive.errors import NotThere
 
 ASKED = (events.OPENED, events.DECIDED, events.OUTCOMES, events.CORRECTED)
 
@@ -17,7 +17,7 @@ def find_history(program: Program, agent: str) -> list[dict[str, Any]]:
     names = program.names
     number = names.find(names.inward(Series("agent", [agent])))[0]
     if number is None:
-        raise InputError(f"{agent!r} is not in the program {program.name}.")
+        raise NotThere(f"{agent!r} is not in the program {program.name}.")
     states = program.plan.states
     rows: dict[int, dict[str, Any]] = {}
     for event, values in program.store.history(program.id, number, kinds=ASKED):

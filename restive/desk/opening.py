@@ -11,11 +11,11 @@ from restive.desk.intake import Arrivals, Brought, check_lists, find_listed, fin
 from restive.desk.memory import Memory
 from restive.desk.remarks import count, refuse_alike, remark_on_groups, remark_on_round, say_names
 from restive.desk.store import Event, Writer
-from restive.errors import InputError
+from restive.errors import Conflict, InputError
 from restive.types import Ints
 
 
-class AlreadyDecided(InputError):  # noqa: N818 - said to people, not only to programmers
+class AlreadyDecided(Conflict):
     """The round has its list; a second decision would act on twice as many people."""
 
 

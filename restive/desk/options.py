@@ -28,7 +28,9 @@ def open_store(store: str | None, make: bool = False) -> "Desk":
     """The desk on the store that is named."""
     from restive.desk.desk import open_desk
 
-    return open_desk(store, make)
+    opened = open_desk(store, make)
+    opened.store.by = "command"
+    return opened
 
 
 def check_out(out: Path | None, overwrite: bool) -> None:

@@ -3,10 +3,11 @@
     decide   states in, list out           learn    outcomes in, also late, partial or corrected ones
     leave    people who are gone           erase    names that must be forgotten
 
-Rounds are numbered from 1 here, as people count them.
+Rounds are numbered from 1 here, as people count them. Each of these verbs takes a deed: who asks, and a key by which it
+is known if it is asked a second time; then it raises `Repeated` with what was answered, and records nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from restive.desk import events
 from restive.desk.advice import Advice
 from restive.desk.corrections import find_mended, mend_outcomes, mend_states
 from restive.desk.decision import decide
+from restive.desk.deeds import NOBODY, Deed, Repeated
 from restive.desk.fold import Fold
 from restive.desk.intake import (
     Brought,
@@ -37,9 +39,9 @@ from restive.desk.plan import Plan
 from restive.desk.remarks import count, say_names
 from restive.desk.rounds import Round, gather
 from restive.desk.sheets import ROW
-from restive.desk.store import Event, ProgramRow, Store, Writer
+from restive.desk.store import Event, ProgramRow, Store, StoreError, Writer
 from restive.desk.tables import Faults, read_states
-from restive.errors import InputError, check_whole
+from restive.errors import Conflict, InputError, NotThere, check_whole
 from restive.types import Ints
 
 LOOKED_BACK = 10  # rounds that a table without a round might be about
@@ -98,7 +100,7 @@ class Program:
 
     def decide(
         self, states: object = None, budget: int | None = None, must: object = None, never: object = None,
-        round: int | None = None, again: bool = False, new: bool = False, dry_run: bool = False,
+        round: int | None = None, again: bool = False, new: bool = False, dry_run: bool = False, deed: Deed = NOBODY,
     ) -> Advice:  # fmt: skip
         """Decide a round: that of number `round` if it was opened before, else one opened now with these states.
 
@@ -112,7 +114,7 @@ class Program:
         """
         brought = read_brought(states, budget, must, never, self.memory.last_known().plan, new)
         advice: list[Advice] = []
-        with suppress(_Undo), self._writing() as (writer, fold):
+        with suppress(_Undo), self._writing(deed) as (writer, fold):
             asked = _check_round(fold, round)
             so_far, notes = self._take_or_open(writer, fold, asked, brought, again)
             opened = so_far[0]
@@ -121,27 +123,29 @@ class Program:
             found = gather([*so_far, self.memory.append(writer, events.DECIDED, made.header, **rest)])
             self.memory.keep_round(found)
             advice.append(self._advise(fold, found, notes))
+            _tell(writer, fold, "decided", opened.round, notes, listed=len(advice[0].chosen))
             if dry_run:
                 raise _Undo
         return advice[0]
 
     def open(
         self, states: object = None, budget: int | None = None, must: object = None, never: object = None,
-        again: bool = False, new: bool = False,
+        again: bool = False, new: bool = False, deed: Deed = NOBODY,
     ) -> int:  # fmt: skip
         """Open a round with states and a budget, to be decided later; returns its number."""
         brought = read_brought(states, budget, must, never, self.memory.last_known().plan, new)
-        with self._writing() as (writer, fold):
-            open_round(self.memory, writer, fold, brought, again)
+        with self._writing(deed) as (writer, fold):
+            opened, notes = open_round(self.memory, writer, fold, brought, again)
+            _tell(writer, fold, "opened", opened.round, notes)
             number = len(fold.ledger.lines)
         return number
 
-    def advice(self, round: int) -> Advice:
+    def advice(self, round: int, notes: Sequence[str] = ()) -> Advice:
         """The list of a round, as it was decided."""
         found = self.round(round)
         if found.decided is None:
-            raise InputError(f"round {round} of {self.name} is open, but not decided yet.")
-        return self._advise(self.fold, found, [])
+            raise NotThere(f"round {round} of {self.name} is open, but not decided yet.")
+        return self._advise(self.fold, found, notes)
 
     def recognise(self, agents: object) -> None:
         """Call people by these names from now on, where the store knows only their pseudonyms."""
@@ -151,11 +155,17 @@ class Program:
         """A round as it stands now, outcomes and corrections included."""
         lines = self.lines
         if not lines:
-            raise InputError(f"{self.name} has no round yet.")
-        check_whole("round", round, 1, len(lines))
+            raise NotThere(f"{self.name} has no round yet.")
+        try:
+            check_whole("round", round, 1, len(lines))
+        except InputError as error:
+            raise NotThere(str(error)) from None
         return self.memory.round(round - 1)
 
-    def learn(self, outcomes: object, round: int | None = None, correct: bool = False, dry_run: bool = False) -> Taken:
+    def learn(
+        self, outcomes: object, round: int | None = None, correct: bool = False, dry_run: bool = False,
+        deed: Deed = NOBODY,
+    ) -> Taken:  # fmt: skip
         """Take in what happened: who was acted on, the next state, the reward; for the last round if none is named.
 
         correct  let rows replace what is on record; the policies then know what they would know had it been right
@@ -163,7 +173,7 @@ class Program:
         known = self.memory.last_known()
         table, where, others = read_reports(outcomes, known.plan, self.memory.names(known))
         taken: list[Taken] = []
-        with suppress(_Undo), self._writing() as (writer, fold):
+        with suppress(_Undo), self._writing(deed) as (writer, fold):
             by_round = split_rounds(table, where, fold, round)
             if round is None and table["round"].null_count() == table.height:
                 self._refuse_unclear(fold, table, where, *by_round)
@@ -185,71 +195,82 @@ class Program:
                 notes.append(f"acted on, though in the control group: {whom}; this blurs what the program adds")
             notes += say_names("took no part in the round, and left aside", aside, fold.plan.words)
             taken.append(Taken([number + 1 for number in by_round], new, corrected, repeated, waiting, notes))
+            _tell(writer, fold, "learnt", max(by_round), **taken[0]._asdict())
             if dry_run:
                 raise _Undo
         return taken[0]
 
-    def correct_states(self, states: object, round: int, dry_run: bool = False) -> int:
+    def correct_states(self, states: object, round: int, dry_run: bool = False, deed: Deed = NOBODY) -> int:
         """Mend the states of a round that were recorded wrong; returns how many were."""
         frame, where = read_given(states, "states")
         table = read_states(frame, where, self.plan.states).with_columns(frame[ROW].alias("row"))
         mended = 0
-        with suppress(_Undo), self._writing() as (writer, fold):
+        with suppress(_Undo), self._writing(deed) as (writer, fold):
             found = self.round(round)
             number, state = find_mended(table, where, self.memory.names(fold), found)
             mended = number.size
             mend_states(self.memory, writer, fold, found, number, state)
+            _tell(writer, fold, "corrected", found.round, mended=mended)
             if dry_run:
                 raise _Undo
         return mended
 
-    def leave(self, agents: object, dry_run: bool = False) -> int:
+    def leave(self, agents: object, dry_run: bool = False, deed: Deed = NOBODY) -> int:
         """Agents who are gone; one who appears again in a table of states is back. Returns how many left."""
-        return self._drop(agents, events.LEFT, dry_run)
+        return self._drop(agents, events.LEFT, dry_run, deed)
 
-    def erase(self, agents: object, dry_run: bool = False) -> int:
+    def erase(self, agents: object, dry_run: bool = False, deed: Deed = NOBODY) -> int:
         """Forget names for good: what they taught stays, as a number without a name. Returns how many were erased.
 
         Without any names it takes out of the store's files what earlier erasures may have left there.
         """
-        erased = self._drop(agents, events.ERASED, dry_run)
+        erased = self._drop(agents, events.ERASED, dry_run, deed)
         self.memory.forget()
         if not erased and not dry_run:
             self.store.scrub()  # an erasure before this one may have left old copies in the files
         return erased
 
-    def cancel(self, round: int, dry_run: bool = False) -> int:
+    def cancel(self, round: int, dry_run: bool = False, deed: Deed = NOBODY) -> int:
         """Nobody acts by the list of this round, which was a mistake; returns how many were on it."""
-        with suppress(_Undo), self._writing() as (writer, fold):
+        with suppress(_Undo), self._writing(deed) as (writer, fold):
             self.round(round)
             line = fold.ledger.lines[round - 1]
             if line.outcomes or line.done or line.cancelled:
                 why = "was cancelled before" if line.cancelled else "has outcomes, so it was no mistake"
-                raise InputError(f"round {round} of {self.name} {why}; nothing was changed.")
+                raise Conflict(f"round {round} of {self.name} {why}; nothing was changed.")
             self.memory.append(writer, events.CANCELLED, {}, round=round - 1)
+            _tell(writer, fold, "cancelled", round - 1, listed=line.advised)
             if dry_run:
                 raise _Undo
         return line.advised
 
-    def change(self, **settings: Any) -> Plan:
+    def change(self, *, deed: Deed = NOBODY, **settings: Any) -> Plan:
         """Change budget, cool_down, keep or shares from now on."""
-        with self._writing() as (writer, fold):
+        with self._writing(deed) as (writer, fold):
             plan = fold.plan.changed(settings).as_json()
-            self.memory.append(writer, events.CHANGED, {name: plan[name] for name in settings})
+            changed = {name: plan[name] for name in settings}
+            self.memory.append(writer, events.CHANGED, changed)
+            _tell(writer, fold, "changed", plan=plan, changed=changed)
         return self.plan
 
     @contextmanager
-    def _writing(self) -> Iterator[tuple[Writer, Fold]]:
+    def _writing(self, deed: Deed) -> Iterator[tuple[Writer, Fold]]:
         """A transaction, with the program as it stands under its lock; what fails is forgotten here too."""
+        writer = None
         try:
-            with self.store.writing(self.id) as writer:
+            with self.store.writing(self.id, deed) as writer:
                 yield writer, self.memory.fold(writer.length)
-        except BaseException:
-            self.memory.forget()
+        except Repeated:
+            raise
+        except BaseException as error:
+            # A table that is refused before anything was written need not cost the next one a look at the whole log.
+            refused = isinstance(error, InputError) and not isinstance(error, StoreError)
+            if not (refused and writer is not None and writer.length == writer.before):
+                self.memory.forget()
             raise
         self.memory.save()
 
-    def _advise(self, fold: Fold, found: Round, notes: list[str]) -> Advice:
+    def _advise(self, fold: Fold, found: Round, notes: Sequence[str]) -> Advice:
         ahead = fold.minds["policy"].policy.far_sighted
         return Advice(self.name, fold.plan, found, self.memory.names(fold), ahead, fold.ledger.groups, notes)
 
@@ -302,9 +323,9 @@ class Program:
         new, corrected = sorted_.new.number.size, sorted_.corrected.number.size
         return _Heard((new, corrected, sorted_.repeated, waiting, mistaken), sorted_.aside)
 
-    def _drop(self, agents: object, kind: str, dry_run: bool) -> int:
+    def _drop(self, agents: object, kind: str, dry_run: bool, deed: Deed) -> int:
         listed, dropped = read_list(agents, "agents"), 0
-        with suppress(_Undo), self._writing() as (writer, fold):
+        with suppress(_Undo), self._writing(deed) as (writer, fold):
             number, unknown = find_listed(listed, self.memory.names(fold))
             if unknown:
                 raise InputError(f"{name_few(unknown)}: not in the program {self.name}; nothing was changed.")
@@ -317,6 +338,7 @@ class Program:
             if kind == events.ERASED:
                 for agent in number.tolist():
                     writer.erase_name(agent)
+            _tell(writer, fold, kind, count=dropped)
             if dry_run:
                 raise _Undo
         return dropped
@@ -332,6 +354,15 @@ class Program:
         return {"missing": missing}
 
 
+def _tell(
+    writer: Writer, fold: Fold, verb: str, round_: int | None = None, notes: Sequence[str] = (), **answer: Any
+) -> None:
+    """Write down who did what; remarks may name people, whom a store with pseudonyms does not know."""
+    number = None if round_ is None else round_ + 1
+    kept = [] if fold.plan.pseudonyms else list(notes)
+    writer.tell(verb, number, ({} if number is None else {"round": number}) | answer | {"notes": kept})
+
+
 def _check_round(fold: Fold, round_: int | None) -> int | None:
     """The round that is asked for, from 0, if it can still be decided."""
     if round_ is None:
@@ -339,7 +370,7 @@ def _check_round(fold: Fold, round_: int | None) -> int | None:
     lines = fold.ledger.lines
     number = check_whole("round", round_, 1, len(lines) + 1) - 1
     if number < len(lines) and lines[number].cancelled:
-        raise InputError(f"round {round_} was cancelled; decide another.")
+        raise Conflict(f"round {round_} was cancelled; decide another.")
     if number < len(lines) and lines[number].decided >= 0:
         at = lines[number].at
         raise AlreadyDecided(f"round {round_} was decided already, at {at}; nothing was recorded now.")

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -29,11 +30,12 @@ from restive.desk.connection import (
     scrub,
     use_write_ahead_log,
 )
+from restive.desk.deeds import NOBODY, Deed, DeedRow, as_deed, refuse_repeated, select_deeds
 from restive.desk.parts import CHUNK, Event, Part, Scalar, assemble, link, pick
 from restive.desk.roster import split_names
-from restive.desk.schema import NEWEST, check_version, events, migrate, parts, programs, roster, snapshots
+from restive.desk.schema import NEWEST, check_version, deeds, events, migrate, parts, programs, roster, snapshots
 from restive.desk.writer import Writer, write_time
-from restive.errors import InputError
+from restive.errors import Conflict, InputError, NotThere
 
 __all__ = ["Event", "ProgramRow", "Store", "StoreError", "Writer"]
 
@@ -56,10 +58,13 @@ def read_clock() -> datetime:
 
 
 class Store:
-    """A database of programs; shared between threads as it is, between processes by its address."""
+    """A database of programs; shared between threads as it is, between processes by its address.
+
+    `by` is whom deeds are laid to that name nobody.
+    """
 
     def __init__(self, engine: sa.Engine, address: str, clock: Callable[[], datetime]):
-        self.address = address
+        self.address, self.by = address, "library"
         self._engine = engine
         self._clock = clock
 
@@ -95,7 +100,7 @@ class Store:
 
     def programs(self) -> list[ProgramRow]:
         """All programs, the oldest first."""
-        rows = self._read(sa.select(programs.c.id, programs.c.name, programs.c.created).order_by(programs.c.id))
+        rows = self.execute(sa.select(programs.c.id, programs.c.name, programs.c.created).order_by(programs.c.id))
         return [ProgramRow(row.id, row.name, row.created) for row in rows]
 
     def find(self, name: str) -> ProgramRow:
@@ -105,40 +110,67 @@ class Store:
             return known[name]
         near = difflib.get_close_matches(name, known, n=3) or list(known)[:5]
         there = f"there are {', '.join(near)}" if near else "there is none yet"
-        raise InputError(f"The store {self.address} has no program {name!r}, {there}: mend the name or create it.")
+        raise NotThere(f"The store {self.address} has no program {name!r}, {there}: mend the name or create it.")
 
     @contextmanager
-    def creating(self, name: str) -> Iterator[Writer]:
+    def creating(self, name: str, deed: Deed = NOBODY) -> Iterator[Writer]:
         """A writer for a new program, which is there once the block has ended well."""
 
         def claim(connection: sa.Connection) -> int:
+            there = connection.execute(sa.select(programs.c.id).where(programs.c.name == name)).scalar()
+            if there is not None:
+                refuse_repeated(connection, there, deed)
             row = {"name": name, "created": write_time(self._clock)}
             try:
                 return int(connection.execute(programs.insert().values(row).returning(programs.c.id)).scalar_one())
             except sa.exc.IntegrityError:
-                raise InputError(
-                    f"The store {self.address} has a program {name!r} already: take another name."
-                ) from None
+                raise Conflict(f"The store {self.address} has a program {name!r} already: take another name.") from None
 
-        with self._write(claim) as writer:
+        with self._write(claim, deed) as writer:
             yield writer
 
     @contextmanager
-    def writing(self, program_id: int) -> Iterator[Writer]:
+    def writing(self, program_id: int, deed: Deed = NOBODY) -> Iterator[Writer]:
         """A writer that holds the program's lock; once the block has ended well all is recorded, otherwise nothing."""
 
         def claim(connection: sa.Connection) -> int:
             mine = sa.select(programs.c.id).where(programs.c.id == program_id).with_for_update()
             if connection.execute(mine).first() is None:
-                raise InputError(f"The store {self.address} has no program with the id {program_id}.")
+                raise NotThere(f"The store {self.address} has no program with the id {program_id}.")
+            refuse_repeated(connection, program_id, deed)
             return program_id
 
-        with self._write(claim) as writer:
+        with self._write(claim, deed) as writer:
             yield writer
+
+    @contextmanager
+    def transact(self) -> Iterator[sa.Connection]:
+        """One writing transaction over what belongs to no program."""
+        try:
+            with self._engine.connect().execution_options(writing=True) as connection, connection.begin():
+                yield connection
+        except sa.exc.SQLAlchemyError as error:
+            raise explain(error, "Writing to", self.address, written=True) from error
+
+    def execute(self, query: sa.Select[Any]) -> list[sa.Row[Any]]:
+        """All rows that a question finds; no transaction stays open while a caller makes use of them."""
+        try:
+            with self._engine.connect() as connection:
+                return list(connection.execute(query).all())
+        except sa.exc.SQLAlchemyError as error:
+            raise explain(error, "Reading from", self.address, written=False) from error
+
+    def now(self) -> str:
+        """The time that is written down."""
+        return write_time(self._clock)
+
+    def deeds(self, program_id: int | None, before: int | None = None, limit: int = 100) -> list[DeedRow]:
+        """Who did what in a program, or (None) in all of them and in the store itself; the newest first."""
+        return [as_deed(row) for row in self.execute(select_deeds(program_id, before, limit))]
 
     def length(self, program_id: int) -> int:
         """How many events there are."""
-        last = self._read(sa.select(sa.func.max(events.c.number)).where(events.c.program == program_id))[0][0]
+        last = self.execute(sa.select(sa.func.max(events.c.number)).where(events.c.program == program_id))[0][0]
         return 0 if last is None else int(last) + 1
 
     def events(
@@ -155,7 +187,7 @@ class Store:
 
     def event(self, program_id: int, number: int) -> Event:
         """One event."""
-        rows = self._read(sa.select(events).where(events.c.program == program_id, events.c.number == number))
+        rows = self.execute(sa.select(events).where(events.c.program == program_id, events.c.number == number))
         if not rows:
             raise InputError(f"There is no event {number}; the program has {self.length(program_id)}, from 0 on.")
         return _make_event(rows[0], *assemble(self._parts(program_id, rows).get(number, [])))
@@ -174,7 +206,7 @@ class Store:
         )
         if kinds is not None:
             query = query.where(events.c.kind.in_(list(kinds)))
-        while agent >= 0 and (rows := self._read(query.where(parts.c.event >= place))):
+        while agent >= 0 and (rows := self.execute(query.where(parts.c.event >= place))):
             for row in rows:
                 if (said := pick(row.body, agent)) is not None:
                     yield _make_event(row, {}, {}), said
@@ -183,7 +215,7 @@ class Store:
     def names(self, program_id: int) -> pl.Series:
         """The roster: place = agent number, null = erased."""
         query = sa.select(roster.c.body).where(roster.c.program == program_id).order_by(roster.c.chunk)
-        return split_names(row.body for row in self._read(query))
+        return split_names(row.body for row in self.execute(query))
 
     def snapshot(self, program_id: int, slot: str, before: int | None = None) -> tuple[int, bytes] | None:
         """The newest snapshot that covers at most `before` events: how many it covers, and its content."""
@@ -191,7 +223,7 @@ class Store:
         early = mine if before is None else sa.and_(mine, snapshots.c.events <= before)
         newest = sa.select(sa.func.max(snapshots.c.events)).where(early).scalar_subquery()
         query = sa.select(snapshots.c.events, snapshots.c.body).where(mine, snapshots.c.events == newest)
-        rows = self._read(query.order_by(snapshots.c.piece))
+        rows = self.execute(query.order_by(snapshots.c.piece))
         return (rows[0].events, b"".join(row.body for row in rows)) if rows else None
 
     def verify(self, program_id: int) -> int:
@@ -222,14 +254,15 @@ class Store:
                 migrate(connection, self.address)
 
     @contextmanager
-    def _write(self, claim: Callable[[sa.Connection], int]) -> Iterator[Writer]:
+    def _write(self, claim: Callable[[sa.Connection], int], deed: Deed) -> Iterator[Writer]:
         """One transaction around a writer for the program that `claim` locks."""
         writer, committing = None, False
         try:
             with self._engine.connect().execution_options(writing=True) as connection, connection.begin():
                 if connection.dialect.name == "postgresql":
                     connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{PATIENCE}s'")
-                writer = Writer(connection, claim(connection), self._clock)
+                known = deed if deed.by else replace(deed, by=self.by)
+                writer = Writer(connection, claim(connection), self._clock, known)
                 yield writer
                 writer.finish()
                 committing = True
@@ -252,7 +285,7 @@ class Store:
     def scrub(self) -> None:
         """Take erased names out of the files; when that fails they are gone from the roster all the same."""
         try:
-            cause = scrub(self._engine, roster.name)
+            cause = scrub(self._engine, roster.name, deeds.name)
         except sa.exc.SQLAlchemyError as error:
             cause = find_cause(error)[0]
         if cause is not None:
@@ -261,14 +294,6 @@ class Store:
                 f"{self.address}, {cause}: to clear them, erase again, without any name.",
                 recorded=True,
             )
-
-    def _read(self, query: sa.Select[Any]) -> list[sa.Row[Any]]:
-        """All rows; no transaction stays open while a caller makes use of them."""
-        try:
-            with self._engine.connect() as connection:
-                return list(connection.execute(query).all())
-        except sa.exc.SQLAlchemyError as error:
-            raise explain(error, "Reading from", self.address, written=False) from error
 
     def _log(
         self,
@@ -284,7 +309,7 @@ class Store:
             query = query.where(events.c.kind.in_(list(kinds)))
         if round is not None:
             query = query.where(events.c.round == round)
-        while rows := self._read(query.where(events.c.number >= first)):
+        while rows := self.execute(query.where(events.c.number >= first)):
             for group in _group_by_size(rows):
                 pieces = self._parts(program_id, group) if bodies else {}
                 for row in group:
@@ -296,7 +321,7 @@ class Store:
         wanted = parts.c.event.in_([row.number for row in rows])
         query = sa.select(parts.c.event, parts.c.name, parts.c.chunk, parts.c.body)
         found: dict[int, list[Part]] = {}
-        for row in self._read(query.where(parts.c.program == program_id, wanted)):
+        for row in self.execute(query.where(parts.c.program == program_id, wanted)):
             found.setdefault(row.event, []).append(Part(row.name, row.chunk, row.body))
         return found
 

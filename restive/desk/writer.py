@@ -3,10 +3,12 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import polars as pl
 import sqlalchemy as sa
 
+from restive.desk.deeds import NOBODY, Deed, forget_notes, record_deed
 from restive.desk.parts import Columns, Event, Header, divide, link
 from restive.desk.roster import ROSTER_CHUNK, as_names, join_names, split_names
 from restive.desk.schema import events, parts, roster, snapshots
@@ -24,8 +26,10 @@ def write_time(clock: Callable[[], datetime]) -> str:
 class Writer:
     """Adds to a program; `length` is the number of events there are, those of this writer included."""
 
-    def __init__(self, connection: sa.Connection, program: int, clock: Callable[[], datetime]):
-        self.program = program
+    def __init__(
+        self, connection: sa.Connection, program: int, clock: Callable[[], datetime], deed: Deed = NOBODY
+    ) -> None:
+        self.program, self.deed = program, deed
         self.erased = False
         self._erasing: dict[int, pl.Series] = {}
         self._connection = connection
@@ -67,6 +71,11 @@ class Writer:
         whole = {name: dict(some) for name, some in extra.items()}
         return Event(self.length - 1, kind, round, self._at, json.loads(text), dict(columns), whole, self._digest)
 
+    def tell(self, verb: str, round: int | None, answer: dict[str, Any]) -> None:
+        """Write down who did what, and what is answered; rounds count from 1."""
+        at = max(self._at, write_time(self._clock))
+        record_deed(self._connection, self.program, at, self.deed, verb, round, answer)
+
     def add_names(self, names: Sequence[str] | pl.Series) -> None:
         """Put names at the end of the roster: the first becomes the agent with the lowest number not used so far."""
         self.finish()
@@ -99,7 +108,9 @@ class Writer:
         """Write the chunks that names were erased from, each once however many they were."""
         for chunk, names in self._erasing.items():
             self._connection.execute(roster.update().where(self._at_chunk(chunk)).values(body=join_names(names)))
-        self.erased = self.erased or bool(self._erasing)
+        if self._erasing:
+            forget_notes(self._connection, self.program)
+            self.erased = True
         self._erasing = {}
 
     def put_snapshot(self, slot: str, content: bytes) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from desk.stories import call, know, make, record, write
 from restive.desk import Desk, memory
+from restive.desk.deeds import Deed
 from restive.desk.program import Program
 from restive.desk.replay import digest, replay
 from restive.desk.snapshots import keep
@@ -179,8 +180,8 @@ def test_what_failed_is_forgotten_here_too(desk: Desk, monkeypatch: pytest.Monke
     before = know(program)
     plain = Store.writing
 
-    def fail(store: Store, program_id: int) -> AbstractContextManager[Writer]:
-        found = plain(store, program_id)
+    def fail(store: Store, program_id: int, deed: Deed) -> AbstractContextManager[Writer]:
+        found = plain(store, program_id, deed)
         monkeypatch.setattr(Writer, "finish", refuse)
         return found
 

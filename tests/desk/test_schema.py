@@ -85,13 +85,13 @@ def test_a_store_from_the_future_is_refused_and_left_alone(address: str) -> None
         connection.execute(schema.version.update().values(version=schema.NEWEST + 1))
         connection.commit()
     for read_only in (False, True):
-        with pytest.raises(InputError, match="has version 3, this restive knows versions up to 2: use a newer"):
+        with pytest.raises(InputError, match="has version 4, this restive knows versions up to 3: use a newer"):
             Store.open(address, read_only)
 
 
 def test_an_older_store_cannot_be_migrated_by_who_only_reads(address: str) -> None:
     make_first_version(address)
-    with pytest.raises(InputError, match="has version 1 of 2: open it once for writing"):
+    with pytest.raises(InputError, match="has version 1 of 3: open it once for writing"):
         Store.open(address, read_only=True)
     Store.open(address).close()
     Store.open(address, read_only=True).close()
@@ -104,7 +104,7 @@ def test_a_migration_that_fails_leaves_the_older_version_whole(address: str, mon
         raise KeyError
 
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, fail))
-    monkeypatch.setattr(schema.migrate, "__defaults__", (3,))
+    monkeypatch.setattr(schema.migrate, "__defaults__", (4,))
     with pytest.raises(KeyError):
         Store.open(address)
     assert "snapshots" not in describe(address)

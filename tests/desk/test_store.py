@@ -124,7 +124,7 @@ def test_history_reads_the_agents_chunks_by_an_index(tmp_path: Path) -> None:
         )
         list(store.history(program, 5, ["opened"]))
         (query,) = [statement for statement in asked if statement.startswith("SELECT")]
-        plan = store._read(sa.text("EXPLAIN QUERY PLAN " + query.replace("?", "1")))  # type: ignore[arg-type]
+        plan = store.execute(sa.text("EXPLAIN QUERY PLAN " + query.replace("?", "1")))  # type: ignore[arg-type]
         assert any("INDEX parts_by_chunk (program=? AND chunk=? AND event>?)" in row.detail for row in plan)
 
 
@@ -406,7 +406,7 @@ def test_processes_that_open_an_empty_store_at_once_all_succeed_and_one_creates(
         process.join()
     assert told[2] == "created"
     assert sorted(told[:2])[1] == "created"
-    assert sorted(told[:2])[0].startswith("InputError: The store")
+    assert sorted(told[:2])[0].startswith("Conflict: The store")
     assert sorted(told[:2])[0].endswith("has a program 'same' already: take another name.")
     for pipe in pipes:
         pipe[0].close()

@@ -1,0 +1,110 @@
+"""Deeds: who had what recorded, and when; one row for each transaction, written in it, so none is without its deed.
+
+A deed may carry a key of the caller's choice. When the same key comes again with the same request, whatever became of
+the first answer on its way, nothing is recorded a second time and `Repeated` brings what was answered then. With
+another request the key is refused. Deeds are no part of the log: what a program knows does not depend on who said it.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from restive.desk.schema import deeds, programs
+from restive.errors import Conflict, InputError
+
+LONGEST_KEY = 200
+
+
+@dataclass(frozen=True)
+class Deed:
+    """Who asks for something to be recorded, and the key and digest by which asking again is known."""
+
+    by: str = ""  # nobody in particular: the one by whom the store was opened
+    key: str | None = None
+    asked: str = ""
+
+    def __post_init__(self) -> None:
+        key = "x" if self.key is None else self.key
+        if not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
+            raise InputError(f"an idempotency key is {key[:40]!r}; it has 1 to {LONGEST_KEY} plain characters.")
+
+
+NOBODY = Deed()
+
+
+class Repeated(Exception):  # noqa: N818 - no error, but what was answered before
+    """The deed of this key was done before; nothing was recorded now."""
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        super().__init__("this was recorded before")
+        self.answer = answer
+
+
+class KeyTaken(Conflict):
+    """The key belongs to another request."""
+
+
+class DeedRow(NamedTuple):
+    """A deed as it is told; rounds count from 1."""
+
+    number: int
+    program: str | None
+    at: str
+    by: str
+    verb: str
+    round: int | None
+    answer: dict[str, Any]
+
+
+def refuse_repeated(connection: sa.Connection, program: int, deed: Deed) -> None:
+    """End here if the deed of this key was done before."""
+    if deed.key is None:
+        return
+    mine = sa.select(deeds.c.asked, deeds.c.answer).where(deeds.c.program == program, deeds.c.key == deed.key)
+    found = connection.execute(mine).first()
+    if found is None:
+        return
+    if found.asked != deed.asked:
+        raise KeyTaken("the idempotency key was used for another request; take a new one. Nothing was recorded now.")
+    raise Repeated(json.loads(found.answer))
+
+
+def record_deed(
+    connection: sa.Connection,
+    program: int | None,
+    at: str,
+    deed: Deed,
+    verb: str,
+    round: int | None = None,
+    answer: dict[str, Any] | None = None,
+) -> None:
+    """Write who did what; `round` counts from 1."""
+    row = {"program": program, "at": at, "by": deed.by, "verb": verb, "round": round, "key": deed.key}
+    text = json.dumps(answer or {}, allow_nan=False)
+    connection.execute(deeds.insert().values(row | {"asked": deed.asked, "answer": text}))
+
+
+def forget_notes(connection: sa.Connection, program: int) -> None:
+    """Take remarks out of the answers kept for a program: they may name somebody who is to be forgotten."""
+    telling = deeds.c.answer.like('%"notes": ["%')
+    mine = sa.select(deeds.c.number, deeds.c.answer).where(deeds.c.program == program, telling)
+    for row in connection.execute(mine).all():
+        answer = json.loads(row.answer) | {"notes": []}
+        connection.execute(deeds.update().where(deeds.c.number == row.number).values(answer=json.dumps(answer)))
+
+
+def select_deeds(program: int | None, before: int | None, limit: int) -> sa.Select[Any]:
+    """The deeds of a program, or of all and of the store itself, the newest first."""
+    query = sa.select(deeds, programs.c.name).join(programs, programs.c.id == deeds.c.program, isouter=True)
+    if program is not None:
+        query = query.where(deeds.c.program == program)
+    if before is not None:
+        query = query.where(deeds.c.number < before)
+    return query.order_by(deeds.c.number.desc()).limit(limit)
+
+
+def as_deed(row: sa.Row[Any]) -> DeedRow:
+    """A row of `select_deeds` as it is told."""
+    return DeedRow(row.number, row.name, row.at, row.by, row.verb, row.round, json.loads(row.answer))

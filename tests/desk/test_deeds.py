@@ -1,0 +1,201 @@
+"""Every transaction has its deed, and a deed that is asked for twice by one key is done once."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desk.stories import make
+from restive.desk import Desk, Program
+from restive.desk.deeds import Deed, KeyTaken, Repeated
+from restive.errors import Conflict, InputError
+
+FOUR = {"ann": "bad", "ben": "good", "cem": "bad", "dee": "bad"}
+
+
+@pytest.fixture
+def program(address: str) -> Iterator[Program]:
+    with Desk(address) as desk:
+        yield make(desk)
+
+
+def came(*agents: str) -> list[dict[str, str]]:
+    return [{"agent": agent, "next_state": "good"} for agent in agents]
+
+
+def verbs(program: Program) -> list[str]:
+    return [deed.verb for deed in reversed(program.store.deeds(program.id))]
+
+
+def live(program: Program, deed: Callable[[str], Deed]) -> list[dict[str, Any]]:
+    """Every verb once; with a key that came before, what each of them answered then."""
+    calls: list[Callable[[], object]] = [
+        lambda: program.decide(FOUR, deed=deed("decide")),
+        lambda: program.learn(came(*FOUR), deed=deed("learn")),
+        lambda: program.correct_states({"ann": "good"}, 1, deed=deed("correct")),
+        lambda: program.open(FOUR, deed=deed("open")),
+        lambda: program.cancel(2, deed=deed("cancel")),
+        lambda: program.leave(["cem"], deed=deed("leave")),
+        lambda: program.change(deed=deed("change"), budget=3),
+        lambda: program.erase(["dee"], deed=deed("erase")),
+    ]
+    answers = []
+    for call in calls:
+        try:
+            call()
+        except Repeated as repeated:
+            answers.append(repeated.answer)
+    return answers
+
+
+def test_every_verb_leaves_one_deed_that_says_who_and_what(program: Program) -> None:
+    live(program, lambda _: Deed(by="token 7 ann"))
+    found = program.store.deeds(program.id)
+    verbs = ["created", "decided", "learnt", "corrected", "opened", "cancelled", "left", "changed", "erased"]
+    assert [deed.verb for deed in reversed(found)] == verbs
+    assert {deed.by for deed in found[:-1]} == {"token 7 ann"}
+    assert found[-1].by == "library"
+    assert [deed.round for deed in reversed(found)] == [None, 1, 1, 1, 2, 2, None, None, None]
+    assert [deed.at for deed in reversed(found)] == sorted(deed.at for deed in found)
+    assert {deed.program for deed in found} == {"one"}
+
+
+def test_a_key_that_comes_again_brings_the_first_answer_and_records_nothing(program: Program) -> None:
+    assert live(program, lambda verb: Deed(key=verb, asked="same")) == []
+    events, told = program.store.length(program.id), verbs(program)
+    answers = live(program, lambda verb: Deed(key=verb, asked="same"))
+    assert [answer.get("round") for answer in answers] == [1, 1, 1, 2, 2, None, None, None]
+    assert answers[0]["listed"] == 2
+    assert (answers[1]["new"], answers[1]["rounds"]) == (4, [1])
+    assert (answers[2]["mended"], answers[5]["count"], answers[6]["plan"]["budget"]) == (1, 1, 3)
+    assert (program.store.length(program.id), verbs(program)) == (events, told)
+
+
+def test_a_key_that_comes_again_after_a_restart_brings_the_same_list(address: str) -> None:
+    with Desk(address) as desk:
+        first = make(desk).decide(FOUR, deed=Deed(key="monday"))
+    with Desk(address) as desk:
+        program = desk.program("one")
+        with pytest.raises(Repeated) as repeated:
+            program.decide(FOUR, deed=Deed(key="monday"))
+        again = program.advice(repeated.value.answer["round"], repeated.value.answer["notes"])
+        assert again.as_json() == first.as_json()
+
+
+def test_a_key_is_refused_for_another_request_and_free_in_another_program(address: str) -> None:
+    with Desk(address) as desk:
+        one, two = make(desk), make(desk, "two")
+        one.decide(FOUR, deed=Deed(key="monday", asked="a"))
+        with pytest.raises(KeyTaken, match="key was used for another request"):
+            one.learn(came("ann"), deed=Deed(key="monday", asked="b"))
+        two.decide(FOUR, deed=Deed(key="monday", asked="b"))
+        assert [line.decided >= 0 for line in (*one.lines, *two.lines)] == [True, True]
+
+
+def test_one_key_at_once_from_many_threads_decides_once(address: str) -> None:
+    with Desk(address) as desk:
+        make(desk)
+
+        def decide(_: int) -> int:
+            try:
+                return desk.program("one").decide(FOUR, deed=Deed(key="monday")).round
+            except Repeated as repeated:
+                return int(repeated.answer["round"])
+
+        with ThreadPoolExecutor(4) as threads:
+            assert list(threads.map(decide, range(8))) == [1] * 8
+        assert len(desk.program("one").lines) == 1
+
+
+def test_a_program_is_made_once_by_one_key(address: str) -> None:
+    with Desk(address) as desk:
+        made = make(desk, deed=Deed(key="k", asked="a"))
+        with pytest.raises(Repeated) as repeated:
+            make(desk, deed=Deed(key="k", asked="a"))
+        assert repeated.value.answer["plan"]["states"] == list(made.plan.states)
+        with pytest.raises(KeyTaken):
+            make(desk, deed=Deed(key="k", asked="b"))
+        with pytest.raises(Conflict, match="has a program 'one' already"):
+            make(desk, deed=Deed(key="other"))
+
+
+def test_what_is_refused_or_tried_leaves_no_deed_and_its_key_free(program: Program) -> None:
+    program.decide(FOUR, dry_run=True, deed=Deed(key="k", asked="try"))
+    with pytest.raises(InputError):
+        program.decide({"ann": "nowhere"}, deed=Deed(key="k", asked="wrong"))
+    assert verbs(program) == ["created"]
+    assert program.decide(FOUR, deed=Deed(key="k", asked="right")).round == 1
+
+
+def test_erasing_takes_the_name_out_of_the_answers_kept(tmp_path: Path) -> None:
+    with Desk(tmp_path / "a.db") as desk:
+        program = make(desk)
+        program.decide(FOUR)
+        rows = [*came(*FOUR), {"agent": "zoe-nobody-knows", "next_state": "good"}]
+        program.decide(FOUR, never=["zoe-on-never"], again=True, deed=Deed(key="k"))
+        assert "zoe-on-never" in str(program.store.deeds(program.id)[0].answer)
+        with pytest.raises(InputError):
+            program.learn(rows)
+        program.erase(["ann"])
+        with pytest.raises(Repeated) as repeated:
+            program.decide(FOUR, never=["zoe-on-never"], again=True, deed=Deed(key="k"))
+        assert repeated.value.answer["notes"] == []
+    for file in tmp_path.iterdir():
+        assert b"zoe" not in file.read_bytes()
+        assert b"ann" not in file.read_bytes()
+
+
+def test_a_store_with_pseudonyms_keeps_no_remarks_that_name_people(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RESTIVE_KEYS", str(tmp_path / "keys"))
+    with Desk(tmp_path / "a.db") as desk:
+        program = make(desk, pseudonyms=True)
+        advice = program.decide(FOUR, never=["zoe-on-never"], deed=Deed(key="k"))
+        assert "zoe-on-never" in " ".join(advice.notes)
+    assert b"zoe" not in (tmp_path / "a.db").read_bytes()
+
+
+def test_deeds_are_read_in_pages_the_newest_first(program: Program) -> None:
+    live(program, lambda _: Deed())
+    whole = program.store.deeds(program.id)
+    first = program.store.deeds(program.id, limit=4)
+    rest = program.store.deeds(program.id, before=first[-1].number)
+    assert [*first, *rest] == whole
+    assert program.store.deeds(None) == whole
+
+
+def test_a_table_that_is_refused_does_not_make_the_desk_read_the_log_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Desk(tmp_path / "a.db") as desk:
+        program = make(desk)
+        program.decide(FOUR)
+        fold = program.fold
+        with pytest.raises(InputError):
+            program.decide({"Ann": "bad"})
+        with pytest.raises(InputError):
+            program.learn(came("nobody"))
+        assert program.fold is fold
+        program.learn(came(*FOUR), dry_run=True)
+        assert program.fold is not fold
+
+
+@pytest.mark.parametrize("key", ["", "x" * 201, "\n", "é", "a\x00"])
+def test_a_key_that_cannot_stand_in_a_header_is_refused(key: str) -> None:
+    with pytest.raises(InputError, match=r"idempotency key is .* plain characters"):
+        Deed(key=key)
+
+
+def test_a_key_stands_once_in_a_program_whatever_the_code_does(tmp_path: Path) -> None:
+    with Desk(tmp_path / "a.db") as desk:
+        make(desk).decide(FOUR, deed=Deed(key="k"))
+    connection = sqlite3.connect(tmp_path / "a.db")
+    with connection, pytest.raises(sqlite3.IntegrityError):
+        connection.execute(
+            "INSERT INTO deeds (program, at, by, verb, key, asked, answer) VALUES (1,'','','','k','','')"
+        )
+    connection.close()
