@@ -4,11 +4,11 @@ Tables that people should read go to standard output, notes to standard error; `
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from restive.desk import looking
+from restive.desk import keys, looking
 from restive.desk.options import DryRun, JsonOption, Name, Overwrite, StoreOption, Table, check_out, open_store
 from restive.desk.saying import note, print_json, say_advice, say_plan
 from restive.errors import InputError
@@ -210,7 +210,7 @@ def change(
     from restive.desk.plan import parse_shares
 
     shares = parse_shares(share) if share else None
-    given = {"budget": budget, "cool_down": cool_down, "keep": keep, "shares": shares}
+    given: dict[str, Any] = {"budget": budget, "cool_down": cool_down, "keep": keep, "shares": shares}
     settings = {key: value for key, value in given.items() if value is not None}
     if not settings:
         raise InputError("nothing to change; see `restive desk change --help`.")
@@ -220,3 +220,4 @@ def change(
 
 
 desk.add_typer(looking.verbs)
+desk.add_typer(keys.token)

@@ -23,7 +23,7 @@ class Deed:
 
     by: str = ""  # nobody in particular: the one by whom the store was opened
     key: str | None = None
-    asked: str = ""
+    asked: str = ""  # nothing: any request fits
 
     def __post_init__(self) -> None:
         key = "x" if self.key is None else self.key
@@ -66,7 +66,7 @@ def refuse_repeated(connection: sa.Connection, program: int, deed: Deed) -> None
     found = connection.execute(mine).first()
     if found is None:
         return
-    if found.asked != deed.asked:
+    if found.asked and found.asked != deed.asked:
         raise KeyTaken("the idempotency key was used for another request; take a new one. Nothing was recorded now.")
     raise Repeated(json.loads(found.answer))
 
@@ -86,11 +86,14 @@ def record_deed(
     connection.execute(deeds.insert().values(row | {"asked": deed.asked, "answer": text}))
 
 
-def forget_notes(connection: sa.Connection, program: int) -> None:
-    """Take remarks out of the answers kept for a program: they may name somebody who is to be forgotten."""
-    telling = deeds.c.answer.like('%"notes": ["%')
-    mine = sa.select(deeds.c.number, deeds.c.answer).where(deeds.c.program == program, telling)
-    for row in connection.execute(mine).all():
+def forget_people(connection: sa.Connection, program: int) -> None:
+    """Take out of the deeds of a program what may name somebody who is to be forgotten: remarks, and the digests of
+    requests, from which a name could be guessed. Keys stay, so that nothing is done twice.
+    """
+    mine = deeds.c.program == program
+    connection.execute(deeds.update().where(mine).values(asked=""))
+    telling = sa.select(deeds.c.number, deeds.c.answer).where(mine, deeds.c.answer.like('%"notes": ["%'))
+    for row in connection.execute(telling).all():
         answer = json.loads(row.answer) | {"notes": []}
         connection.execute(deeds.update().where(deeds.c.number == row.number).values(answer=json.dumps(answer)))
 

@@ -95,6 +95,16 @@ def print_programs(rows: Sequence[Row]) -> None:
     _print_table(_console(), lines, fold=("name", "template", "policy"), none="No programs yet.")
 
 
+def print_tokens(rows: Sequence[Row]) -> None:
+    """The tokens of a store. Keys: name, id, grants, made, expires, revoked."""
+    times = ("made", "expires", "revoked")
+    lines = [
+        {name: row.get(name) for name in ("name", "id", "grants")} | {name: _minute(row.get(name)) for name in times}
+        for row in rows
+    ]
+    _print_table(_console(), lines, fold=("name", "grants"), none="No tokens yet.")
+
+
 def print_templates(rows: Sequence[Row]) -> None:
     """Templates one below the other. Keys: name, title, about, states, signs (one for each state)."""
     console = _console()

@@ -164,6 +164,10 @@ class Store:
         """The time that is written down."""
         return write_time(self._clock)
 
+    def lay(self, deed: Deed) -> Deed:
+        """The deed, laid to whoever opened the store if it names nobody."""
+        return deed if deed.by else replace(deed, by=self.by)
+
     def deeds(self, program_id: int | None, before: int | None = None, limit: int = 100) -> list[DeedRow]:
         """Who did what in a program, or (None) in all of them and in the store itself; the newest first."""
         return [as_deed(row) for row in self.execute(select_deeds(program_id, before, limit))]
@@ -261,8 +265,7 @@ class Store:
             with self._engine.connect().execution_options(writing=True) as connection, connection.begin():
                 if connection.dialect.name == "postgresql":
                     connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{PATIENCE}s'")
-                known = deed if deed.by else replace(deed, by=self.by)
-                writer = Writer(connection, claim(connection), self._clock, known)
+                writer = Writer(connection, claim(connection), self._clock, self.lay(deed))
                 yield writer
                 writer.finish()
                 committing = True

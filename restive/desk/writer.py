@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import sqlalchemy as sa
 
-from restive.desk.deeds import NOBODY, Deed, forget_notes, record_deed
+from restive.desk.deeds import NOBODY, Deed, forget_people, record_deed
 from restive.desk.parts import Columns, Event, Header, divide, link
 from restive.desk.roster import ROSTER_CHUNK, as_names, join_names, split_names
 from restive.desk.schema import events, parts, roster, snapshots
@@ -109,7 +109,7 @@ class Writer:
         for chunk, names in self._erasing.items():
             self._connection.execute(roster.update().where(self._at_chunk(chunk)).values(body=join_names(names)))
         if self._erasing:
-            forget_notes(self._connection, self.program)
+            forget_people(self._connection, self.program)
             self.erased = True
         self._erasing = {}
 

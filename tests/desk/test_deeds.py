@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from desk.stories import make
 from restive.desk import Desk, Program
 from restive.desk.deeds import Deed, KeyTaken, Repeated
+from restive.desk.schema import deeds
 from restive.errors import Conflict, InputError
 
 FOUR = {"ann": "bad", "ben": "good", "cem": "bad", "dee": "bad"}
@@ -146,6 +148,19 @@ def test_erasing_takes_the_name_out_of_the_answers_kept(tmp_path: Path) -> None:
     for file in tmp_path.iterdir():
         assert b"zoe" not in file.read_bytes()
         assert b"ann" not in file.read_bytes()
+
+
+def test_erasing_takes_the_digests_of_requests_away_and_the_keys_stay(program: Program) -> None:
+    program.decide(FOUR, deed=Deed(key="k", asked="digest of what names ann"))
+    program.erase(["ann"], deed=Deed(key="e", asked="digest of ann"))
+    asked = program.store.execute(sa.select(deeds.c.asked).where(deeds.c.program == program.id))
+    assert {row.asked for row in asked} == {""}
+    for key, verb in (
+        ("k", lambda deed: program.decide(FOUR, deed=deed)),
+        ("e", lambda deed: program.erase([], deed=deed)),
+    ):
+        with pytest.raises(Repeated):
+            verb(Deed(key=key, asked="digest"))
 
 
 def test_a_store_with_pseudonyms_keeps_no_remarks_that_name_people(

@@ -1,0 +1,236 @@
+"""Tokens: whom a server lets in, and as what. Sessions: who of them is signed in with a browser.
+
+A token is a secret `rst_ID_RANDOM` that is shown once, when it is made; the store has only its SHA-256, and the same of
+the cookie of a session. 256 random bits need no slow hash. It grants a role in some programs or in all of them, until
+it expires or is revoked. Nothing here is personal data: a name says for whom or for what a token was made.
+"""
+
+import base64
+import hashlib
+import hmac
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from restive.desk.deeds import NOBODY, Deed, record_deed
+from restive.desk.plan import NAME
+from restive.desk.schema import grants as roles
+from restive.desk.schema import programs, sessions, tokens
+from restive.desk.store import Store
+from restive.desk.writer import write_time
+from restive.errors import Conflict, InputError, NotThere, check_whole
+
+ROLES = ("viewer", "operator", "admin")  # each may do all that those before it may
+RESERVED = ("local", "library", "command")  # who else does deeds
+SECRET = re.compile(r"rst_([0-9]{1,18})_[A-Za-z0-9_-]{43}")
+LONGEST_DAYS, LONGEST_NAME = 3650, 60
+HOURS, MOST_SESSIONS = 12, 20
+NO_DIGEST = "0" * 64  # what a secret is compared with when there is no token of its number
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Whoever asks, by a token or a session: the role in each program by its name, None for all programs."""
+
+    id: int | None
+    name: str
+    grants: Mapping[str | None, str]
+
+    def role(self, program: str | None) -> str | None:
+        """The highest role in a program; with None, over the whole store."""
+        held = [self.grants[place] for place in (program, None) if place in self.grants]
+        return max(held, key=ROLES.index, default=None)
+
+    def may(self, role: str, program: str | None) -> bool:
+        """Whether the role, or a higher one, is held there."""
+        held = self.role(program)
+        return held is not None and ROLES.index(held) >= ROLES.index(role)
+
+    def sees(self, program: str) -> bool:
+        """Whether the program is there at all, for this holder."""
+        return self.role(program) is not None
+
+
+LOCAL = Holder(None, "local", {None: "admin"})  # everybody, where a store has no tokens and nobody else can reach it
+
+
+@dataclass(frozen=True)
+class Grant:
+    """A role in a program, or in all programs where `program` is None."""
+
+    program: str | None
+    role: str
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token as it is told of, without its secret; times are UTC."""
+
+    id: int
+    name: str
+    grants: tuple[Grant, ...]
+    made: str
+    expires: str | None
+    revoked: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self) | {"grants": [asdict(grant) for grant in self.grants]}
+
+
+def make_token(
+    store: Store, name: str, grants: Mapping[str | None, str], days: int | None = None, deed: Deed = NOBODY
+) -> str:
+    """Make a token and return its secret, which cannot be seen again; `days` is how long it is good for."""
+    check_token_name(name)
+    rows = _check_grants(store, grants)
+    now = store.now()
+    until = None if days is None else _add(now, timedelta(days=check_whole("days", days, 1, LONGEST_DAYS)))
+    made = {"name": name, "created": now, "expires": until}
+    with store.transact() as connection:
+        _hold_names(connection)
+        if connection.execute(sa.select(tokens.c.id).where(tokens.c.name == name, _live(now))).first():
+            raise Conflict(f"There is a token {name!r} already: take another name, or revoke that one first.")
+        new = tokens.insert().values(made | {"digest": NO_DIGEST}).returning(tokens.c.id)
+        number = int(connection.execute(new).scalar_one())
+        secret = f"rst_{number}_{_draw()}"
+        connection.execute(tokens.update().where(tokens.c.id == number).values(digest=_digest(secret)))
+        connection.execute(roles.insert(), [row | {"token": number} for row in rows])
+        granted = [{"program": program, "role": role} for program, role in grants.items()]
+        answer = {"token": name, "id": number, "grants": granted, "expires": until}
+        record_deed(connection, None, now, store.lay(deed), "token made", answer=answer)
+    return secret
+
+
+def revoke_token(store: Store, name: str, deed: Deed = NOBODY) -> None:
+    """End a token and its sessions, now."""
+    now = store.now()
+    with store.transact() as connection:
+        _hold_names(connection)
+        found = connection.execute(sa.select(tokens.c.id).where(tokens.c.name == name, _live(now))).scalar()
+        if found is None:
+            raise NotThere(f"There is no token {name!r} that could be revoked; `restive desk token list` shows all.")
+        connection.execute(tokens.update().where(tokens.c.id == found).values(revoked=now))
+        connection.execute(sessions.delete().where(sessions.c.token == found))
+        record_deed(connection, None, now, store.lay(deed), "token revoked", answer={"token": name, "id": found})
+
+
+def list_tokens(store: Store) -> list[Token]:
+    """All tokens that were ever made, the oldest first."""
+    query = _select_grants().order_by(tokens.c.id, programs.c.name)
+    made: dict[int, Token] = {}
+    for row in store.execute(query):
+        before = made[row.id].grants if row.id in made else ()
+        granted = (*before, Grant(row.program, row.role))
+        made[row.id] = Token(row.id, row.token, granted, row.created, row.expires, row.revoked)
+    return list(made.values())
+
+
+def has_tokens(store: Store) -> bool:
+    """Whether a token was ever made: from then on nobody is let in without one, even if all are revoked."""
+    return bool(store.execute(sa.select(tokens.c.id).limit(1)))
+
+
+def find_holder(store: Store, secret: str) -> Holder | None:
+    """Whose secret it is; None where there is no such token any more, or never was."""
+    shaped = SECRET.fullmatch(secret)
+    rows = store.execute(_select_grants().where(tokens.c.id == int(shaped[1]), _live(store.now()))) if shaped else []
+    # Also where there is no such token, so that the time taken does not tell.
+    fits = hmac.compare_digest(rows[0].digest if rows else NO_DIGEST, _digest(secret))
+    return _as_holder(rows) if rows and fits else None
+
+
+def open_session(store: Store, secret: str, hours: int = HOURS) -> str | None:
+    """Sign in: the value of the cookie, or None if the secret is nobody's; the oldest of too many sessions ends."""
+    holder = find_holder(store, secret)
+    if holder is None:
+        return None
+    now, cookie = store.now(), _draw()
+    mine = sessions.c.token == holder.id
+    kept = sa.select(sessions.c.digest).where(mine).order_by(sessions.c.expires.desc()).limit(MOST_SESSIONS - 1)
+    row = {"digest": _digest(cookie), "token": holder.id, "expires": _add(now, timedelta(hours=hours))}
+    with store.transact() as connection:
+        connection.execute(sessions.delete().where(sessions.c.expires <= now))
+        newest = connection.execute(kept).scalars().all()
+        connection.execute(sessions.delete().where(mine, sessions.c.digest.not_in(newest)))
+        connection.execute(sessions.insert().values(row))
+    return cookie
+
+
+def find_session(store: Store, cookie: str) -> Holder | None:
+    """Who is signed in with this cookie, as long as the session and its token last."""
+    now = store.now()
+    mine = sa.and_(sessions.c.digest == _digest(cookie), sessions.c.expires > now, _live(now))
+    return _as_holder(store.execute(_select_grants().join(sessions, sessions.c.token == tokens.c.id).where(mine)))
+
+
+def close_session(store: Store, cookie: str) -> None:
+    """Sign out."""
+    with store.transact() as connection:
+        connection.execute(sessions.delete().where(sessions.c.digest == _digest(cookie)))
+
+
+def check_token_name(name: str) -> str:
+    """The name of a token, if it can be one."""
+    plain = name.replace(".", "").replace("-", "").replace("_", "")
+    if not (0 < len(name) <= LONGEST_NAME and plain.isalnum() and name[0].isalnum()):
+        raise InputError(f"the token's name is {name!r}; {NAME}.")
+    if name in RESERVED:
+        raise InputError(f"the token's name is {name!r}, which stands for who needs no token; take another.")
+    return name
+
+
+def check_role(role: str) -> str:
+    """The role, if there is one of that name."""
+    if role not in ROLES:
+        raise InputError(f"there is no role {role!r}; there are {', '.join(ROLES)}.")
+    return role
+
+
+def _check_grants(store: Store, given: Mapping[str | None, str]) -> list[dict[str, Any]]:
+    """The rows of the table of grants, without the token."""
+    if not given:
+        raise InputError("a token needs a role: in all programs, or in one or more of them.")
+    numbers = {name: None if name is None else store.find(name).id for name in given}
+    return [{"program": numbers[name], "role": check_role(role)} for name, role in given.items()]
+
+
+def _select_grants() -> sa.Select[Any]:
+    """A row for each grant of each token, with the program's name."""
+    held = (tokens.c.id, tokens.c.name.label("token"), tokens.c.digest, tokens.c.created, tokens.c.expires)
+    columns = (*held, tokens.c.revoked, programs.c.name.label("program"), roles.c.role)
+    joined = tokens.join(roles, roles.c.token == tokens.c.id)
+    return sa.select(*columns).select_from(joined.join(programs, programs.c.id == roles.c.program, isouter=True))
+
+
+def _as_holder(rows: list[sa.Row[Any]]) -> Holder | None:
+    return Holder(rows[0].id, rows[0].token, {row.program: row.role for row in rows}) if rows else None
+
+
+def _live(now: str) -> sa.ColumnElement[bool]:
+    """Neither revoked nor expired; times are text, all in the one form, so they compare as they are."""
+    return sa.and_(tokens.c.revoked.is_(None), sa.or_(tokens.c.expires.is_(None), tokens.c.expires > now))
+
+
+def _add(now: str, later: timedelta) -> str:
+    return write_time(lambda: datetime.fromisoformat(now) + later)
+
+
+def _hold_names(connection: sa.Connection) -> None:
+    """Let nobody else make or revoke until the transaction ends; on SQLite no two write at once anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("LOCK TABLE tokens IN SHARE ROW EXCLUSIVE MODE")
+
+
+def _draw() -> str:
+    """43 random characters, 256 bits."""
+    return base64.urlsafe_b64encode(os.urandom(32)).rstrip(b"=").decode()
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode(errors="replace")).hexdigest()

@@ -1,0 +1,269 @@
+"""Tokens and sessions on both databases: who is let in, as what, for how long, and that no secret is kept."""
+
+import re
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from restive.desk import Desk
+from restive.desk.deeds import Deed
+from restive.desk.schema import sessions, tokens
+from restive.desk.store import Store
+from restive.desk.tokens import (
+    LOCAL,
+    MOST_SESSIONS,
+    Grant,
+    Holder,
+    close_session,
+    find_holder,
+    find_session,
+    has_tokens,
+    list_tokens,
+    make_token,
+    open_session,
+    revoke_token,
+)
+from restive.errors import Conflict, InputError, NotThere
+
+START = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
+
+
+class Clock:
+    """A clock that goes when it is told to."""
+
+    def __init__(self) -> None:
+        self.time = START
+
+    def __call__(self) -> datetime:
+        return self.time
+
+    def go(self, **later: float) -> None:
+        self.time += timedelta(**later)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def opened(address: str, clock: Clock) -> Iterator[Store]:
+    """A store with two programs, under a clock."""
+    with Desk(address, clock=clock) as desk:
+        for name in ("coupons", "visits"):
+            desk.create(name, states=["low", "high"], rewards=[0, 1], budget=1)
+        yield desk.store
+
+
+def test_a_role_may_what_those_before_it_may() -> None:
+    ann = Holder(1, "ann", {"coupons": "operator", "visits": "viewer"})
+    assert [ann.may(role, "coupons") for role in ("viewer", "operator", "admin")] == [True, True, False]
+    assert [ann.may(role, "visits") for role in ("viewer", "operator", "admin")] == [True, False, False]
+    assert (ann.sees("coupons"), ann.sees("calls"), ann.role("calls"), ann.role(None)) == (True, False, None, None)
+    assert not ann.may("viewer", None)
+    assert LOCAL.may("admin", None)
+    assert LOCAL.may("admin", "calls")
+
+
+def test_the_higher_of_two_roles_holds() -> None:
+    both = Holder(1, "both", {None: "viewer", "coupons": "admin", "visits": "viewer"})
+    assert [both.role(place) for place in ("coupons", "visits", "calls", None)] == ["admin", *["viewer"] * 3]
+    assert Holder(1, "other", {None: "operator", "coupons": "viewer"}).role("coupons") == "operator"
+
+
+def test_a_secret_leads_to_its_holder(opened: Store) -> None:
+    assert not has_tokens(opened)
+    secret = make_token(opened, "ann", {"coupons": "operator", "visits": "viewer"})
+    boss = make_token(opened, "boss", {None: "admin"})
+    assert re.fullmatch(r"rst_1_[A-Za-z0-9_-]{43}", secret)
+    assert find_holder(opened, secret) == Holder(1, "ann", {"coupons": "operator", "visits": "viewer"})
+    assert find_holder(opened, boss) == Holder(2, "boss", {None: "admin"})
+    assert has_tokens(opened)
+
+
+@pytest.mark.parametrize("wrong", ["", "rst", "rst_1_", "Bearer x", "rst_²_" + "A" * 43, "\ud800", "rst_1_" + "A" * 43])
+def test_a_wrong_secret_leads_to_nobody(opened: Store, wrong: str) -> None:
+    make_token(opened, "ann", {None: "viewer"})
+    assert find_holder(opened, wrong) is None
+    assert open_session(opened, wrong) is None
+    assert find_session(opened, wrong) is None
+
+
+def test_a_secret_under_another_number_leads_to_nobody(opened: Store) -> None:
+    secret, other = (make_token(opened, name, {None: "viewer"}) for name in ("ann", "ben"))
+    mixed = other[:6] + secret[6:]
+    wrong = [mixed, secret.replace("rst_1", "rst_01"), secret.replace("rst_1", "rst_3"), secret[:-1], secret + "\n"]
+    assert [find_holder(opened, each) for each in wrong] == [None] * 5
+
+
+def test_an_expired_token_is_none(opened: Store, clock: Clock) -> None:
+    secret = make_token(opened, "ann", {None: "viewer"}, days=2)
+    cookie = open_session(opened, secret, hours=100)
+    assert cookie
+    clock.go(days=2, microseconds=-1)
+    assert find_holder(opened, secret)
+    assert find_session(opened, cookie)
+    clock.go(microseconds=1)
+    assert find_holder(opened, secret) is None
+    assert find_session(opened, cookie) is None
+    assert open_session(opened, secret) is None
+    assert has_tokens(opened)
+
+
+def test_a_revoked_token_is_none_and_its_sessions_end(opened: Store) -> None:
+    secret, other = make_token(opened, "ann", {None: "viewer"}), make_token(opened, "ben", {None: "viewer"})
+    cookie, others = open_session(opened, secret), open_session(opened, other)
+    assert cookie
+    assert others
+    revoke_token(opened, "ann")
+    assert find_holder(opened, secret) is None
+    assert find_session(opened, cookie) is None
+    assert find_session(opened, others) == find_holder(opened, other) != None  # noqa: E711
+    assert len(opened.execute(sa.select(sessions))) == 1
+    with pytest.raises(NotThere, match="no token 'ann' that could be revoked"):
+        revoke_token(opened, "ann")
+
+
+def test_a_session_lasts_for_its_hours(opened: Store, clock: Clock) -> None:
+    secret = make_token(opened, "ann", {"visits": "admin"})
+    cookie = open_session(opened, secret)
+    assert cookie
+    assert re.fullmatch(r"[A-Za-z0-9_-]{43}", cookie)
+    clock.go(hours=12, seconds=-1)
+    assert find_session(opened, cookie) == Holder(1, "ann", {"visits": "admin"})
+    clock.go(seconds=1)
+    assert find_session(opened, cookie) is None
+    assert open_session(opened, secret)  # which sweeps out what is over
+    assert len(opened.execute(sa.select(sessions))) == 1
+
+
+def test_signing_out_ends_one_session(opened: Store) -> None:
+    secret = make_token(opened, "ann", {None: "viewer"})
+    one, other = open_session(opened, secret), open_session(opened, secret)
+    assert one
+    assert other
+    close_session(opened, one)
+    close_session(opened, "nobody's")
+    assert find_session(opened, one) is None
+    assert find_session(opened, other)
+
+
+def test_of_too_many_sessions_the_oldest_end(opened: Store, clock: Clock) -> None:
+    secret, bens = make_token(opened, "ann", {None: "viewer"}), make_token(opened, "ben", {None: "viewer"})
+    ben = open_session(opened, bens)
+    assert ben
+    cookies = []
+    for _ in range(MOST_SESSIONS + 2):
+        clock.go(seconds=1)
+        cookies.append(open_session(opened, secret) or "")
+    there = [find_session(opened, cookie) is not None for cookie in cookies]
+    assert there == [False] * 2 + [True] * MOST_SESSIONS
+    assert find_session(opened, ben)
+
+
+def test_a_name_is_free_again_once_its_token_is_over(opened: Store, clock: Clock) -> None:
+    make_token(opened, "ann", {None: "viewer"}, days=1)
+    with pytest.raises(Conflict, match="There is a token 'ann' already"):
+        make_token(opened, "ann", {None: "admin"})
+    clock.go(days=1)
+    make_token(opened, "ann", {None: "operator"})
+    revoke_token(opened, "ann")
+    secret = make_token(opened, "ann", {None: "admin"})
+    assert find_holder(opened, secret) == Holder(3, "ann", {None: "admin"})
+    assert [(each.id, each.revoked is None) for each in list_tokens(opened)] == [(1, True), (2, False), (3, True)]
+
+
+def test_the_list_tells_all_but_the_secret(opened: Store, clock: Clock) -> None:
+    secret = make_token(opened, "ann", {"visits": "viewer", "coupons": "operator"}, days=90)
+    clock.go(hours=1)
+    revoke_token(opened, "ann")
+    (ann,) = list_tokens(opened)
+    assert (ann.id, ann.name, ann.made) == (1, "ann", "2026-03-02T08:00:00.000000+00:00")
+    assert ann.grants == (Grant("coupons", "operator"), Grant("visits", "viewer"))
+    assert (ann.expires, ann.revoked) == ("2026-05-31T08:00:00.000000+00:00", "2026-03-02T09:00:00.000000+00:00")
+    assert ann.as_json()["grants"][0] == {"program": "coupons", "role": "operator"}
+    assert secret[6:] not in str(ann)
+
+
+def test_making_and_revoking_are_deeds(opened: Store) -> None:
+    secret = make_token(opened, "ann", {"coupons": "operator"}, deed=Deed(by="boss"))
+    revoke_token(opened, "ann", Deed(by="command"))
+    revoked, made = opened.deeds(None, limit=2)
+    granted = {"token": "ann", "id": 1, "grants": [{"program": "coupons", "role": "operator"}], "expires": None}
+    assert (made.verb, made.by, made.program, made.answer) == ("token made", "boss", None, granted)
+    assert (revoked.verb, revoked.by, revoked.answer) == ("token revoked", "command", {"token": "ann", "id": 1})
+    assert secret not in str((made, revoked))
+
+
+@pytest.mark.parametrize(
+    ("name", "grants", "days", "said"),
+    [
+        ("", {None: "admin"}, None, "the token's name is ''"),
+        ("a b", {None: "admin"}, None, "the token's name is 'a b'"),
+        ("local", {None: "admin"}, None, "which stands for who needs no token"),
+        ("ann", {}, None, "a token needs a role"),
+        ("ann", {None: "boss"}, None, "no role 'boss'; there are viewer, operator, admin"),
+        ("ann", {"coupon": "viewer"}, None, "no program 'coupon'"),
+        ("ann", {None: "viewer"}, 0, "days is 0; it must be a whole number from 1 to 3650"),
+    ],
+)
+def test_what_cannot_be_a_token_is_refused(
+    opened: Store, name: str, grants: dict[str | None, str], days: int | None, said: str
+) -> None:
+    before = len(opened.deeds(None))
+    with pytest.raises(InputError, match=said):
+        make_token(opened, name, grants, days)
+    assert list_tokens(opened) == []
+    assert len(opened.deeds(None)) == before
+
+
+def test_of_many_at_once_one_gets_the_name(opened: Store) -> None:
+    barrier, ends = threading.Barrier(6), list[str]()
+
+    def make() -> None:
+        barrier.wait()
+        try:
+            ends.append(make_token(opened, "ann", {None: "viewer"}))
+        except Conflict as error:
+            ends.append(str(error))
+
+    threads = [threading.Thread(target=make) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(end.startswith("rst_") for end in ends) == [False] * 5 + [True]
+    assert len(list_tokens(opened)) == 1
+
+
+def test_no_secret_is_in_the_store(opened: Store) -> None:
+    secret = make_token(opened, "ann", {None: "viewer"})
+    cookie = open_session(opened, secret)
+    rows = str([*opened.execute(sa.select(tokens)), *opened.execute(sa.select(sessions)), *opened.deeds(None)])
+    assert len(re.findall(r"\b[0-9a-f]{64}\b", rows)) == 2
+    assert secret[6:] not in rows
+    assert str(cookie) not in rows
+
+
+def test_no_secret_is_in_the_file(tmp_path: Path) -> None:
+    with Desk(tmp_path / "store.db") as desk:
+        secret = make_token(desk.store, "ann", {None: "viewer"})
+        cookie = open_session(desk.store, secret)
+    assert cookie
+    for file in tmp_path.iterdir():
+        assert secret[6:].encode() not in file.read_bytes()
+        assert cookie.encode() not in file.read_bytes()
+
+
+def test_a_token_that_names_nobody_is_laid_to_whoever_opened_the_store(store: Store) -> None:
+    make_token(store, "ann", {None: "admin"})
+    store.by = "command"
+    revoke_token(store, "ann")
+    assert [(deed.by, deed.verb) for deed in store.deeds(None)] == [
+        ("command", "token revoked"),
+        ("library", "token made"),
+    ]
