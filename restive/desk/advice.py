@@ -15,9 +15,18 @@ from restive.desk.plan import Plan
 from restive.desk.reasons import explain
 from restive.desk.rounds import Round
 from restive.desk.selection import BARS, ON_MUST
-from restive.types import Ints
+from restive.types import Floats, Ints
 
 KINDS = {CHOSEN: "chosen", MUST: "must", SPARE: "spare"}
+# Not `state`: a list that comes back with what was done must not be read as a table of next states.
+COLUMNS = {
+    **dict.fromkeys(("round", "rank"), pl.Int64),
+    **dict.fromkeys(("agent", "group", "list", "state_now"), pl.String),
+    **dict.fromkeys(("benefit", "error"), pl.Float64),
+    "exploration": pl.Boolean,
+    **dict.fromkeys(("probability", "priority", "margin"), pl.Float64),
+    "reason": pl.String,
+}
 
 
 @dataclass(frozen=True)
@@ -66,27 +75,29 @@ class Advice:
     @cached_property
     def table(self) -> pl.DataFrame:
         """The list and the spares, a row for each person; with `done` filled in it is a table of outcomes."""
+        return pl.DataFrame(dict(zip(COLUMNS, self._cells, strict=True)), schema=COLUMNS)
+
+    @cached_property
+    def _cells(self) -> list[list[Any]]:
+        """The columns of the table."""
         listed, kind = self.found.list, self._kind
-        state = [self.plan.states[code] for code in listed["state"]]
+        state = [self.plan.states[code] for code in listed["state"].tolist()]
         place = np.where(kind == SPARE, np.arange(kind.size) - (kind != SPARE).sum(), np.arange(kind.size)) + 1
-        return pl.DataFrame(
-            {
-                "round": np.full(kind.size, self.round),
-                "rank": place,
-                "agent": pl.Series(self.names.call(listed["agent"]), dtype=pl.String),
-                "group": pl.Series(self._groups(), dtype=pl.String),
-                "list": pl.Series([KINDS[int(code)] for code in kind], dtype=pl.String),
-                # Not `state`: a list that comes back with what was done must not be read as a table of next states.
-                "state_now": pl.Series(state, dtype=pl.String),
-                "benefit": _known(np.where(np.isinf(listed["error"]), np.nan, listed["benefit"])),
-                "error": _known(listed["error"]),
-                "exploration": listed["explored"],
-                "probability": listed["chance"],
-                "priority": _known(listed["priority"]),
-                "margin": _known(listed["margin"]),
-                "reason": pl.Series(self._reasons(state), dtype=pl.String),
-            }
-        )
+        return [
+            [self.round] * kind.size,
+            place.tolist(),
+            self.names.call(listed["agent"]),
+            self._groups(),
+            [KINDS[code] for code in kind.tolist()],
+            state,
+            _known(np.where(np.isinf(listed["error"]), np.nan, listed["benefit"])),
+            _known(listed["error"]),
+            listed["explored"].tolist(),
+            listed["chance"].tolist(),
+            _known(listed["priority"]),
+            _known(listed["margin"]),
+            self._reasons(state),
+        ]
 
     def _groups(self) -> list[str | None]:
         codes = self.found.list.get("group", np.full(self._kind.size, -1))  # lists of old did not have it
@@ -99,13 +110,12 @@ class Advice:
             margin=listed["margin"], since=listed["since"], seen=listed["seen"], spare=kind == SPARE, ahead=self.ahead,
         )  # fmt: skip
         older = f" The state is from an earlier {self.plan.words.every}."
-        return [reason + older * bool(kept) for reason, kept in zip(reasons, listed["kept"], strict=True)]
+        return [reason + older * kept for reason, kept in zip(reasons, listed["kept"].tolist(), strict=True)]
 
     def left_out(self) -> dict[str, int]:
         """How many of those present could not be chosen, by reason."""
-        codes, counts = np.unique(self.found.columns["bar"], return_counts=True)
-        found = {BARS[code]: int(number) for code, number in zip(codes, counts, strict=True)}
-        return {why: number for why, number in found.items() if why and why != BARS[ON_MUST]}
+        found = zip(BARS, np.bincount(self.found.columns["bar"]).tolist(), strict=False)
+        return {why: number for why, number in found if number and why and why != BARS[ON_MUST]}
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, finite numbers or null."""
@@ -124,10 +134,10 @@ class Advice:
             "prices": decided["prices"],
             "shadow": decided.get("shadow"),
             "notes": list(self.notes),
-            "people": self.table.to_dicts(),
+            "people": [dict(zip(COLUMNS, row, strict=True)) for row in zip(*self._cells, strict=True)],
         }
 
 
-def _known(numbers: Any) -> pl.Series:
-    """Numbers with nulls for what is not finite."""
-    return pl.Series([value if math.isfinite(value) else None for value in numbers.tolist()], dtype=pl.Float64)
+def _known(numbers: Floats) -> list[float | None]:
+    """Numbers, None for what is not finite."""
+    return [value if math.isfinite(value) else None for value in numbers.tolist()]

@@ -10,15 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 from unicodedata import normalize
 
+import numpy as np
 import polars as pl
 
 from restive.desk.sheets import ROW
 from restive.errors import InputError
+from restive.types import Ints
 
 Spellings = Mapping[str, Sequence[str]]  # of each column, the best first
+Knows = Callable[[pl.Series], bool]  # whether texts are names of agents who were checked when they joined
 SHOWN, KEPT = 20, 1000  # faults in the message, and of each kind in the list
 LONGEST_ID, LONGEST_QUOTE, MANY_STATES = 200, 40, 12
 CONTROL = r"[\p{Cc}\p{Zl}\p{Zp}]"
+PLAIN = rf"^[!-~](?:[ -~]{{0,{LONGEST_ID - 2}}}[!-~])?$"  # ASCII on one line, not too long, no blanks around it
 COMMA = r"^([+-]?\d*),(\d+)$"
 DECIMAL = r"^[+-]?(?:0*,\d+|\d+,(?:\d{1,2}|\d{4,}))$"  # a comma for thousands has three digits behind and no 0 in front
 
@@ -66,22 +70,23 @@ def match_headers(frame: pl.DataFrame, columns: Spellings) -> dict[str, str]:
 class Cells:
     """The columns of one sheet by what they mean, and the faults found so far."""
 
-    def __init__(self, frame: pl.DataFrame, where: str, columns: Spellings, required: Sequence[str]) -> None:
-        self.frame, self.where = frame, where
+    def __init__(
+        self, frame: pl.DataFrame, where: str, columns: Spellings, required: Sequence[str], knows: Knows | None = None
+    ) -> None:
+        self.frame, self.where, self.knows = frame, where, knows
         self.headers = match_headers(frame, columns)
         self.faults: list[Fault] = []
         self.total = 0
-        self.row = pl.Series(ROW, range(1, len(frame) + 1), dtype=pl.Int64)
-        if ROW in frame.columns and frame[ROW].dtype.is_integer() and not frame[ROW].null_count():
-            self.row = frame[ROW]
+        numbered = ROW in frame.columns and frame[ROW].dtype.is_integer() and not frame[ROW].null_count()
+        self.row = frame[ROW] if numbered else pl.Series(ROW, range(1, len(frame) + 1), dtype=pl.Int64)
         self._refuse_doubled_headers()
         self._refuse_absent(columns, required)
         self._refuse_misspelt(columns, required)
 
     def _refuse_doubled_headers(self) -> None:
+        plain = [plain_header(header) for header in self._others()]
         for header in self.headers.values():
-            plain = plain_header(header)
-            if sum(plain_header(other) == plain for other in self._others()) > 1:
+            if plain.count(plain_header(header)) > 1:
                 self.add(None, header, "there are two columns of this name; keep one of them")
 
     def _refuse_absent(self, columns: Spellings, required: Sequence[str]) -> None:
@@ -146,9 +151,14 @@ class Cells:
 
     def ids(self) -> pl.Series:
         """The ids of agents, none of them empty."""
-        agent = self.texts("agent")
         self.refuse_nested()
-        if "agent" in self.headers and not _is_nested(self.frame[self.headers["agent"]]):
+        cells = self.frame[self.headers["agent"]] if "agent" in self.headers else None
+        if cells is not None and self.knows is not None and self.knows(cells):
+            return cells
+        if cells is not None and not cells.null_count() and _is_plain(cells):
+            return cells.cast(pl.String)
+        agent = self.texts("agent")
+        if cells is not None and not _is_nested(cells):
             self.blame("agent", agent.is_null(), lambda _: "the id is empty; every row must name its agent")
         self.refuse_unprintable("agent", agent)
         return agent
@@ -174,9 +184,15 @@ class Cells:
         self.blame("agent", again, lambda i: f"{quote(agent[i])} is here twice, also in row {rows[i]}; keep one")
 
     def translated(
-        self, name: str, kind: type[pl.DataType], read: Callable[[str], object], explain: Callable[[str], str]
-    ) -> pl.Series:
-        """The cells by what each different text means; `explain` is the sentence about one that means nothing."""
+        self, name: str, kind: type[pl.DataType], read: Callable[[str], object], explain: Callable[[str], str],
+        usual: Sequence[str] = (),
+    ) -> pl.Series:  # fmt: skip
+        """The cells by what each different text means; `explain` is the sentence about one that means nothing.
+
+        Where all cells are among a few usual texts, none of them empty or with blanks around it, this is soon done.
+        """
+        if name in self.headers and (codes := _find_codes(self.frame[self.headers[name]], usual)) is not None:
+            return pl.Series(np.array([read(text) for text in usual])[codes], dtype=kind)
         text = self.texts(name)
         if text.null_count() == len(text):
             return self.nothing(kind)
@@ -198,7 +214,9 @@ class Cells:
             text = normalize("NFC", text)
             return exact.get(text, loose.get(text.lower(), numbers.get(text)))
 
-        return self.translated(name, pl.Int16, read, lambda text: _no_state(text, states))
+        plain = [state for state in states if state == state.strip() != ""]
+        usual = list(dict.fromkeys([*plain, *map(str, range(len(states)))]))
+        return self.translated(name, pl.Int16, read, lambda text: _no_state(text, states), usual)
 
     def numbers(self, name: str) -> pl.Series:
         """Finite numbers; a comma is the decimal sign if a cell shows it is not for thousands, and none has a point.
@@ -222,6 +240,27 @@ class Cells:
 
 def _is_nested(cells: pl.Series) -> bool:
     return cells.dtype.is_nested() or cells.dtype in (pl.Object, pl.Binary)
+
+
+def _is_plain(cells: pl.Series) -> bool:
+    """Whether the cells are whole numbers or plain short texts, in which nothing is to be mended or refused."""
+    return cells.dtype.is_integer() or (cells.dtype == pl.String and bool(cells.str.contains(PLAIN).all()))
+
+
+def _find_codes(cells: pl.Series, usual: Sequence[str]) -> Ints | None:
+    """The place of each cell among a few usual texts, all different; None where one is not there."""
+    if not (cells.dtype.is_integer() or cells.dtype in (pl.String, pl.Boolean)) or len(usual) > 2 * MANY_STATES:
+        return None
+    texts = cells.cast(pl.String)
+    if cells.null_count() or not len(cells) or texts[0] not in usual:
+        return None
+    codes, left = np.empty(len(cells), np.int64), len(cells)
+    for code, text in enumerate(usual):
+        here = (texts == text).to_numpy()
+        codes[here], left = code, left - int(here.sum())
+        if left <= 0:
+            return codes
+    return None
 
 
 def _nearest(header: str, columns: Spellings) -> str | None:

@@ -86,7 +86,8 @@ def find_rules(fold: Fold, opened: Event, present: Present) -> Rules:
     for touched in (ledger.touched, ledger.before):  # rounds can be decided in any order, so both sides count
         bar[np.abs(opened.round - touched[present.number]) < plan.cool_down] = COOLING
     for code, name in ((ON_NEVER, "never"), (ON_MUST, "must")):
-        bar[np.isin(present.number, opened.extra.get(name, {}).get("number", ()))] = code
+        if name in opened.extra:
+            bar[np.isin(present.number, opened.extra[name]["number"])] = code
     bar[ledger.control[present.number]] = IN_CONTROL
     bar[~ledger.active[present.number]] = GONE  # who left or was erased after the round was opened
     known = {name: code for code, name in enumerate(ledger.groups)}

@@ -15,6 +15,11 @@ from restive.desk.schema import deeds, programs
 from restive.errors import Conflict, InputError
 
 LONGEST_KEY = 200
+# Built once: putting a statement together takes longer than carrying it out.
+SAME_KEY = sa.select(deeds.c.asked, deeds.c.answer).where(
+    deeds.c.program == sa.bindparam("of"), deeds.c.key == sa.bindparam("known")
+)
+ADD_DEED = deeds.insert()
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,7 @@ def refuse_repeated(connection: sa.Connection, program: int, deed: Deed) -> None
     """End here if the deed of this key was done before."""
     if deed.key is None:
         return
-    mine = sa.select(deeds.c.asked, deeds.c.answer).where(deeds.c.program == program, deeds.c.key == deed.key)
-    found = connection.execute(mine).first()
+    found = connection.execute(SAME_KEY, {"of": program, "known": deed.key}).first()
     if found is None:
         return
     if found.asked and found.asked != deed.asked:
@@ -83,7 +87,7 @@ def record_deed(
     """Write who did what; `round` counts from 1."""
     row = {"program": program, "at": at, "by": deed.by, "verb": verb, "round": round, "key": deed.key}
     text = json.dumps(answer or {}, allow_nan=False)
-    connection.execute(deeds.insert().values(row | {"asked": deed.asked, "answer": text}))
+    connection.execute(ADD_DEED, row | {"asked": deed.asked, "answer": text})
 
 
 def forget_people(connection: sa.Connection, program: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from restive.desk.cells import Cells
+from restive.desk.cells import Cells, Knows
 from restive.desk.fold import Fold, Present
 from restive.desk.names import Names
 from restive.desk.plan import LARGEST_BUDGET, Plan
@@ -64,19 +64,25 @@ class Arrivals(NamedTuple):
 def place_states(table: pl.DataFrame, names: Names, fold: Fold) -> Arrivals:
     """Number the agents of a checked table of states; those not known yet come after the last."""
     inward = names.inward(table["agent"])
-    number = names.find(inward)
-    unknown = number.is_null()
-    first = fold.ledger.agents
+    numbers = _whole(names.find(inward)).copy()
+    unknown = numbers < 0
     group, fresh = _code_groups(table["group"], fold.ledger.groups)
-    new = Newcomers(inward.filter(unknown), group[unknown.to_numpy()], fresh)
-    numbers = number.fill_null(-1).to_numpy().copy()
-    numbers[numbers < 0] = first + np.arange(np.count_nonzero(numbers < 0))
-    old = ~unknown.to_numpy() & (group >= 0)
+    new = Newcomers(inward.filter(unknown) if unknown.any() else inward.clear(), group[unknown], fresh)
+    numbers[unknown] = fold.ledger.agents + np.arange(np.count_nonzero(unknown))
+    old = ~unknown & (group >= 0)
     other = old.copy()
     other[old] = fold.ledger.group[numbers[old]] != group[old]
-    state = table["state"].cast(pl.Int64).fill_null(-1).to_numpy()
+    state = _whole(table["state"])
     order = np.argsort(numbers[other], kind="stable")
     return Arrivals(new, numbers, state, numbers[other][order], group[other][order])
+
+
+def _whole(column: pl.Series) -> Ints:
+    """Whole numbers, −1 where there is none."""
+    if column.null_count() == len(column):
+        return np.full(len(column), -1)
+    whole = column.cast(pl.Int64)
+    return (whole.fill_null(-1) if whole.null_count() else whole).to_numpy()
 
 
 def _code_groups(told: pl.Series, known: list[str]) -> tuple[Ints, list[str]]:
@@ -90,7 +96,7 @@ def _code_groups(told: pl.Series, known: list[str]) -> tuple[Ints, list[str]]:
         raise InputError(
             f"there would be {len(codes)} groups; a program has at most {MOST_GROUPS}, each of many people."
         )
-    return told.replace_strict(codes, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy(), fresh
+    return _whole(told.replace_strict(codes, default=-1, return_dtype=pl.Int64)), fresh
 
 
 def find_present(fold: Fold, arrivals: Arrivals | None, round_: int) -> Present:
@@ -122,13 +128,14 @@ class Brought(NamedTuple):
 
 
 def read_brought(
-    states: object, budget: int | None, must: object, never: object, plan: Plan, new: bool = False
-) -> Brought:
-    """Read the tables of a round."""
+    states: object, budget: int | None, must: object, never: object, plan: Plan, new: bool = False,
+    knows: Knows | None = None,
+) -> Brought:  # fmt: skip
+    """Read the tables of a round; names that somebody knows are not checked again."""
     table, others = None, []
     if states is not None:
         frame, where = read_given(states, "states")
-        table, others = read_states(frame, where, plan.states), unread(frame, STATES)
+        table, others = read_states(frame, where, plan.states, knows), unread(frame, STATES)
         if table.is_empty():
             raise InputError(f"{where}: there is nobody in it; leave it out to go on from the states last known.")
     wanted = None if budget is None else check_whole("budget", budget, 0, LARGEST_BUDGET)
@@ -156,7 +163,9 @@ def find_listed(listed: pl.Series | None, names: Names) -> tuple[Ints, list[str]
 
 
 def check_lists(must: Ints, never: Ints, fold: Fold, present: Present, budget: int, names: Names) -> None:
-    """Refuse lists that cannot be kept."""
+    """Refuse lists that cannot be kept; nobody on the must list always can."""
+    if not must.size:
+        return
     both, missing = np.intersect1d(must, never), must[~np.isin(must, present.number)]
     refused = must[fold.ledger.control[must]]
     for wrong, why in (
@@ -230,11 +239,11 @@ def read_reports(given: object, plan: Plan, names: Names) -> tuple[pl.DataFrame,
     """A table of outcomes with its rows, what to call it, and its columns that mean nothing here."""
     frame, where = read_given(given, "outcomes")
     try:
-        table = read_outcomes(frame, where, plan.states, plan.rewards)
+        table = read_outcomes(frame, where, plan.states, plan.rewards, names.knows)
     except Faults as found:
         strangers = _find_strangers(frame, names, found.faults)
         raise Faults(where, [*found.faults, *strangers], found.total + len(strangers)) from None
-    return table.with_columns(frame[ROW].alias("row")), where, unread(frame, OUTCOMES)
+    return table.hstack([frame[ROW].alias("row")]), where, unread(frame, OUTCOMES)
 
 
 def _find_strangers(frame: pl.DataFrame, names: Names, faults: Sequence[Fault]) -> list[Fault]:
@@ -280,14 +289,13 @@ class Sorted(NamedTuple):
 
 def sort_outcomes(table: pl.DataFrame, where: str, names: Names, found: Round, fold: Fold, correct: bool) -> Sorted:
     """Hold a checked table of outcomes, all of one round, against what the round holds already."""
-    number = names.find(names.inward(table["agent"]))
-    label = found.round + 1
-    strange = number.is_null()
-    alike = names.find_alike(table["agent"].filter(strange))
-    faults = _unknown(table, strange.to_numpy(), "is not in the program", alike=alike)
-    numbers = number.fill_null(-1).to_numpy().astype(np.int64)
+    agent, label = table["agent"], found.round + 1
+    numbers = _whole(names.find(names.inward(agent)))
+    strange = numbers < 0
+    alike = names.find_alike(agent.filter(strange)) if strange.any() else {}
+    faults = _unknown(table, strange, "is not in the program", alike=alike)
     places, there = found.find(numbers)
-    aside = table["agent"].filter(~there & (numbers >= 0)).to_list()
+    aside = [] if there.all() else agent.filter(~there & ~strange).to_list()
     if not there.any():
         faults += _unknown(table, numbers >= 0, f"took no part in round {label}; it had no state then")
     if fold.plan.rewards is None:
@@ -298,7 +306,7 @@ def sort_outcomes(table: pl.DataFrame, where: str, names: Names, found: Round, f
         table, numbers, places = table.filter(there), numbers[there], places[there]
     before = _Known(found.chosen[places], found.done[places], found.reward[places], found.after[places])
     given = _read(table, fold, before)
-    told = table["done"].is_not_null().to_numpy()
+    told = given.told
     whole = given.after >= 0
     again = before.after >= 0
     clash = (told & (before.done != UNKNOWN) & (given.done != (before.done == 1))) | (
@@ -307,7 +315,7 @@ def sort_outcomes(table: pl.DataFrame, where: str, names: Names, found: Round, f
     if clash.any() and not correct:
         raise Faults(where, _clashes(table, clash, label))
     fresh = ((whole & ~again) | (told & (before.done == UNKNOWN))) & ~(clash & again)
-    reports = Reports(numbers, *given, before.done != UNKNOWN, before.chosen)
+    reports = Reports(numbers, *given[:3], before.done != UNKNOWN, before.chosen)
     repaired = Reports(
         numbers, given.done, np.where(again & ~whole, before.reward, np.where(again, given.reward, np.nan)),
         np.where(again & ~whole, before.after, np.where(again, given.after, -1)), reports.known, reports.advised,
@@ -326,25 +334,28 @@ class _Given(NamedTuple):
     done: Bools
     reward: Floats
     after: Ints
+    told: Bools  # whether the row says what was done
 
 
 def _read(table: pl.DataFrame, fold: Fold, before: _Known) -> _Given:
     """What the rows say; whether it was done is as said, else as known, else as advised."""
     advised = np.where(before.done == UNKNOWN, before.chosen, before.done == 1)
-    said = table["done"].fill_null(False).to_numpy()
-    done = np.where(table["done"].is_null().to_numpy(), advised, said)
-    after = table["after"].cast(pl.Int64).fill_null(-1).to_numpy()
+    said = _whole(table["done"])
+    done = np.where(said < 0, advised, said > 0)
+    after = _whole(table["after"])
     if fold.plan.rewards is None:
         reward = table["reward"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     else:
         reward = np.where(after >= 0, np.array(fold.plan.rewards)[after], np.nan)
-    return _Given(done.astype(np.bool_), reward, after)
+    return _Given(done, reward, after, said >= 0)
 
 
 def _unknown(
     table: pl.DataFrame, wrong: Bools, why: str, column: str = "agent", alike: Mapping[str, str] | None = None
 ) -> list[Fault]:
-    rows = table.filter(pl.Series(wrong)) if wrong.any() else table.clear()
+    if not wrong.any():
+        return []
+    rows = table.filter(pl.Series(wrong))
     hints = {name: f" (did you mean {other!r}?)" for name, other in (alike or {}).items()}
     named = zip(rows["row"], rows["agent"], strict=True)
     return [Fault(row, column, f"{name!r} {why}{hints.get(name, '')}") for row, name in named]

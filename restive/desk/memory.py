@@ -7,6 +7,8 @@ that this version cannot read, the whole log is folded.
 from contextlib import suppress
 from typing import Any
 
+import polars as pl
+
 from restive.desk import events
 from restive.desk.fold import Fold
 from restive.desk.names import Names
@@ -107,6 +109,10 @@ class Memory:
             key = None if fold.plan.pseudonyms is None else find_key(fold.plan.pseudonyms)
             self._names = Names(self.store.names(self.program), key, self._given)
         return self._names
+
+    def knows(self, names: pl.Series) -> bool:
+        """Whether these are names of agents that this process knows."""
+        return self.names(self.last_known()).knows(names)
 
     def round(self, number: int) -> Round:
         """A round as it stands, from 0."""

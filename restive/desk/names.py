@@ -9,6 +9,7 @@ from restive.desk.pseudonyms import Pseudonyms
 from restive.types import Ints
 
 ERASED = "(erased)"
+FEW = 2**14  # names that are looked up one by one, which is sooner done than a join of so few
 
 
 class Names:
@@ -21,6 +22,7 @@ class Names:
         self.pseudonyms = pseudonyms
         self.given: dict[str, str] = {} if given is None else given
         self._table: pl.DataFrame | None = None
+        self._numbers: dict[str, int] | None = None
 
     def __len__(self) -> int:
         return self.roster.len()
@@ -37,12 +39,26 @@ class Names:
 
     def find(self, names: pl.Series) -> pl.Series:
         """The number of each name, null for one that is not known; often they are all there are, in their order."""
-        if self.roster.equals(names):
+        if self._is_roster(names):
             return pl.Series("number", np.arange(self.roster.len()))
+        if max(len(self), names.len()) <= FEW:
+            if self._numbers is None:
+                self._numbers = {name: number for number, name in enumerate(self.roster.to_list()) if name is not None}
+            return pl.Series("number", [self._numbers.get(name) for name in names.cast(pl.String).to_list()], pl.Int64)
         if self._table is None:
             self._table = pl.DataFrame({"name": self.roster, "number": np.arange(self.roster.len())}).drop_nulls()
         wanted = pl.DataFrame({"name": names.cast(pl.String)})
         return wanted.join(self._table, on="name", how="left", maintain_order="left")["number"]
+
+    def knows(self, names: pl.Series) -> bool:
+        """Whether these are names of the roster, letter by letter, as far as that is quick to say."""
+        if names.dtype != pl.String or names.null_count():
+            return False
+        return self._is_roster(names) or (max(len(self), names.len()) <= FEW and not self.find(names).null_count())
+
+    def _is_roster(self, names: pl.Series) -> bool:
+        same = len(self) == names.len() > 0 and self.roster[0] == names[0]  # most others differ there already
+        return same and self.roster.equals(names)
 
     def find_alike(self, names: pl.Series) -> dict[str, str]:
         """Of names that are not known, those that differ from a known one only in zeros before it or in capitals.
@@ -61,11 +77,12 @@ class Names:
     def add(self, names: pl.Series) -> None:
         """New agents, numbered on from the last."""
         self.roster = pl.concat([self.roster, names.alias(self.roster.name)])
-        self._table = None
+        self._table = self._numbers = None
 
     def call(self, numbers: Ints | Sequence[int]) -> list[str]:
         """What to call agents: as they were given if this process knows it, else as the roster has them."""
         if len(numbers) == 0:
             return []
-        found = self.roster.gather(np.asarray(numbers, np.int64)).fill_null(ERASED).to_list()
-        return [self.given.get(name, name) for name in found] if self.given else found
+        found = self.roster[np.asarray(numbers, np.int64)]
+        called = (found.fill_null(ERASED) if found.null_count() else found).to_list()
+        return [self.given.get(name, name) for name in called] if self.given else called

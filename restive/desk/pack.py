@@ -27,6 +27,7 @@ MAGIC = b"RSTVPK1\n"
 TOP = struct.Struct("<8sIH")
 ENTRY = struct.Struct("<BBBBQQQ")
 DTYPES = tuple(np.dtype(kind) for kind in ("?", "<i1", "<i2", "<i4", "<i8", "<u1", "<u2", "<u4", "<u8", "<f8"))
+PLACES = {dtype: place for place, dtype in enumerate(DTYPES)}
 NARROW = tuple(np.dtype(kind) for kind in ("<u1", "<u2", "<u4"))
 RAW, BITS, RANGE, STEPS, PALETTE, OFFSETS = range(6)
 SAMPLE = 4096  # bytes tried before a body is compressed, values looked at before a palette is
@@ -63,7 +64,7 @@ def _pack_column(name: str, column: Column) -> list[bytes]:
     """The entry of one column: header, name, body."""
     title = name.encode()
     little = column.dtype.newbyteorder("<")
-    if column.ndim != 1 or little not in DTYPES or len(title) > 255 or len(column) > MOST:
+    if column.ndim != 1 or little not in PLACES or len(title) > 255 or len(column) > MOST:
         raise InputError(
             f"Column {name!r} is {column.dtype} of shape {column.shape}; a column has one dimension, at most {MOST} "
             "places, is bool, whole numbers or float64, and its name has at most 255 bytes."
@@ -71,7 +72,7 @@ def _pack_column(name: str, column: Column) -> list[bytes]:
     form, body = _encode(np.ascontiguousarray(column, dtype=little))
     small = _squeeze(body)
     kept = body if small is None else small
-    entry = ENTRY.pack(len(title), DTYPES.index(little), form, small is not None, len(column), len(body), len(kept))
+    entry = ENTRY.pack(len(title), PLACES[little], form, small is not None, len(column), len(body), len(kept))
     return [entry, title, kept]
 
 
@@ -95,8 +96,10 @@ def _bits_of(column: Column) -> Bits:
 
 def _width_for(largest: int, itemsize: int) -> np.dtype[np.unsignedinteger] | None:
     """The narrowest width that holds `largest` and is narrower than the column's own."""
-    fitting = (width for width in NARROW if largest <= np.iinfo(width).max and width.itemsize < itemsize)
-    return next(fitting, None)
+    for width in NARROW:
+        if width.itemsize < itemsize and largest < 1 << 8 * width.itemsize:
+            return width
+    return None
 
 
 def _encode_ascending(column: Column) -> tuple[int, bytes] | None:
@@ -116,7 +119,7 @@ def _encode_ascending(column: Column) -> tuple[int, bytes] | None:
 def _encode_palette(column: Column) -> bytes | None:
     """Up to 256 values and one byte for each place; None when there are more values, or few places."""
     bits = _bits_of(column)
-    if len(bits) < 16 or len(np.unique(bits[:: len(bits) // SAMPLE + 1])) > 256:
+    if len(bits) < 16 or (len(bits) > SAMPLE and len(np.unique(bits[:: len(bits) // SAMPLE + 1])) > 256):
         return None
     codes, palette = np.empty(len(bits), np.uint8), np.empty(256, np.uint64)
     number = find_codes(bits.astype(np.uint64, copy=False), codes, palette)

@@ -112,7 +112,7 @@ class Program:
         new      let people in whose ids differ from known ones only by zeros before them or by capitals
         dry_run  say what would be decided, and record nothing
         """
-        brought = read_brought(states, budget, must, never, self.memory.last_known().plan, new)
+        brought = read_brought(states, budget, must, never, self.memory.last_known().plan, new, self.memory.knows)
         advice: list[Advice] = []
         with suppress(_Undo), self._writing(deed) as (writer, fold):
             asked = _check_round(fold, round)
@@ -123,7 +123,7 @@ class Program:
             found = gather([*so_far, self.memory.append(writer, events.DECIDED, made.header, **rest)])
             self.memory.keep_round(found)
             advice.append(self._advise(fold, found, notes))
-            _tell(writer, fold, "decided", opened.round, notes, listed=len(advice[0].chosen))
+            _tell(writer, fold, "decided", opened.round, notes, listed=int(made.columns["chosen"].sum()))
             if dry_run:
                 raise _Undo
         return advice[0]
@@ -133,7 +133,7 @@ class Program:
         again: bool = False, new: bool = False, deed: Deed = NOBODY,
     ) -> int:  # fmt: skip
         """Open a round with states and a budget, to be decided later; returns its number."""
-        brought = read_brought(states, budget, must, never, self.memory.last_known().plan, new)
+        brought = read_brought(states, budget, must, never, self.memory.last_known().plan, new, self.memory.knows)
         with self._writing(deed) as (writer, fold):
             opened, notes = open_round(self.memory, writer, fold, brought, again)
             _tell(writer, fold, "opened", opened.round, notes)

@@ -147,7 +147,7 @@ def things(words: Words) -> str:
     >>> things(Words(reward_unit="orders a week", every="week")), things(Words(reward_unit="score"))
     ('orders', 'score')
     """
-    for per in ("a", "an", "per", "each", "every"):
+    for per in ("a", "an", "per", "each", "every") if words.reward_unit.endswith(words.every) else ():
         if words.reward_unit.endswith(f" {per} {words.every}"):
             return words.reward_unit.removesuffix(f" {per} {words.every}")
     return words.reward_unit

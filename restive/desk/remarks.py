@@ -39,8 +39,9 @@ def remark_on_round(program: str, fold: Fold, present: Present, names: Names) ->
     kept = int(present.kept.sum())
     notes = [f"with a state kept from an earlier round: {count(kept, plan.words)}"] if kept else []
     notes += say_names("left out, without a recent state", names.call(np.flatnonzero(out)), plan.words)
-    used = {ledger.groups[code] for code in np.unique(ledger.group[ledger.active]) if code >= 0}
-    notes += [f"nobody is in the group {group}, which has a share" for group in plan.shares if group not in used]
+    if plan.shares:
+        used = {ledger.groups[code] for code in np.unique(ledger.group[ledger.active]) if code >= 0}
+        notes += [f"nobody is in the group {group}, which has a share" for group in plan.shares if group not in used]
     if plan.horizon is not None and round_ >= plan.horizon:
         notes.append(f"round {round_ + 1} is beyond the {plan.horizon} rounds that were planned")
     if ledger.lines and ledger.lines[-1].waiting == ledger.lines[-1].present:

@@ -48,7 +48,7 @@ class Rules(NamedTuple):
 
     def places(self) -> int:
         """How many are chosen: all of the budget, if there are so many."""
-        return min(self.budget, int(np.isin(self.bar, (FREE, ON_MUST)).sum()))
+        return min(self.budget, int(((self.bar == FREE) | (self.bar == ON_MUST)).sum()))
 
 
 class Choice(NamedTuple):
@@ -99,10 +99,12 @@ def price_rules(benefit: Floats, rules: Rules, group_names: Mapping[int, str]) -
     >>> price_rules(np.array([0.25, 0.5, 2.0]), rules, {})
     {'never list': 1.5}
     """
-    worth = np.nan_to_num(benefit, nan=0.0, posinf=0.0, neginf=0.0)
+    worth = np.where(np.isfinite(benefit), benefit, 0.0)
     kept = _value(worth, rules)
     prices = {}
-    for code in np.unique(rules.bar[rules.bar != FREE]):
+    for code, barred in enumerate(np.bincount(rules.bar).tolist()):
+        if code == FREE or not barred:
+            continue
         lifted = rules._replace(bar=np.where(rules.bar == code, FREE, rules.bar))
         prices[BARS[code]] = max(0.0, _value(worth, lifted) - kept)
     for code in rules.shares:

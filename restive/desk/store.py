@@ -8,7 +8,7 @@ are a convenience: the log alone is the truth.
 import difflib
 import json
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -39,6 +39,9 @@ from restive.errors import Conflict, InputError, NotThere
 
 __all__ = ["Event", "ProgramRow", "Store", "StoreError", "Writer"]
 
+# Built once, as those of the writer are.
+LOCKED_ROW = sa.select(programs.c.id).where(programs.c.id == sa.bindparam("program")).with_for_update()
+LENGTH = sa.select(sa.func.max(events.c.number)).where(events.c.program == sa.bindparam("program"))
 BATCH = 256  # events looked up at once
 BULK = 16 << 20  # bytes of parts read at once, unless a single event has more
 STEP = 64  # chunks of a history read at once
@@ -134,8 +137,7 @@ class Store:
         """A writer that holds the program's lock; once the block has ended well all is recorded, otherwise nothing."""
 
         def claim(connection: sa.Connection) -> int:
-            mine = sa.select(programs.c.id).where(programs.c.id == program_id).with_for_update()
-            if connection.execute(mine).first() is None:
+            if connection.execute(LOCKED_ROW, {"program": program_id}).first() is None:
                 raise NotThere(f"The store {self.address} has no program with the id {program_id}.")
             refuse_repeated(connection, program_id, deed)
             return program_id
@@ -152,11 +154,11 @@ class Store:
         except sa.exc.SQLAlchemyError as error:
             raise explain(error, "Writing to", self.address, written=True) from error
 
-    def execute(self, query: sa.Select[Any]) -> list[sa.Row[Any]]:
+    def execute(self, query: sa.Select[Any], values: Mapping[str, Any] | None = None) -> list[sa.Row[Any]]:
         """All rows that a question finds; no transaction stays open while a caller makes use of them."""
         try:
             with self._engine.connect() as connection:
-                return list(connection.execute(query).all())
+                return list(connection.execute(query, values).all())
         except sa.exc.SQLAlchemyError as error:
             raise explain(error, "Reading from", self.address, written=False) from error
 
@@ -174,7 +176,7 @@ class Store:
 
     def length(self, program_id: int) -> int:
         """How many events there are."""
-        last = self.execute(sa.select(sa.func.max(events.c.number)).where(events.c.program == program_id))[0][0]
+        last = self.execute(LENGTH, {"program": program_id})[0][0]
         return 0 if last is None else int(last) + 1
 
     def events(

@@ -10,11 +10,12 @@ A header that is one letter away from a column that is not there is a fault.
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from os import PathLike
 
 import polars as pl
 
-from restive.desk.cells import Cells, Fault, Faults, Spellings, match_headers, quote
+from restive.desk.cells import Cells, Fault, Faults, Knows, Spellings, match_headers, quote
 from restive.desk.sheets import ROW, read_sheet
 from restive.errors import InputError
 
@@ -30,10 +31,11 @@ OUTCOMES = {
     "round": ("round",),
 }
 YES = {"1", "y", "yes", "t", "true", "x", "done", "j", "ja", "wahr", "o", "oui", "vrai", "s", "si", "sí", "sim"}
+SAID = ("yes", "no", "1", "0", "true", "false")  # most often
 NO = {"0", "n", "no", "f", "false", "nein", "falsch", "nee", "non", "faux", "falso", "não", "nao"}
 
 
-def read_states(frame: pl.DataFrame, where: str, states: Sequence[str]) -> pl.DataFrame:
+def read_states(frame: pl.DataFrame, where: str, states: Sequence[str], knows: Knows | None = None) -> pl.DataFrame:
     """Who is in which state: agent (String), state (Int16, null where the cell is empty), group (String or null).
 
     A state is its name, also in other case where only one name fits, or its number from 0; names come first.
@@ -41,7 +43,7 @@ def read_states(frame: pl.DataFrame, where: str, states: Sequence[str]) -> pl.Da
     >>> read_states(as_frame({"ann": "High", "ben": 0, "cem": None}), "monday", ["low", "high"]).rows()
     [('ann', 1, None), ('ben', 0, None), ('cem', None, None)]
     """
-    sheet = Cells(frame, where, STATES, required=("agent", "state"))
+    sheet = Cells(frame, where, STATES, required=("agent", "state"), knows=knows)
     agent = sheet.ids()
     sheet.refuse_twice(agent)
     state = sheet.states("state", states)
@@ -52,8 +54,9 @@ def read_states(frame: pl.DataFrame, where: str, states: Sequence[str]) -> pl.Da
 
 
 def read_outcomes(
-    frame: pl.DataFrame, where: str, states: Sequence[str], rewards_by_state: Sequence[float] | None
-) -> pl.DataFrame:
+    frame: pl.DataFrame, where: str, states: Sequence[str], rewards_by_state: Sequence[float] | None,
+    knows: Knows | None = None,
+) -> pl.DataFrame:  # fmt: skip
     """What came of it: agent (String), done (Boolean), reward (Float64), after (Int16), round (Int64); null: not told.
 
     With rewards_by_state, reward = rewards_by_state[after], and a reward that the sheet gives must agree. Without,
@@ -63,13 +66,13 @@ def read_outcomes(
     >>> read_outcomes(sheet, "week 1", ["low", "high"], rewards_by_state=[0, 2.5]).rows()
     [('ann', True, 2.5, 1, None)]
     """
-    sheet = Cells(frame, where, OUTCOMES, required=("agent",))
+    sheet = Cells(frame, where, OUTCOMES, required=("agent",), knows=knows)
     if not any(name in sheet.headers for name in ("done", "next_state", "reward")):
         sheet.add(None, None, "no column says what came of it; there must be one of done, next_state, reward")
     agent = sheet.ids()
     number = sheet.translated("round", pl.Int64, _round, lambda text: f"{quote(text)} is no round; rounds count from 1")
     sheet.refuse_twice(agent, number)
-    done = sheet.translated("done", pl.Boolean, _done, lambda text: f"{quote(text)} is not yes or no")
+    done = sheet.translated("done", pl.Boolean, _done, lambda text: f"{quote(text)} is not yes or no", SAID)
     after = sheet.states("next_state", states)
     reward = sheet.numbers("reward")
     if rewards_by_state is None:
@@ -104,7 +107,8 @@ def _refuse_missing(sheet: Cells, after: pl.Series, reward: pl.Series) -> None:
 
 def _settle(sheet: Cells, after: pl.Series, reward: pl.Series, rewards: Sequence[float]) -> pl.Series:
     """The reward of each next state; note given ones that differ from it, or stand without a next state."""
-    worth = pl.Series([*map(float, rewards), None], dtype=pl.Float64).gather(after.fill_null(len(rewards)))
+    values = pl.Series(list(map(float, rewards)), dtype=pl.Float64)
+    worth = values.gather(after) if after.null_count() else values[after]
     if reward.null_count() == len(reward):
         return worth
     apart = (reward - worth).abs() > 1e-9 * (1.0 + worth.abs())
@@ -158,7 +162,7 @@ def as_frame(given: object) -> pl.DataFrame:
         if frame[ROW].dtype.is_integer() and not frame[ROW].null_count():
             return frame
         frame = frame.rename({ROW: f"{ROW} (2)"})
-    return frame.select(pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias(ROW), pl.all())
+    return pl.DataFrame([pl.Series(ROW, range(1, len(frame) + 1), dtype=pl.Int64), *frame.get_columns()])
 
 
 def _columns(given: object) -> dict[str, Sequence[object]]:
@@ -176,7 +180,7 @@ def _columns(given: object) -> dict[str, Sequence[object]]:
         raise InputError(
             f"a {type(given).__name__} is no table; give a file, a frame, rows, or a mapping from agent to state."
         )
-    return _by_rows([row if isinstance(row, Mapping) else {"agent": row} for row in given])
+    return _by_rows([row if type(row) is dict or isinstance(row, Mapping) else {"agent": row} for row in given])
 
 
 def _is_column(cells: object) -> bool:
@@ -198,7 +202,7 @@ def _row(agent: object, value: object) -> Mapping[object, object]:
 
 
 def _by_rows(rows: Sequence[Mapping[object, object]]) -> dict[str, Sequence[object]]:
-    names = dict.fromkeys(name for row in rows for name in row) or {"agent": None}
+    names = dict.fromkeys(chain.from_iterable(rows)) or {"agent": None}
     return {str(name): [row.get(name) for row in rows] for name in names}
 
 

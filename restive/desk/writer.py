@@ -14,6 +14,14 @@ from restive.desk.roster import ROSTER_CHUNK, as_names, join_names, split_names
 from restive.desk.schema import events, parts, roster, snapshots
 from restive.errors import InputError
 
+# Built once: putting a statement together takes longer than carrying it out.
+LAST = (
+    sa.select(events.c.number, events.c.at, events.c.digest)
+    .where(events.c.program == sa.bindparam("program"))
+    .order_by(events.c.number.desc())
+    .limit(1)
+)
+ADD_EVENT, ADD_PART = events.insert(), parts.insert()
 PIECE = 64 << 20  # bytes of a snapshot in one row: both databases limit what a row holds
 KEPT = 3  # snapshots of a slot
 
@@ -34,12 +42,7 @@ class Writer:
         self._erasing: dict[int, pl.Series] = {}
         self._connection = connection
         self._clock = clock
-        last = connection.execute(
-            sa.select(events.c.number, events.c.at, events.c.digest)
-            .where(events.c.program == program)
-            .order_by(events.c.number.desc())
-            .limit(1)
-        ).first()
+        last = connection.execute(LAST, {"program": program}).first()
         self.length = self.before = 0 if last is None else last.number + 1
         self._at: str = "" if last is None else last.at
         self._digest: str = "" if last is None else last.digest
@@ -63,10 +66,10 @@ class Writer:
         self._digest = link(self._digest, kind, round, self._at, text, pieces)
         place = {"program": self.program, "number": self.length}
         row = {"kind": kind, "round": round, "at": self._at, "header": text, "digest": self._digest}
-        self._connection.execute(events.insert(), place | row | {"size": sum(len(piece.body) for piece in pieces)})
+        self._connection.execute(ADD_EVENT, place | row | {"size": sum(len(piece.body) for piece in pieces)})
         if pieces:
             rows = [{"program": self.program, "event": self.length, **piece._asdict()} for piece in pieces]
-            self._connection.execute(parts.insert(), rows)
+            self._connection.execute(ADD_PART, rows)
         self.length += 1
         whole = {name: dict(some) for name, some in extra.items()}
         return Event(self.length - 1, kind, round, self._at, json.loads(text), dict(columns), whole, self._digest)

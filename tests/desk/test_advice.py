@@ -65,6 +65,11 @@ def test_what_is_not_finite_is_null_in_the_table_and_in_json() -> None:
     assert (record["round"], record["present"], record["decided_at"]) == (3, 6, "later")
 
 
+def test_people_in_json_are_the_rows_of_the_table() -> None:
+    advice = make_advice()
+    assert advice.as_json()["people"] == advice.table.to_dicts()
+
+
 def test_those_who_could_not_be_chosen_are_counted_by_reason() -> None:
     assert make_advice().left_out() == {"control group": 1, "cooling down": 1}
 

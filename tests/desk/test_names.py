@@ -2,6 +2,9 @@
 
 import numpy as np
 import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from restive.desk.names import ERASED, Names
 from restive.desk.pseudonyms import Pseudonyms
@@ -35,6 +38,32 @@ def test_new_names_are_found_after_the_last_also_when_some_were_looked_up_before
 def test_names_differ_by_case_accents_and_leading_zeros() -> None:
     names = Names(roster("Ann", "ann", "änn", "7", "007"))
     assert names.find(roster("007", "7", "änn", "ann", "Ann", "ANN")).to_list() == [4, 3, 2, 1, 0, None]
+
+
+SOME = st.lists(st.sampled_from(["a", "A", "b", "é", "7", "07", ""]), max_size=7)
+
+
+@settings(max_examples=100, derandomize=True, deadline=None, database=None)
+@given(SOME.map(lambda names: list(dict.fromkeys(names))), SOME, st.booleans())
+def test_few_names_are_found_as_many_are(known: list[str], asked: list[str], same: bool) -> None:
+    names, wanted = Names(roster(*(name or None for name in known))), roster(*(known if same else asked), None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("restive.desk.names.FEW", -1)
+        by_join = Names(names.roster).find(wanted).to_list()
+    assert names.find(wanted).to_list() == by_join
+
+
+@pytest.mark.parametrize("few", [-1, 10])
+def test_names_are_known_when_all_of_them_are_on_the_roster_letter_by_letter(
+    few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("restive.desk.names.FEW", few)
+    names = Names(roster("ann", "ben"))
+    assert names.knows(roster("ann", "ben"))
+    assert names.knows(roster("ben")) is (few > 0)  # of many this would take too long to say
+    for others in (roster("ann", "Ben"), roster("ann "), roster("ann", None), pl.Series([1, 2])):
+        assert not names.knows(others)
+    assert not Names(roster("ann", None)).knows(roster("ann", None))
 
 
 def test_with_pseudonyms_the_roster_has_codes_and_people_hear_the_names_that_they_gave() -> None:

@@ -376,6 +376,74 @@ def test_a_sheet_is_refused_exactly_when_a_row_is_wrong(rows: list[tuple[str, st
         assert refused.value.total == len(ids) - len(set(ids)) + sum(state == "x" for _, state in rows)
 
 
+ODD = ("é", " 0 ")  # no plain id, and a state that is not written as most are
+WRITTEN = st.sampled_from(["low", "high", "0", "1", "LOW", " low", "0.0", "1.0", "", "2", "x", "yes", None])
+IDS = (
+    st.text(" a~7é\x7f\n\u2028", max_size=3)
+    | st.integers(-1, 12).map(str)
+    | st.sampled_from(["a" * 200, "b" * 201, None])
+)
+NAMED = st.sampled_from([["low", "high"], ["1", "0"], ["0.0", "low"], [" low", "high"], ["é", "e\u0301"]])
+
+
+def rows_or_faults(read: Callable[[], pl.DataFrame]) -> list[tuple[object, ...]] | list[Fault]:
+    try:
+        return read().rows()
+    except Faults as found:
+        return found.faults
+
+
+@QUICK
+@given(st.lists(st.tuples(IDS, WRITTEN), min_size=1, max_size=5), NAMED, st.booleans())
+def test_a_plain_table_is_read_as_if_there_were_an_odd_row_in_it(
+    rows: list[tuple[str | None, str | None]], states: list[str], again: bool
+) -> None:
+    def read(rows: list[tuple[str | None, str | None]]) -> list[tuple[object, ...]] | list[Fault]:
+        frame = pl.DataFrame(rows, schema={"agent": pl.String, "state": pl.String}, orient="row")
+        return rows_or_faults(lambda: read_states(frame, "x", states))
+
+    rows = [(agent, state) for agent, state in rows if agent is None or agent.strip() != ODD[0]]
+    rows = rows * 2 if again else rows
+    with_odd, alone = read([*rows, ODD]), read(rows)
+    assert [line for line in with_odd if line[0] not in (len(rows) + 1, ODD[0])] == alone
+
+
+@QUICK
+@given(st.lists(st.sampled_from(["yes", "no", "1", "0", "true", "false", "ja", None]), min_size=1, max_size=5))
+def test_what_was_done_is_read_the_same_in_usual_words_and_beside_others(words: list[str | None]) -> None:
+    def read(words: list[str | None]) -> list[object]:
+        frame = pl.DataFrame(
+            {"agent": list(map(str, range(len(words)))), "done": words}, schema_overrides={"done": pl.String}
+        )
+        return read_outcomes(frame, "x", LEVELS, None)["done"].to_list()
+
+    assert read([*words, "oui"]) == [*read(words), True]
+
+
+@QUICK
+@given(st.lists(st.integers(-1, 3), min_size=1, max_size=5))
+def test_whole_numbers_are_read_as_their_digits(numbers: list[int]) -> None:
+    def read(state: pl.Series) -> list[tuple[object, ...]] | list[Fault]:
+        frame = pl.DataFrame({"agent": pl.Series(range(len(state))).cast(state.dtype), "state": state})
+        return rows_or_faults(lambda: read_states(frame, "x", ["1", "low", "high"]))
+
+    assert read(pl.Series(numbers)) == read(pl.Series(numbers).cast(pl.String))
+
+
+def test_names_that_are_known_are_not_checked_again_but_may_not_come_twice() -> None:
+    asked: list[list[str]] = []
+
+    def knows(names: pl.Series) -> bool:
+        asked.append(names.to_list())
+        return True
+
+    frame = as_frame({"agent": [" a", "b"], "state": [0, 1]})
+    assert read_states(frame, "x", LEVELS, knows)["agent"].to_list() == asked[0] == [" a", "b"]
+    twice = as_frame({"agent": ["a", "a"], "next_state": [0, 1]})
+    faults = faults_of(lambda: read_outcomes(twice, "x", LEVELS, [0, 1], knows))
+    assert [fault.sentence for fault in faults] == ["'a' is here twice, also in row 1; keep one"]
+
+
 @pytest.mark.soak
 def test_a_million_rows(tmp_path: Path) -> None:
     number = np.arange(1_000_000)
