@@ -12,7 +12,7 @@ import numpy as np
 
 from restive.desk.desk import Desk
 from restive.desk.program import Program
-from restive.desk.status import Status
+from restive.desk.status import Status, Step
 from restive.desk.templates import Template, find_template
 from restive.errors import check_whole
 from restive.kernels import randomness
@@ -85,7 +85,7 @@ def play_demo(
 
 def forget_store(seen: Status) -> Status:
     """The page of a program that will be gone in a moment."""
-    return replace(seen, store="a file that is deleted again", steps=("To keep such a program: --store FILE.db",))
+    return replace(seen, store="a file that is deleted again", steps=[Step("To keep such a program: --store FILE.db")])
 
 
 def _punctual(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

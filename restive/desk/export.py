@@ -19,6 +19,7 @@ from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.desk.selection import BARS
 from restive.desk.sheets import write_sheet
 from restive.errors import InputError
+from restive.types import Ints
 
 
 def export(
@@ -42,20 +43,20 @@ def export(
     return files
 
 
-def agents_table(program: Program) -> pl.DataFrame:
-    """A row for each agent there ever was; one that was erased has no name."""
+def agents_table(program: Program, numbers: Ints | None = None) -> pl.DataFrame:
+    """A row for each agent there ever was, or for some of them; one that was erased has no name."""
     ledger, states = program.fold.ledger, [*program.plan.states, None]
-    groups = [*ledger.groups, None]
+    groups, some = [*ledger.groups, None], np.arange(ledger.agents) if numbers is None else numbers
     return pl.DataFrame(
         {
-            "number": np.arange(ledger.agents),
-            "agent": program.names.roster,
-            "group": pl.Series([groups[code] for code in ledger.group.tolist()], dtype=pl.String),
-            "active": ledger.active,
-            "control": ledger.control,
-            "state": pl.Series([states[code] for code in ledger.state.tolist()], dtype=pl.String),
-            "rounds_seen": ledger.seen,
-            "reward_total": ledger.total,
+            "number": some,
+            "agent": program.names.roster.gather(some),
+            "group": pl.Series([groups[code] for code in ledger.group[some].tolist()], dtype=pl.String),
+            "active": ledger.active[some],
+            "control": ledger.control[some],
+            "state": pl.Series([states[code] for code in ledger.state[some].tolist()], dtype=pl.String),
+            "rounds_seen": ledger.seen[some],
+            "reward_total": ledger.total[some],
         }
     )
 

@@ -74,6 +74,23 @@ class Names:
         found = wanted.join(known.unique("plain", maintain_order=True), on="plain", maintain_order="left")
         return dict(found.filter(pl.col("name") != pl.col("known")).select("name", "known").rows())
 
+    def search(self, part: str) -> Ints:
+        """The numbers of agents whose name has this in it, in the order of joining; those who were erased have none.
+
+        >>> Names(pl.Series(["ann", None, "hannah"])).search("AN").tolist()
+        [0, 2]
+        """
+        roster = pl.DataFrame({"name": self.roster, "number": np.arange(len(self))}).drop_nulls()
+        if not part:
+            return roster["number"].to_numpy()
+        wanted, called = part.lower(), pl.col("name")
+        if self.given:
+            called = pl.lit(pl.Series(self.call(roster["number"].to_numpy()), dtype=pl.String))
+        plain = called.str.to_lowercase()
+        if self.pseudonyms is not None:  # a whole name, under the code that the store knows it by
+            plain = pl.when(pl.col("name") == self.pseudonyms.hide([part])[0]).then(pl.lit(wanted)).otherwise(plain)
+        return roster.filter(plain.str.contains(wanted, literal=True))["number"].to_numpy()
+
     def add(self, names: pl.Series) -> None:
         """New agents, numbered on from the last."""
         self.roster = pl.concat([self.roster, names.alias(self.roster.name)])

@@ -7,7 +7,7 @@ other software. What is not known is NaN here and null in JSON. Rounds are numbe
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,6 +66,22 @@ class Learnt:
     helped: int  # of them, those expected to gain by it
 
 
+class Step(NamedTuple):
+    """One thing to do next: in words, and by which verb of the desk, about which round, as which command.
+
+    >>> str(Step("Round 7 is open and has no list yet.", "decide", 7, "restive desk decide shops"))
+    'Round 7 is open and has no list yet: restive desk decide shops'
+    """
+
+    sentence: str
+    verb: str | None = None  # None: there is nothing to do about it
+    round: int | None = None
+    command: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.sentence.removesuffix('.')}: {self.command}" if self.command else self.sentence
+
+
 @dataclass(frozen=True)
 class Status:
     """A program at a glance."""
@@ -87,7 +103,7 @@ class Status:
     learnt: Sequence[Learnt] = ()
     ahead: bool = True  # benefits count all rounds to come, not the next one alone
     horizon: int | None = None
-    steps: Sequence[str] = ()  # what to do next, a sentence each
+    steps: Sequence[Step] = ()  # what to do next, the most urgent first
     version: str = field(default=__version__)
 
     @property
@@ -105,38 +121,42 @@ class Status:
         """All of it as plain data, finite numbers or null."""
         record: dict[str, Any] = _plain(self)
         gained = self.lift.per_action(self.actions) if self.lift else None
+        record["steps"] = [str(step) for step in self.steps]
         used = {"actions": self.actions, "budget_used": _plain(self.budget_used)}
         return record | used | {"extra_per_action": _plain(gained)}
 
 
 def next_steps(
     name: str, words: Words, people: People, waiting: Sequence[Waiting], decided: int, horizon: int | None = None
-) -> list[str]:
-    """What the team can do now, a sentence each with its command, the most urgent first; decided: rounds so far.
+) -> list[Step]:
+    """What the team can do now, the most urgent first; decided: rounds so far.
 
-    >>> next_steps("shops", Words(), People(active=40), [Waiting(7, missing=12)], decided=7)[0]
+    >>> str(next_steps("shops", Words(), People(active=40), [Waiting(7, missing=12)], decided=7)[0])
     'Round 7 waits for outcomes of 12 people: restive desk learn shops --outcomes OUTCOMES.csv'
     """
     steps = [_step(name, words, each) for each in sorted(waiting, key=lambda each: each.round)]
     last = max([decided, *(each.round for each in waiting)])
     states = f"restive desk decide {name} --states STATES.csv"
     if not people.active and not decided:
-        steps.append(f"Nobody has joined yet; the first round takes in everybody whose state is given: {states}")
+        joining = "Nobody has joined yet; the first round takes in everybody whose state is given."
+        steps.append(Step(joining, "decide", None, states))
     elif horizon is not None and last >= horizon:
-        steps.append(f"All {horizon} rounds are decided; the program is over when the last outcomes are in.")
+        steps.append(Step(f"All {horizon} rounds are decided; the program is over when the last outcomes are in."))
     elif all(each.decided for each in waiting):
-        steps.append(f"Round {last + 1} can be decided as soon as states are there: {states}")
+        steps.append(Step(f"Round {last + 1} can be decided as soon as states are there.", "decide", None, states))
     if decided and not people.control:
-        steps.append("There is no control group, so nobody can say what the program adds.")
+        steps.append(Step("There is no control group, so nobody can say what the program adds."))
     return steps
 
 
-def _step(name: str, words: Words, waiting: Waiting) -> str:
+def _step(name: str, words: Words, waiting: Waiting) -> Step:
     if not waiting.decided:
-        return f"Round {waiting.round} is open and has no list yet: restive desk decide {name}"
+        open_ = f"Round {waiting.round} is open and has no list yet."
+        return Step(open_, "decide", waiting.round, f"restive desk decide {name}")
     whom = words.person if waiting.missing == 1 else words.people
     learn = f"restive desk learn {name} --outcomes OUTCOMES.csv"
-    return f"Round {waiting.round} waits for outcomes of {waiting.missing:,} {whom}: {learn}"
+    said = f"Round {waiting.round} waits for outcomes of {waiting.missing:,} {whom}."
+    return Step(said, "learn", waiting.round, learn)
 
 
 def _plain(value: Any) -> Any:

@@ -67,7 +67,7 @@ def test_a_program_that_has_not_begun_has_a_status_too(status: Status) -> None:
 def test_rounds_that_wait_come_first_and_in_order() -> None:
     waiting = [Waiting(8, 1), Waiting(7, 1200)]
     steps = next_steps("shops", WORDS, People(40, control=4), waiting, decided=8)
-    assert steps == [
+    assert [*map(str, steps)] == [
         "Round 7 waits for outcomes of 1,200 shops: restive desk learn shops --outcomes OUTCOMES.csv",
         "Round 8 waits for outcomes of 1 shop: restive desk learn shops --outcomes OUTCOMES.csv",
         "Round 9 can be decided as soon as states are there: restive desk decide shops --states STATES.csv",
@@ -76,12 +76,12 @@ def test_rounds_that_wait_come_first_and_in_order() -> None:
 
 def test_an_open_round_is_decided_before_the_next() -> None:
     steps = next_steps("shops", WORDS, People(40, control=4), [Waiting(3, 0, decided=False)], decided=2)
-    assert steps == ["Round 3 is open and has no list yet: restive desk decide shops"]
+    assert [*map(str, steps)] == ["Round 3 is open and has no list yet: restive desk decide shops"]
 
 
 def test_the_first_the_last_and_the_missing_control_group_are_spoken_of() -> None:
-    assert "Nobody has joined yet" in next_steps("shops", WORDS, People(0), [], decided=0)[0]
+    assert "Nobody has joined yet" in next_steps("shops", WORDS, People(0), [], decided=0)[0].sentence
     (over,) = next_steps("shops", WORDS, People(40, control=4), [Waiting(30, 5)], decided=30, horizon=30)[1:]
-    assert over.startswith("All 30 rounds are decided")
-    assert "no control group" in next_steps("shops", WORDS, People(40), [], decided=3)[-1]
+    assert over.sentence.startswith("All 30 rounds are decided")
+    assert "no control group" in next_steps("shops", WORDS, People(40), [], decided=3)[-1].sentence
     assert len(next_steps("shops", WORDS, People(40), [], decided=0)) == 1
