@@ -1,7 +1,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup run test lint types bench soak reproduce compare lock clean
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+
+.PHONY: help setup run demo test browser lint types bench soak reproduce compare lock clean
+.DELETE_ON_ERROR:
 
 help:  ## Say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -19,8 +22,19 @@ run: setup  ## The paper's two-state comparison in a small form: a table, a figu
 	$(BIN)/restive simulate --problem two-state-v1 --instances 10 --runs 4 --agents 50 --budget 10 --horizon 1000 \
 	  --policy all --seed 7 --figure results/two-state.png --page results/two-state.html
 
-test: setup lint types  ## Lint, strict types, and every test but the exhaustive ones
+demo: results/demo.db  ## Simulated pharmacists in a program, and the server on it, in your browser
+	$(BIN)/restive serve --store results/demo.db --browse
+
+results/demo.db: | setup
+	@mkdir -p results
+	$(BIN)/restive desk demo --name pharmacists --store $@ > /dev/null
+
+test: setup browser lint types  ## Lint, strict types, and every test but the exhaustive ones
 	$(BIN)/python -m pytest -m "not soak"
+
+browser:  ## The browser that tests of the pages drive, from Debian where there is none yet
+	@command -v chromium || command -v google-chrome || ! command -v apt-get > /dev/null \
+	  || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium fonts-liberation > /dev/null; }
 
 lint: setup  ## Style
 	$(BIN)/ruff check .
@@ -32,7 +46,7 @@ types: setup  ## Strict types
 bench: setup  ## Speed and memory as ratios, measured side by side (keep the machine quiet)
 	$(BIN)/python -m benchmarks
 
-soak: setup  ## The exhaustive tests
+soak: setup browser  ## The exhaustive tests
 	$(BIN)/python -m pytest -m soak
 
 reproduce: setup  ## Every experiment of the paper at full size, and the page of the docs that tells of it

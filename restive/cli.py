@@ -21,6 +21,7 @@ from restive.kernels.randomness import LARGEST_SEED
 from restive.policies import POLICIES
 from restive.problem import Problem
 from restive.problems import PROBLEMS, make_problems
+from restive.server.command import serve
 from restive.version import __version__
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(desk)
+app.command()(serve)
 ProblemOption = Annotated[
     str, typer.Option(help="The id of a family (see `restive problems`) or a .json or .npz file.")
 ]

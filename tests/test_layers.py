@@ -21,6 +21,7 @@ LAYERS = (
     {"world", "simulate", "trace", "measure", "snapshot"},
     {"comparison", "figure", "page", "terminal", "solution", "checks", "gym"},
     {"experiments", "desk"},
+    {"server", "client"},
     {"cli"},
     {"__main__", ""},
 )

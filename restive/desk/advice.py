@@ -1,7 +1,7 @@
 """The list that a round ends in: who, why, how sure, and who is next; made from the record, now or years later."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -75,19 +75,19 @@ class Advice:
     @cached_property
     def table(self) -> pl.DataFrame:
         """The list and the spares, a row for each person; with `done` filled in it is a table of outcomes."""
-        return pl.DataFrame(dict(zip(COLUMNS, self._cells, strict=True)), schema=COLUMNS)
+        return pl.DataFrame(dict(zip(COLUMNS, self._cells(), strict=True)), schema=COLUMNS)
 
-    @cached_property
-    def _cells(self) -> list[list[Any]]:
-        """The columns of the table."""
-        listed, kind = self.found.list, self._kind
+    def _cells(self, most: int | None = None) -> list[list[Any]]:
+        """The columns of the table, or of its first rows."""
+        listed = {name: column[:most] for name, column in self.found.list.items()}
+        kind, chosen = listed["kind"], np.count_nonzero(self._kind != SPARE)
         state = [self.plan.states[code] for code in listed["state"].tolist()]
-        place = np.where(kind == SPARE, np.arange(kind.size) - (kind != SPARE).sum(), np.arange(kind.size)) + 1
+        place = np.where(kind == SPARE, np.arange(kind.size) - chosen, np.arange(kind.size)) + 1
         return [
             [self.round] * kind.size,
             place.tolist(),
             self.names.call(listed["agent"]),
-            self._groups(),
+            self._groups(listed),
             [KINDS[code] for code in kind.tolist()],
             state,
             _known(np.where(np.isinf(listed["error"]), np.nan, listed["benefit"])),
@@ -96,15 +96,15 @@ class Advice:
             listed["chance"].tolist(),
             _known(listed["priority"]),
             _known(listed["margin"]),
-            self._reasons(state),
+            self._reasons(listed, state),
         ]
 
-    def _groups(self) -> list[str | None]:
-        codes = self.found.list.get("group", np.full(self._kind.size, -1))  # lists of old did not have it
+    def _groups(self, listed: Mapping[str, Any]) -> list[str | None]:
+        codes = listed.get("group", np.full(listed["kind"].size, -1))  # lists of old did not have it
         return [self.groups[code] if code >= 0 else None for code in codes.tolist()]
 
-    def _reasons(self, state: list[str]) -> list[str]:
-        listed, kind = self.found.list, self._kind
+    def _reasons(self, listed: Mapping[str, Any], state: list[str]) -> list[str]:
+        kind = listed["kind"]
         reasons = explain(
             self.plan.words, state, listed["benefit"], listed["error"], explored=listed["explored"], must=kind == MUST,
             margin=listed["margin"], since=listed["since"], seen=listed["seen"], spare=kind == SPARE, ahead=self.ahead,
@@ -117,8 +117,13 @@ class Advice:
         found = zip(BARS, np.bincount(self.found.columns["bar"]).tolist(), strict=False)
         return {why: number for why, number in found if number and why and why != BARS[ON_MUST]}
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain data, finite numbers or null."""
+    @property
+    def size(self) -> int:
+        """How many are on the list, spares among them."""
+        return int(self._kind.size)
+
+    def as_json(self, most: int | None = None) -> dict[str, Any]:
+        """Plain data, finite numbers or null; of the people all, or the first so many."""
         decided = self.found.decided or {}
         return {
             "program": self.program,
@@ -134,7 +139,7 @@ class Advice:
             "prices": decided["prices"],
             "shadow": decided.get("shadow"),
             "notes": list(self.notes),
-            "people": [dict(zip(COLUMNS, row, strict=True)) for row in zip(*self._cells, strict=True)],
+            "people": [dict(zip(COLUMNS, row, strict=True)) for row in zip(*self._cells(most), strict=True)],
         }
 
 

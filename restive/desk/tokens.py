@@ -41,6 +41,11 @@ class Holder:
     name: str
     grants: Mapping[str | None, str]
 
+    @property
+    def signature(self) -> str:
+        """How deeds name this holder: a name can be given again once its token is revoked, a number cannot."""
+        return self.name if self.id is None else f"{self.name} (token {self.id})"
+
     def role(self, program: str | None) -> str | None:
         """The highest role in a program; with None, over the whole store."""
         held = [self.grants[place] for place in (program, None) if place in self.grants]

@@ -152,3 +152,11 @@ def test_the_groups_on_a_list_are_those_of_the_day_that_it_was_decided(tmp_path:
         {"ann": "north", "ben": None, "cem": "south"}, {"ann": "south", "ben": "east", "cem": "south"},
     ]  # fmt: skip
     assert later.table.equals(first.table)
+
+
+def test_the_first_people_of_a_list_are_those_of_the_whole() -> None:
+    advice = make_advice()
+    whole = advice.as_json()
+    assert (advice.size, len(whole["people"])) == (advice.table.height, advice.table.height)
+    for most in (0, 1, 3, 100):
+        assert advice.as_json(most) == whole | {"people": whole["people"][:most]}

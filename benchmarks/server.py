@@ -1,0 +1,187 @@
+"""The server under load: decide requests of ten clients at once, and a whole round of 1,000,000 agents by Parquet.
+
+A real server in a process of its own on a SQLite file that is written to the disk, clients on loopback in another
+process. Two loads: paced, where each client begins a round every half second, as a busy platform does; and flat out,
+where each sends its next request as soon as it has an answer, so that requests wait for each other.
+
+`python -m benchmarks.server PORT SECONDS PAUSE` is the ten clients; it prints the milliseconds of each decision.
+"""
+
+import contextlib
+import http.client
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import psutil
+
+from benchmarks.timing import Row, clock
+from restive.desk import Desk
+
+CLIENTS, FEW, MANY, ROUNDS = 10, 1_000, 1_000_000, 4
+SECONDS, PAUSE = 20.0, 0.5
+LIMIT_MS, LIMIT_SECONDS, GIBIBYTES = 50, 8, 2
+PARQUET = "application/vnd.apache.parquet"
+STATES = np.array(["low", "mid", "high"])
+
+
+def rows() -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        few = [latency(Path(folder), pause) for pause in (PAUSE, 0.0)]
+        return [*few, *million(Path(folder))]
+
+
+def latency(folder: Path, pause: float) -> Row:
+    """The slowest hundredth of the decisions of 1,000 agents."""
+    store = folder / f"few-{pause}.db"
+    with Desk(store) as desk:
+        for client in range(CLIENTS):
+            desk.create(f"program-{client}", states=["low", "high"], rewards=[0, 1], budget=FEW // 20)
+    with serving(store) as (port, _):
+        command = [sys.executable, "-m", "benchmarks.server", str(port), str(SECONDS), str(pause)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    spent = np.array(json.loads(done.stdout.splitlines()[-1]))
+    half, most = np.percentile(spent, [50, 99])
+    how = f"a round every {pause:g} s each" if pause else "flat out"
+    found = f"p99 of {spent.size:,} ({most:.0f} ms, median {half:.0f} ms)"
+    what = f"server, decide, {FEW:,} agents, {CLIENTS} clients, {how}, {found}"
+    return Row(what, f"{LIMIT_MS} ms", float(most), LIMIT_MS, "≤ 1")
+
+
+def million(folder: Path) -> list[Row]:
+    """Whole rounds of a million agents: states up, list down, outcomes up."""
+    store = folder / "many.db"
+    with Desk(store) as desk:
+        desk.create("many", states=STATES.tolist(), rewards=[0, 1, 2], budget=MANY // 100, cool_down=2)
+    luck = np.random.default_rng(0)
+    names = pl.Series("agent", [f"customer-{number:07}" for number in range(MANY)])
+    state, spent = luck.integers(3, size=MANY), []
+    with serving(store) as (port, watch):
+        for number in range(1, ROUNDS + 1):
+            after = np.clip(state + luck.integers(-1, 2, size=MANY), 0, 2)
+            states, outcomes = (
+                as_parquet({"agent": names, column: STATES[codes]})
+                for column, codes in (("state", state), ("next_state", after))
+            )
+            seconds, listed = clock(partial(whole_round, port, number, states, outcomes))
+            assert pl.read_parquet(BytesIO(listed)).filter(pl.col("list") == "chosen").height == MANY // 100
+            spent.append(seconds)
+            state = after
+        peak = watch.peak / 2**30
+    what = f"server, {MANY:,} agents by Parquet"
+    median = float(np.median(spent))
+    return [
+        Row(f"{what}, the slowest of {ROUNDS} rounds ({max(spent):.2f} s, median {median:.2f} s)",
+            f"{LIMIT_SECONDS} s", max(spent), LIMIT_SECONDS, "≤ 1"),
+        Row(f"{what}, peak memory of all its processes ({peak:.2f} GiB)", f"{GIBIBYTES} GiB", peak, GIBIBYTES, "≤ 1"),
+    ]  # fmt: skip
+
+
+def as_parquet(columns: dict[str, object]) -> bytes:
+    content = BytesIO()
+    pl.DataFrame(columns).write_parquet(content)
+    return content.getvalue()
+
+
+def whole_round(port: int, number: int, states: bytes, outcomes: bytes) -> bytes:
+    """The list that came down."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    place = "/api/v1/programs/many"
+    ask(connection, "POST", f"{place}/rounds?round={number}&limit=10", states, PARQUET)
+    listed = ask(connection, "GET", f"{place}/rounds/{number}/list.parquet")
+    ask(connection, "POST", f"{place}/outcomes?round={number}", outcomes, PARQUET)
+    return listed
+
+
+def ask(
+    connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None = None, kind: str = ""
+) -> bytes:
+    connection.request(method, path, body, {"Content-Type": kind} if kind else {})
+    answer = connection.getresponse()
+    content = answer.read()
+    assert answer.status < 300, content[:500]
+    return content
+
+
+class Watch(threading.Thread):
+    """Looks at the memory of a process and its children, many times a second."""
+
+    def __init__(self, process: psutil.Process) -> None:
+        super().__init__(daemon=True)
+        self.process, self.peak, self.over = process, 0, threading.Event()
+
+    def run(self) -> None:
+        while not self.over.wait(0.02):
+            total = 0
+            for each in (self.process, *self.process.children(recursive=True)):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    total += each.memory_info().rss
+            self.peak = max(self.peak, total)
+
+
+@contextlib.contextmanager
+def serving(store: Path) -> Iterator[tuple[int, Watch]]:
+    """A server on a free port, and who watches it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "restive", "serve", "--store", str(store), "--port", str(port), "--log", "none"]
+    process = subprocess.Popen([*command, "--rate", "1000000"], stderr=subprocess.DEVNULL)
+    watch = Watch(psutil.Process(process.pid))
+    try:
+        wait_for(port, process)
+        watch.start()
+        yield port, watch
+    finally:
+        watch.over.set()
+        process.terminate()
+        process.wait(60)
+
+
+def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    while process.poll() is None:
+        with contextlib.suppress(OSError):
+            ask(http.client.HTTPConnection("127.0.0.1", port, timeout=10), "GET", "/ready")
+            return
+        time.sleep(0.05)
+    raise RuntimeError("the server ended")
+
+
+def play(port: int, client: int, until: float, pause: float) -> list[float]:
+    """One client: decide, tell what came of it, wait; the milliseconds of each decision but the first few."""
+    luck = np.random.default_rng(client)
+    names = [f"customer-{number:04}" for number in range(FEW)]
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    place, spent = f"/api/v1/programs/program-{client}", []
+    time.sleep(pause * client / CLIENTS)
+    while time.monotonic() < until:
+        begun = time.monotonic()
+        drawn = STATES[[0, 2]][luck.integers(2, size=(2, FEW))].tolist()
+        states, outcomes = (
+            json.dumps({what: {"agent": names, column: codes}}).encode()
+            for what, column, codes in (("states", "state", drawn[0]), ("outcomes", "next_state", drawn[1]))
+        )
+        seconds, _ = clock(partial(ask, connection, "POST", f"{place}/rounds", states, "application/json"))
+        ask(connection, "POST", f"{place}/outcomes", outcomes, "application/json")
+        spent.append(seconds * 1000)
+        time.sleep(max(0.0, pause - (time.monotonic() - begun)))
+    return spent[3:]
+
+
+if __name__ == "__main__":
+    port, seconds, pause = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
+    until = time.monotonic() + seconds
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        played = clients.map(lambda client: play(port, client, until, pause), range(CLIENTS))
+        print(json.dumps([spent for each in played for spent in each]))

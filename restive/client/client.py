@@ -1,0 +1,93 @@
+"""A client: the desk of a server, as another program uses it.
+
+    with Client("https://desk.example", token) as client:
+        program = client.program("coupons")
+        advice = program.decide("monday.csv")
+        program.learn({"agent": advice.chosen, "done": [True] * len(advice.chosen)})
+
+Without a token the environment's RESTIVE_TOKEN is taken. Threads may share a client.
+"""
+
+import ssl
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Self, Unpack
+
+from restive.client import answers
+from restive.client.program import PAGE, Program
+from restive.client.sending import PREFIX, Body, Sender, make_key
+
+
+class Client:
+    """A server, and whom one is there.
+
+    address  where it is, http://HOST:PORT or https://HOST
+    token    the secret of a token; None: that of the environment, if there is one
+    timeout  seconds until an answer is taken for lost
+    retries  how often a request is sent again when its answer is lost or the server is busy
+    tls      which certificates to trust, if not the usual ones
+    """
+
+    def __init__(
+        self,
+        address: str = "http://127.0.0.1:8787",
+        token: str | None = None,
+        timeout: float = 120.0,
+        retries: int = 4,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._sender = Sender(address, token, timeout, retries, tls)
+
+    def __repr__(self) -> str:
+        return f"Client({self._sender.address!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._sender.close()
+
+    def health(self) -> answers.Health:
+        """That the server is there, and its version; needs no token."""
+        found: answers.Health = self._sender.ask("/health")
+        return found
+
+    def me(self) -> answers.Me:
+        """Whom the token belongs to, and what it may."""
+        found: answers.Me = self._sender.ask(f"{PREFIX}/me")
+        return found
+
+    def templates(self) -> Iterator[answers.Template]:
+        """The application domains that a program can start from."""
+        return self._sender.pages(f"{PREFIX}/templates")
+
+    def policies(self) -> Iterator[answers.Policy]:
+        """The policies that a program can decide by."""
+        return self._sender.pages(f"{PREFIX}/policies")
+
+    def programs(self) -> Iterator[answers.ProgramLine]:
+        """The programs that the token may see, the oldest first."""
+        return self._sender.pages(f"{PREFIX}/programs", {"limit": PAGE})
+
+    def program(self, name: str) -> Program:
+        """The program of that name; whether it is there is known when one of its verbs is called."""
+        return Program(self._sender, name)
+
+    def create(
+        self, name: str, template: str | None = None, key: str | None = None, **settings: Unpack[answers.PlanSettings]
+    ) -> Program:
+        """Make a program, by a template and settings or by settings alone."""
+        made = self.program(name)
+        given = {"name": name} | ({} if template is None else {"template": template}) | settings
+        self._sender.send("POST", f"{PREFIX}/programs", body=Body.of(given), key=key or make_key())
+        return made
+
+    def audit(self) -> Iterator[answers.DeedLine]:
+        """Who did what in the whole store, the newest first."""
+        return self._sender.pages(f"{PREFIX}/audit", {"limit": PAGE})

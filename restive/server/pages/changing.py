@@ -1,0 +1,170 @@
+"""The settings of a program: what may be changed while it runs, a round taken back, people who left, names forgotten.
+
+Whoever may decide may also take a list back and say who left; settings and names are for an admin of the program. What
+cannot be undone is asked for twice: the first post answers with what would happen, the second does it.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from fastapi import APIRouter, Request, Response
+
+from restive.desk.deeds import Deed, Repeated
+from restive.desk.ledger import Line
+from restive.desk.plan import Plan, parse_shares
+from restive.desk.program import Program
+from restive.desk.remarks import count
+from restive.errors import InputError, check_whole
+from restive.server.failures import Refusal, describe
+from restive.server.hiding import name_policy
+from restive.server.identity import admit
+from restive.server.pages.asking import ask, head
+from restive.server.pages.forms import Form, Operator, go_on, make_key, read_whole, say_here, take_form
+from restive.server.pages.rendering import PageRoute, link, page, render
+
+NUMBERS = ("budget", "cool_down", "keep")
+OFFERED = 60  # rounds that could be cancelled
+SHOWN_GROUPS = 20
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+class Question(Exception):  # noqa: N818 - no error, but what is asked before something is done
+    """What would happen, to be confirmed."""
+
+    def __init__(self, step: str, **about: object) -> None:
+        super().__init__(step)
+        self.about = {"step": step, **about}
+
+
+class Step(NamedTuple):
+    """One thing that can be done here: who may, how it is done, and what is said of its answer."""
+
+    role: str
+    do: Callable[[Program, Form, Deed], dict[str, Any]]
+    say: Callable[[dict[str, Any], Form, Plan], str]
+
+
+@page(router, "/programs/{name}/settings", "changing.html", role="operator")
+async def show_settings(request: Request, name: str) -> dict[str, Any]:
+    """What is set, and what can be done about it."""
+    return await ask(request, name, look_at_settings)
+
+
+@router.post("/programs/{name}/settings")
+async def change_something(request: Request, name: str, holder: Operator) -> Response:
+    """Do one of the things on the page."""
+    async with take_form(request) as form:
+        if form.text("step") not in STEPS:
+            raise Refusal(400, "The form does not say what is to be done; load the page again.")
+        admit(request, holder, STEPS[form.text("step")].role)
+        deed = Deed(by=holder.signature, key=form.text("key") or None, asked=form.seal_all())
+        try:
+            said = await ask(request, name, take_step, form, deed)
+        except Question as question:
+            return await _show(request, name, form, 200, question=question.about)
+        except InputError as error:
+            failure = describe(error, request)
+            refused = {"step": form.text("step"), "detail": say_here(failure.detail)}
+            return await _show(request, name, form, failure.status, refused=refused)
+    return go_on(request, link("programs", name, "settings"), said)
+
+
+def look_at_settings(program: Program) -> dict[str, Any]:
+    """All settings, and the rounds whose list can still be taken back."""
+    plan = program.plan
+    groups = list(program.fold.ledger.groups)
+    policies = {"policy": name_policy(plan.policy), "shadow": name_policy(plan.shadow) if plan.shadow else None}
+    fixed = ("states", "rewards", "control", "horizon", "seed", "template")
+    return {
+        "program": head(program),
+        **{name: getattr(plan, name) for name in NUMBERS},
+        "shares": dict(plan.shares),
+        "groups": groups[:SHOWN_GROUPS],
+        "fixed": {name: getattr(plan, name) for name in fixed} | policies | {"pseudonyms": bool(plan.pseudonyms)},
+        "created": program.created,
+        "rounds": [_offer(line) for line in reversed(program.lines) if _is_open(line)][:OFFERED],
+        "key": make_key(),
+    }
+
+
+def take_step(program: Program, form: Form, deed: Deed) -> str:
+    """Do what the form asks for; what to say of it."""
+    step = STEPS[form.text("step")]
+    try:
+        answer = step.do(program, form, deed)
+    except Repeated as done:
+        answer = done.answer
+    return step.say(answer, form, program.plan)
+
+
+def change_plan(program: Program, form: Form, deed: Deed) -> dict[str, Any]:
+    """Set what differs from what is set now."""
+    plan = program.plan
+    wanted: dict[str, Any] = {name: read_whole(form.text(name)) for name in NUMBERS}
+    wanted["shares"] = parse_shares(["=".join(map(str.strip, line.rsplit("=", 1))) for line in form.lines("shares")])
+    settings = {name: value for name, value in wanted.items() if value != getattr(plan, name)}
+    return {"plan": program.change(**(settings or wanted), deed=deed).as_json()}
+
+
+def cancel_round(program: Program, form: Form, deed: Deed) -> dict[str, Any]:
+    """Take a list back, once it is confirmed."""
+    number = check_whole("round", read_whole(form.text("round")), 1)
+    if not form.ticked("sure"):
+        raise Question("cancel", round=number, listed=program.cancel(number, dry_run=True))
+    return {"listed": program.cancel(number, deed=deed)}
+
+
+def take_out(program: Program, form: Form, deed: Deed) -> dict[str, Any]:
+    """Take people out who left."""
+    if not form.lines("agents"):
+        raise InputError("There is nobody in the list; write an id on each line.")
+    return {"count": program.leave(form.lines("agents"), deed=deed)}
+
+
+def forget_name(program: Program, form: Form, deed: Deed) -> dict[str, Any]:
+    """Erase a name, once it was typed twice."""
+    agent = form.text("agent")
+    if not agent:
+        raise InputError("Type the id of whom to forget.")
+    if "again" not in form.fields:
+        program.erase([agent], dry_run=True)
+        raise Question("erase", agent=agent)
+    if form.text("again") != agent:
+        raise InputError("The two ids are not the same; nobody was erased.")
+    return {"count": program.erase([agent], deed=deed)}
+
+
+STEPS = {
+    "change": Step("admin", change_plan, lambda *_: "The settings are changed, from the next round on."),
+    "cancel": Step(
+        "operator",
+        cancel_round,
+        lambda answer, form, plan: (
+            f"Round {form.text('round')} is cancelled; {count(answer['listed'], plan.words)} were on its list."
+        ),
+    ),
+    "leave": Step("operator", take_out, lambda answer, _, plan: f"{count(answer['count'], plan.words)} taken out."),
+    "erase": Step(
+        "admin",
+        forget_name,
+        lambda answer, _, plan: (
+            f"{count(answer['count'], plan.words)} erased. Lists that were saved as files are yours to delete."
+        ),
+    ),
+}
+
+
+async def _show(request: Request, name: str, form: Form, status: int, **more: Any) -> Response:
+    """The page with a question or a refusal at its place; what was typed is kept."""
+    data = await ask(request, name, look_at_settings)
+    return render(request, "changing.html", data, status, typed=form.fields, **more)
+
+
+def _is_open(line: Line) -> bool:
+    """Whether nothing came of the round yet, so that it may have been a mistake."""
+    return not (line.cancelled or line.outcomes or line.done)
+
+
+def _offer(line: Line) -> dict[str, Any]:
+    return {"round": line.round + 1, "at": line.at, "listed": line.advised, "decided": line.decided >= 0}

@@ -1,0 +1,117 @@
+"""People: what came of it for them, who they are, what happened to one of them, who left and who is to be forgotten."""
+
+from typing import Annotated, Any
+
+import polars as pl
+from fastapi import Query, Request, Response
+
+from restive.desk.export import agents_table
+from restive.desk.history import find_history
+from restive.desk.program import Program
+from restive.server.bodies import take_settings, take_table
+from restive.server.columns import OUTCOMES
+from restive.server.models import Erase, Learn, Leave
+from restive.server.queries import Find, OfAgent, WithOutcomes
+from restive.server.round_answers import Counted, History, Learnt, PersonPage
+from restive.server.routes.asking import (
+    Admin,
+    Key,
+    Name,
+    Operator,
+    Told,
+    Viewer,
+    follow,
+    make_deed,
+    make_router,
+    record,
+    show,
+)
+from restive.server.routes.describing import brings, brings_table
+
+router = make_router("people")
+LEARNT = ("rounds", "new", "corrected", "repeated", "waiting", "notes")
+
+
+@router.post(
+    "/programs/{name}/outcomes",
+    response_model=Learnt,
+    summary="Record outcomes",
+    openapi_extra=brings_table(Learn, "agent,done,next_state\nann,yes,high\nben,,low\n"),
+)
+async def learn(
+    name: Name, request: Request, holder: Operator, query: Annotated[WithOutcomes, Query()], key: Key = None
+) -> Response:
+    """Take in what happened; outcomes may come late, in parts and more than once.
+
+    With a body of JSON its settings stand in the body, with a table of another kind in the address.
+    """
+    asked = await take_table(request, Learn, "outcomes", OUTCOMES, query)
+    given = asked.settings
+    deed = make_deed(holder, key, asked.digest, given.dry_run)
+
+    def act(program: Program) -> Told:
+        taken = program.learn(asked.table, given.round, given.correct, given.dry_run, deed=deed)
+        if not given.dry_run:
+            request.app.state.metrics.note_outcomes(taken.new + taken.corrected)
+        return Told(taken._asdict() | {"recorded": not given.dry_run})
+
+    def repeat(_: Program, answer: dict[str, Any]) -> Told:
+        return Told({name: answer[name] for name in LEARNT} | {"recorded": True})
+
+    return await record(request, name, act, repeat)
+
+
+@router.get("/programs/{name}/people", response_model=PersonPage, summary="People")
+async def list_people(name: Name, request: Request, holder: Viewer, page: Annotated[Find, Query()]) -> Response:
+    """Who is in the program, in the order of joining; who was erased is not."""
+
+    def look(program: Program) -> dict[str, Any]:
+        rows = find_people(program, page.find, page.after, page.limit + 1)
+        more = follow(request, after=rows[page.limit - 1]["number"] + 1) if len(rows) > page.limit else None
+        return {"items": rows[: page.limit], "next": more}
+
+    return await show(request, name, look)
+
+
+def find_people(program: Program, find: str = "", first: int = 0, limit: int = 100) -> list[dict[str, Any]]:
+    """Those whose id has `find` in it, from the agent of number `first` on, at most `limit`."""
+    numbers = program.names.search(find)
+    some = numbers[numbers >= first][:limit]
+    called = pl.Series("agent", program.names.call(some), pl.String)
+    return agents_table(program, some).with_columns(called).to_dicts()
+
+
+@router.get("/programs/{name}/history", response_model=History, summary="What happened to somebody")
+async def history(name: Name, request: Request, holder: Viewer, query: Annotated[OfAgent, Query()]) -> Response:
+    """A row for each round that this person took part in."""
+    return await show(request, name, lambda program: {"items": find_history(program, query.agent), "next": None})
+
+
+@router.post("/programs/{name}/leave", response_model=Counted, summary="People left", openapi_extra=brings(Leave))
+async def leave(name: Name, request: Request, holder: Operator, key: Key = None) -> Response:
+    """Say who is gone; who appears again in a table of states is back."""
+    asked = await take_settings(request, Leave)
+    given, deed = asked.settings, make_deed(holder, key, asked.digest, asked.settings.dry_run)
+    return await record(
+        request,
+        name,
+        lambda program: Told(_count(program.leave(given.agents, given.dry_run, deed=deed), given.dry_run)),
+        lambda _, answer: Told(_count(answer["count"], dry_run=False)),
+    )
+
+
+@router.post("/programs/{name}/erase", response_model=Counted, summary="Forget people", openapi_extra=brings(Erase))
+async def erase(name: Name, request: Request, holder: Admin, key: Key = None) -> Response:
+    """Forget names for good; what these people taught stays, as a number without a name."""
+    asked = await take_settings(request, Erase)
+    given, deed = asked.settings, make_deed(holder, key, asked.digest, asked.settings.dry_run)
+    return await record(
+        request,
+        name,
+        lambda program: Told(_count(program.erase(given.agents, given.dry_run, deed=deed), given.dry_run)),
+        lambda _, answer: Told(_count(answer["count"], dry_run=False)),
+    )
+
+
+def _count(count: int, dry_run: bool) -> dict[str, Any]:
+    return {"count": count, "recorded": not dry_run}

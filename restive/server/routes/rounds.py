@@ -1,0 +1,192 @@
+"""Rounds: decide one, look at them and at their lists, correct the states of one, cancel one."""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import Query, Request, Response
+
+from restive.desk.advice import Advice
+from restive.desk.export import rounds_table
+from restive.desk.program import Program
+from restive.desk.sheets import write_sheet
+from restive.server.bodies import KINDS, digest, take_table
+from restive.server.columns import STATES
+from restive.server.hiding import hide_plans
+from restive.server.models import Decide, Mend
+from restive.server.queries import DryRun, Page, WithStates
+from restive.server.round_answers import Cancelled, Decided, Listing, Mended, RoundDetail, RoundLines
+from restive.server.routes.asking import (
+    Key,
+    Name,
+    Number,
+    Operator,
+    Told,
+    Viewer,
+    follow,
+    make_deed,
+    make_router,
+    place,
+    record,
+    show,
+)
+from restive.server.routes.describing import answers_file, brings_table
+
+router = make_router("rounds")
+TYPES: dict[str, str] = {ending: kind for kind, ending in KINDS.items()}
+
+
+@router.post(
+    "/programs/{name}/rounds",
+    response_model=Decided,
+    status_code=201,
+    summary="Decide a round",
+    responses={200: {"model": Decided, "description": "A dry run: what would be decided."}},
+    openapi_extra=brings_table(Decide, "agent,state,group\nann,low,north\nben,high,south\n"),
+)
+async def decide(
+    name: Name, request: Request, holder: Operator, query: Annotated[WithStates, Query()], key: Key = None
+) -> Response:
+    """Take in who is in which state now, and say whom to act on.
+
+    With a body of JSON its settings stand in the body, with a table of another kind in the address.
+    """
+    asked = await take_table(request, Decide, "states", STATES, query)
+    given = asked.settings
+    deed = make_deed(holder, key, asked.digest, given.dry_run)
+
+    def act(program: Program) -> Told:
+        settings = given.model_dump(exclude={"states"})
+        advice = program.decide(asked.table, **settings, deed=deed)
+        if not given.dry_run:
+            request.app.state.metrics.note_round(len(advice.chosen))
+        return tell(advice, recorded=not given.dry_run)
+
+    def repeat(program: Program, answer: dict[str, Any]) -> Told:
+        return tell(program.advice(answer["round"], answer["notes"]), recorded=True)
+
+    def tell(advice: Advice, recorded: bool) -> Told:
+        where = place(request, name, "rounds", advice.round)
+        rest = f"{where}/list?after={query.limit}" if recorded and advice.size > query.limit else None
+        content = hide_plans(advice.as_json(query.limit)) | {"next": rest, "recorded": recorded}
+        return Told(content, {"Location": where} if recorded else {})
+
+    return await record(request, name, act, repeat, 200 if given.dry_run else 201)
+
+
+def _summarise(advice: Advice) -> dict[str, Any]:
+    """A decision without its list."""
+    record = hide_plans(advice.as_json(0))
+    del record["people"]
+    return record
+
+
+@router.get("/programs/{name}/rounds", response_model=RoundLines, summary="All rounds")
+async def list_rounds(name: Name, request: Request, holder: Viewer, page: Annotated[Page, Query()]) -> Response:
+    """The rounds so far, the first first."""
+
+    def look(program: Program) -> dict[str, Any]:
+        rows = rounds_table(program)[page.after : page.after + page.limit].to_dicts()
+        end = page.after + len(rows)
+        return {"items": rows, "next": follow(request, after=end) if end < len(program.lines) else None}
+
+    return await show(request, name, look)
+
+
+@router.get("/programs/{name}/rounds/{round}", response_model=RoundDetail, summary="A round")
+async def show_round(name: Name, round: Number, request: Request, holder: Viewer) -> Response:
+    """A round as it stands now, and how it was decided."""
+
+    def look(program: Program) -> dict[str, Any]:
+        decided = program.round(round).decided is not None
+        line = rounds_table(program)[round - 1].to_dicts()[0]
+        return line | {"decision": _summarise(program.advice(round)) if decided else None}
+
+    return await show(request, name, look)
+
+
+@router.get("/programs/{name}/rounds/{round}/list", response_model=Listing, summary="The list of a round")
+async def show_list(
+    name: Name, round: Number, request: Request, holder: Viewer, page: Annotated[Page, Query()]
+) -> Response:
+    """Whom to act on, best first, then who is next if one of them falls out."""
+
+    def look(program: Program) -> dict[str, Any]:
+        table = program.advice(round).table
+        end = page.after + page.limit
+        rows = table[page.after : end].to_dicts()
+        return {"items": rows, "next": follow(request, after=end) if end < table.height else None}
+
+    return await show(request, name, look)
+
+
+def _add_file(ending: str) -> None:
+    """The route of a whole list as a file."""
+
+    @router.get(
+        f"/programs/{{name}}/rounds/{{round}}/list.{ending}",
+        summary=f"The list as .{ending}",
+        responses=answers_file(TYPES[ending]),
+        response_class=Response,
+        name=f"list_{ending}",
+    )
+    async def send_list(name: Name, round: Number, request: Request, holder: Viewer) -> Response:
+        """The whole list as a file; with `done` filled in it can be sent back as a table of outcomes."""
+        return await show(request, name, _write_list, round, ending)
+
+
+def _write_list(program: Program, round: int, ending: str) -> Response:
+    called = f"{program.name}-round-{round}.{ending}"
+    with tempfile.TemporaryDirectory(prefix="restive-") as folder:
+        path = Path(folder) / f"list.{ending}"
+        write_sheet(program.advice(round).table, path)
+        content = path.read_bytes()
+    header = {"Content-Disposition": f"attachment; filename=\"list.{ending}\"; filename*=UTF-8''{quote(called)}"}
+    return Response(content, headers=header, media_type=TYPES[ending])
+
+
+for _ending in TYPES:
+    _add_file(_ending)
+
+
+@router.put(
+    "/programs/{name}/rounds/{round}/states",
+    response_model=Mended,
+    summary="Correct states",
+    openapi_extra=brings_table(Mend, "agent,state\nann,high\n"),
+)
+async def correct_states(
+    name: Name, round: Number, request: Request, holder: Operator, query: Annotated[DryRun, Query()], key: Key = None
+) -> Response:
+    """Mend the states of a round that were recorded wrong.
+
+    With a body of JSON its settings stand in the body, with a table of another kind in the address.
+    """
+    asked = await take_table(request, Mend, "states", STATES, query)
+    dry_run = asked.settings.dry_run
+    deed = make_deed(holder, key, asked.digest, dry_run)
+
+    def act(program: Program) -> Told:
+        mended = program.correct_states(asked.table, round, dry_run=dry_run, deed=deed)
+        return Told({"mended": mended, "recorded": not dry_run})
+
+    return await record(
+        request, name, act, lambda _, answer: Told({"mended": answer["mended"], "recorded": True})
+    )  # fmt: skip
+
+
+@router.post("/programs/{name}/rounds/{round}/cancel", response_model=Cancelled, summary="Cancel a round")
+async def cancel(
+    name: Name, round: Number, request: Request, holder: Operator, query: Annotated[DryRun, Query()], key: Key = None
+) -> Response:
+    """Say that nobody acts by the list of this round, which was a mistake."""
+    deed = make_deed(holder, key, digest(request, b""), query.dry_run)
+
+    def act(program: Program) -> Told:
+        listed = program.cancel(round, dry_run=query.dry_run, deed=deed)
+        return Told({"listed": listed, "recorded": not query.dry_run})
+
+    return await record(
+        request, name, act, lambda _, answer: Told({"listed": answer["listed"], "recorded": True})
+    )  # fmt: skip

@@ -1,0 +1,283 @@
+"""The client against a real server: the whole story of a program, safely asked twice, and every refusal a sentence."""
+
+import hashlib
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from client.served import Served
+from restive.client import Advice, Client, Program, Refused
+from restive.client.sending import Sender
+from restive.desk.sheets import read_sheet, write_sheet
+from restive.desk.tokens import make_token, revoke_token
+from restive.errors import InputError
+
+STATES = {f"00{n}": ("low", "high")[n % 2] for n in range(8)}
+PLAN: dict[str, Any] = {"states": ["low", "high"], "rewards": [0, 1], "budget": 2, "control": 0}
+
+
+@pytest.fixture
+def calls(client: Client, request: pytest.FixtureRequest) -> Program:
+    """A program of the test's own."""
+    return client.create(f"p{hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:12]}", **PLAN)
+
+
+def outcomes(advice: Advice) -> list[dict[str, object]]:
+    return [{"agent": agent, "done": agent in advice.chosen, "next_state": "high"} for agent in STATES]
+
+
+def test_the_story_of_a_program(client: Client, calls: Program, tmp_path: Path) -> None:
+    advice = calls.decide(STATES)
+    assert (advice.round, len(advice.chosen), advice.recorded) == (1, 2, True)
+    assert set(advice.chosen + advice.spares) <= set(STATES)
+    assert [row["agent"] for row in calls.list(1)] == advice.chosen + advice.spares
+    taken = calls.learn(outcomes(advice))
+    assert (taken["rounds"], taken["new"], taken["waiting"], taken["recorded"]) == ([1], 8, 0, True)
+    assert calls.correct_states({"000": "high"}, round=1) == 1
+    second = calls.decide(budget=1, must=["003"], never=["004"])
+    assert (second.round, second.chosen) == (2, ["003"])
+    assert calls.cancel(2) == 1
+    assert calls.leave(["007"]) == 1
+    assert calls.erase(["006"]) == 1
+    assert calls.change(budget=5)["budget"] == 5
+    assert calls.plan["budget"] == 5
+    rounds = list(calls.rounds())
+    assert [(row["round"], row["cancelled"], row["outcomes"]) for row in rounds] == [(1, False, 8), (2, True, 0)]
+    found = calls.round(1)
+    assert found["decision"] is not None
+    assert found["decision"]["budget"] == 2
+    assert {row["agent"]: row["active"] for row in calls.people()} == {f"00{n}": n != 7 for n in (*range(6), 7)}
+    assert [row["agent"] for row in calls.people(find="3")] == ["003"]
+    assert [row["round"] for row in calls.history("003")] == [1, 2]
+    kinds = [event["kind"] for event in calls.events()]
+    assert kinds[0] == "created"
+    assert [event["kind"] for event in calls.events(after=2)] == kinds[2:]
+    verbs = [deed["verb"] for deed in calls.audit()]
+    assert verbs[-1] == "created"
+    assert verbs[0] == "changed"
+    assert calls.status()["people"]["active"] == 6
+    assert calls.about()["rounds"] == 2
+    assert calls.name in [row["name"] for row in client.programs()]
+
+
+def test_who_one_is_and_what_there_is(served: Served, client: Client) -> None:
+    assert client.health()["status"] == "ok"
+    assert client.me()["grants"] == [{"program": None, "role": "admin"}]
+    assert "pharmacy" in [template["name"] for template in client.templates()]
+    assert "lagrange" in [policy["name"] for policy in client.policies()]
+    assert [deed["verb"] for deed in client.audit()][-1] == "token made"
+    assert served.secret not in f"{client!r}{client.program('x')!r}"
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
+def test_files_go_in_and_come_out(calls: Program, tmp_path: Path, ending: str) -> None:
+    states, listed = tmp_path / f"states.{ending}", tmp_path / f"list.{ending}"
+    write_sheet(pl.DataFrame({"agent": list(STATES), "state": list(STATES.values())}), states)
+    advice = calls.decide(states, must=["005"], never=["004"], budget=3)
+    assert len(advice.chosen) == 3
+    assert "005" in advice.chosen
+    assert "004" not in advice.chosen + advice.spares
+    calls.download(1, listed)
+    assert read_sheet(listed)["agent"].to_list() == advice.chosen + advice.spares
+    with pytest.raises(InputError, match="there is such a file, perhaps with results in it"):
+        calls.download(1, listed)
+    calls.download(1, listed, overwrite=True)
+
+
+def test_a_list_comes_back_with_what_was_done(calls: Program, tmp_path: Path) -> None:
+    advice = calls.decide(STATES)
+    calls.download(1, tmp_path / "list.csv")
+    listed = read_sheet(tmp_path / "list.csv").drop("row").with_columns(done=pl.lit("yes"), next_state=pl.lit("low"))
+    write_sheet(listed.filter(pl.col("list") != "spare"), tmp_path / "came.csv")
+    assert calls.learn(tmp_path / "came.csv")["new"] == len(advice.chosen)
+
+
+def test_a_list_is_not_written_to_any_file(calls: Program, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"list\.pdf: a list is written to a file that ends in \.csv"):
+        calls.download(1, tmp_path / "list.pdf")
+    with pytest.raises(Refused) as caught:
+        calls.download(1, tmp_path / "list.csv")
+    assert caught.value.status == 404
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_frame_with_words_for_true_goes_as_parquet(calls: Program) -> None:
+    calls.decide(STATES)
+    taken = calls.learn([{"agent": agent, "done": "yes", "next_state": "low"} for agent in STATES])
+    assert taken["new"] == 8
+
+
+def test_a_dry_run_records_nothing(calls: Program) -> None:
+    advice = calls.decide(STATES, dry_run=True)
+    assert not advice.recorded
+    assert list(calls.rounds()) == []
+    assert calls.decide(STATES).chosen == advice.chosen
+    assert not calls.learn(outcomes(advice), dry_run=True)["recorded"]
+    assert calls.correct_states({"000": "high"}, 1, dry_run=True) == 1
+    assert calls.cancel(1, dry_run=True) == 2
+    assert calls.leave(["001"], dry_run=True) == calls.erase(["001"], dry_run=True) == 1
+    assert calls.round(1)["outcomes"] == 0
+    assert calls.about()["people"] == 8
+
+
+def test_the_same_key_is_done_once(calls: Program) -> None:
+    first = calls.decide(STATES, key="monday")
+    assert calls.decide(STATES, key="monday") == first
+    assert len(list(calls.rounds())) == 1
+    with pytest.raises(Refused, match="key was used for another request") as caught:
+        calls.decide(STATES, budget=1, key="monday")
+    assert (caught.value.status, caught.value.recorded) == (409, False)
+    done = calls.learn(outcomes(first), key="friday")
+    assert calls.learn(outcomes(first), key="friday") == done
+    assert done["new"] == 8
+    assert [calls.leave(["001"], key="gone") for _ in range(2)] == [1, 1]
+    assert [calls.cancel(calls.decide(again=True).round, key="back") for _ in range(1)] == [2]
+    assert [calls.change(budget=3, key="three")["budget"] for _ in range(2)] == [3, 3]
+    assert len(list(calls.audit())) == 7
+
+
+def test_making_a_program_twice_by_one_key_makes_one(client: Client) -> None:
+    for _ in range(2):
+        assert client.create("twice", key="mine", **PLAN).name == "twice"
+    with pytest.raises(Refused, match="has a program 'twice' already") as caught:
+        client.create("twice", **PLAN)
+    assert caught.value.status == 409
+
+
+class Losing(Sender):
+    """A connection that loses every first answer after the server has done its work."""
+
+    def request(self, *asked: Any, **named: Any) -> Any:
+        super().request(*asked, **named)
+        return super().request(*asked, **named)
+
+
+def test_an_answer_that_was_lost_decides_nothing_twice(served: Served, calls: Program) -> None:
+    losing = Losing(served.address, served.secret, retries=0)
+    program = Program(losing, calls.name)
+    advice = program.decide(STATES)
+    program.learn(outcomes(advice))
+    program.change(budget=3)
+    assert program.leave(["001"]) == 1
+    losing.close()
+    assert [(row["round"], row["outcomes"]) for row in calls.rounds()] == [(1, 8)]
+    assert [deed["verb"] for deed in calls.audit()] == ["left", "changed", "learnt", "decided", "created"]
+
+
+def test_many_threads_share_a_client_and_one_decides(calls: Program) -> None:
+    barrier, ends = threading.Barrier(8), list[str]()
+
+    def decide() -> None:
+        barrier.wait()
+        try:
+            ends.append(f"decided {calls.decide(STATES, round=1).round}")
+        except Refused as refused:
+            ends.append(f"refused {refused.status}")
+
+    threads = [threading.Thread(target=decide) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(ends) == ["decided 1", *["refused 409"] * 7]
+
+
+def test_faults_of_a_table_are_told_by_row_and_column(calls: Program, tmp_path: Path) -> None:
+    (tmp_path / "states.csv").write_text("agent,state\nann,low\nben,hihg\n")
+    for states in (tmp_path / "states.csv", {"ann": "low", "ben": "hihg"}):
+        with pytest.raises(Refused) as caught:
+            calls.decide(states)
+        error = caught.value
+        assert (error.status, error.recorded) == (422, False)
+        assert error.faults[0].column == "state"
+        assert "hihg" in error.sentence
+        assert error.request
+    assert [fault.row for fault in error.faults] == [2]
+    assert list(calls.rounds()) == []
+
+
+def refusals(program: Program) -> Iterator[int | None]:
+    """The statuses that a viewer, an operator's and an admin's verb end in."""
+    for verb in (program.about, lambda: program.cancel(99), lambda: program.erase(["nobody"])):
+        try:
+            verb()
+            yield None
+        except Refused as refused:
+            yield refused.status
+
+
+def test_a_token_may_what_its_role_may(served: Served, calls: Program) -> None:
+    found = {}
+    for role in ("viewer", "operator", "admin"):
+        secret = make_token(served.desk.store, f"one-{role}", {calls.name: role})
+        with served.client(secret) as client:
+            found[role] = list(refusals(client.program(calls.name)))
+            assert [row["name"] for row in client.programs()] == [calls.name]
+            with pytest.raises(Refused) as caught:
+                client.create("never", **PLAN)
+            assert caught.value.status == 403
+    assert found == {"viewer": [None, 403, 403], "operator": [None, 404, 403], "admin": [None, 404, 422]}
+
+
+def test_a_revoked_token_is_refused_at_once(served: Served) -> None:
+    secret = make_token(served.desk.store, "gone", {None: "viewer"})
+    with served.client(secret) as client:
+        assert client.me()["name"] == "gone"
+        revoke_token(served.desk.store, "gone")
+        with pytest.raises(Refused, match="token") as caught:
+            client.me()
+    assert caught.value.status == 401
+    assert secret not in str(caught.value)
+
+
+def test_a_program_that_is_not_there_is_said(client: Client) -> None:
+    for name in ("nowhere", "ü"):
+        with pytest.raises(Refused) as caught:
+            client.program(name).about()
+        assert caught.value.status == 404
+
+
+@pytest.mark.parametrize("name", ["", "..", "coupons/rounds/1", "coupons?x", "a b"])
+def test_a_name_never_leads_to_another_address(client: Client, name: str) -> None:
+    with pytest.raises(InputError, match="it has letters, digits, dots, dashes or underscores"):
+        client.program(name)
+    with pytest.raises(InputError, match="it has letters"):
+        client.create(name, **PLAN)
+
+
+def test_names_with_other_letters_work(client: Client) -> None:
+    program = client.create("Grüße-1", **PLAN)
+    assert program.decide({"Jürgen Ñ/&?": "low", "b": "high"}, budget=1).round == 1
+    assert program.history("Jürgen Ñ/&?")[0]["state"] == "low"
+    assert [row["agent"] for row in program.people(find="Ñ/&?")] == ["Jürgen Ñ/&?"]
+
+
+def test_a_list_that_does_not_come_at_once_is_whole_all_the_same(
+    calls: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = calls.decide(STATES, dry_run=True)
+    monkeypatch.setattr("restive.client.program.LONGEST_LIST", 1)
+    monkeypatch.setattr("restive.client.program.PAGE", 3)
+    advice = calls.decide(STATES)
+    assert len(advice.people) == 8
+    assert (advice.chosen, advice.spares, advice.data["next"]) == (whole.chosen, whole.spares, None)
+
+
+def test_without_its_package_the_client_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(InputError, match=r'pip install "restive\[client\]"'):
+        Client()
+
+
+def test_importing_the_client_loads_no_slow_library() -> None:
+    slow = "{'httpx', 'polars', 'sqlalchemy', 'fastapi'} & set(sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", f"import sys, restive.client; print({slow})"], capture_output=True, text=True, check=True
+    )
+    assert loaded.stdout == "set()\n"

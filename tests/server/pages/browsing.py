@@ -1,0 +1,105 @@
+"""A browser without a screen: it keeps cookies, reads the token out of forms, and does not follow where it is sent."""
+
+import asyncio
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+from restive.desk import Desk
+from restive.desk.tokens import make_token, open_session
+from restive.server.app import make_app
+from restive.server.settings import Settings
+
+PLACE = "http://127.0.0.1:8787"
+ROLES = ("viewer", "operator", "admin")
+
+
+class Site:
+    """A server over a store with one program, and a token for each role."""
+
+    def __init__(self, desk: Desk, app: FastAPI, runner: asyncio.Runner, tokens: Mapping[str, str]) -> None:
+        self.desk, self.app, self.runner, self.tokens = desk, app, runner, tokens
+
+    def browser(self, role: str | None = None) -> "Browser":
+        """A browser, signed in if a role is named."""
+        made = Browser(self.app, self.runner)
+        if role is not None:
+            made.client.cookies.set("restive_session", open_session(self.desk.store, self.tokens[role]) or "")
+        return made
+
+
+class Browser:
+    """One person's browser."""
+
+    def __init__(self, app: FastAPI, runner: asyncio.Runner) -> None:
+        self.client = httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url=PLACE)
+        self._runner = runner
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        """A page."""
+        return self._runner.run(self.client.get(path, headers=headers))
+
+    def post(
+        self,
+        path: str,
+        fields: Mapping[str, str],
+        file: tuple[str, bytes] | None = None,
+        csrf: str | None = None,
+        htmx: bool = False,
+    ) -> httpx.Response:
+        """Send a form with the token of its page, or with another."""
+        return self._runner.run(self.sending(path, fields, file, self.token(path) if csrf is None else csrf, htmx))
+
+    async def sending(
+        self, path: str, fields: Mapping[str, str], file: tuple[str, bytes] | None, csrf: str, htmx: bool = False
+    ) -> httpx.Response:
+        """Send a form, from a loop that runs already."""
+        data = {**fields, **({"csrf": csrf} if csrf else {})}
+        files = {"file": file} if file is not None else None
+        return await self.client.post(path, data=data, files=files, headers={"HX-Request": "true"} if htmx else {})
+
+    def token(self, path: str) -> str:
+        """The token that the form of a page carries."""
+        return read_fields(self.get(path).text).get("csrf", "")
+
+
+def read_fields(page: str) -> dict[str, str]:
+    """The hidden fields of a page; of several with one name the last."""
+    found = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', page)
+    return {name: unescape(value) for name, value in found}
+
+
+def read_text(page: str) -> str:
+    """What a page says, without its tags, blanks between words made one."""
+    body = page.partition("<main")[2] or page
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
+@contextmanager
+def open_site(folder: Path, closed: bool = True, largest_table: int = 64 * 2**20, **settings: Any) -> Iterator[Site]:
+    """A server in this process; one that asks for tokens, or one that is open to its own machine."""
+    content, tokens = make_store(closed, **settings)
+    (folder / "desk.db").write_bytes(content)
+    with Desk(folder / "desk.db") as desk, asyncio.Runner() as runner:
+        app = make_app(desk, Settings(open=not closed, log="none", largest_table=largest_table))
+        yield Site(desk, app, runner, tokens)
+        app.state.programs.close()
+
+
+@cache
+def make_store(closed: bool, **settings: Any) -> tuple[bytes, dict[str, str]]:
+    """A store with one program, as a file, and its tokens; made once, because each test has a copy."""
+    usual = {"states": ["low", "high"], "rewards": [0, 1], "budget": 2, "control": 0.0, "cool_down": 0}
+    with tempfile.TemporaryDirectory() as folder:
+        with Desk(Path(folder) / "desk.db") as desk:
+            desk.create("coupons", **{**usual, **settings})
+            tokens = {role: make_token(desk.store, f"the-{role}", {None: role}) for role in ROLES} if closed else {}
+        return (Path(folder) / "desk.db").read_bytes(), tokens

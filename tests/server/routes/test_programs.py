@@ -1,0 +1,128 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from restive.desk import Desk
+from restive.server.answers import Planned, Program, ProgramLines
+from restive.server.glance import Status
+from server.calling import API, Caller
+
+PROGRAMS = f"{API}/programs"
+
+
+def test_a_program_is_made_by_a_template_and_what_is_to_be_other(caller: Caller) -> None:
+    body = {"name": "Café-1", "template": "pharmacy", "budget": 7, "horizon": None, "words": {"person": "shop"}}
+    answer = caller.call("POST", PROGRAMS, json=body)
+    assert answer.headers["Location"] == "/api/v1/programs/Caf%C3%A9-1"
+    plan = Planned.model_validate_json(answer.content, strict=True).plan
+    assert (plan.budget, plan.template, plan.words.person, plan.words.people) == (7, "pharmacy", "shop", "pharmacists")
+    assert caller.get(answer.headers["Location"], Program).plan == plan
+    assert caller.desk.program("Café-1").plan.budget == 7
+
+
+def test_a_program_is_made_by_settings_alone(caller: Caller) -> None:
+    body = {"name": "own", "states": ["a", "b", "c"], "rewards": None, "shares": {"north": 0.5}, "control": 0.2,
+            "policy": "egt:eta=0.5", "shadow": "random", "seed": 5, "keep": 1, "cool_down": 3}  # fmt: skip
+    plan = caller.post(PROGRAMS, body, Planned, 201).plan
+    assert plan.model_dump(include=set(body)) == {name: value for name, value in body.items() if name != "name"}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "sentence"),
+    [
+        ({"name": "shops", "states": ["a", "b"]}, 409, "The store has a program 'shops' already: take another name."),
+        ({"name": "new"}, 422, "a program needs states"),
+        ({"states": ["a", "b"]}, 422, "name: it is missing"),
+        ({"name": "-", "states": ["a", "b"]}, 422, "name"),
+        ({"name": "a/b", "states": ["a", "b"]}, 422, "name"),
+        ({"name": "new", "states": ["a", "a"]}, 422, "different names"),
+        ({"name": "new", "states": ["a"]}, 422, "states"),
+        ({"name": "new", "states": ["a", "b"], "rewards": [1]}, 422, "give 2 numbers"),
+        ({"name": "new", "template": "farmacy"}, 422, "did you mean 'pharmacy'?"),
+        ({"name": "new", "states": ["a", "b"], "policy": "whittle-oracle"}, 422, "take a learner"),
+        ({"name": "new", "states": ["a", "b"], "policy": "nope"}, 422, "there is no policy 'nope'"),
+        ({"name": "new", "states": ["a", "b"], "budjet": 3}, 422, "budjet: it is not known here"),
+        ({"name": "new", "states": ["a", "b"], "words": {"persson": "x"}}, 422, "words.persson"),
+        ({"name": "new", "states": ["a", "b"], "shares": {"x": 0.7, "y": 0.7}}, 422, "add up to 1.4"),
+    ],
+)
+def test_a_program_that_cannot_be_is_refused(
+    caller: Caller, body: dict[str, object], status: int, sentence: str
+) -> None:
+    assert sentence in caller.refused("POST", PROGRAMS, status, json=body).detail
+    assert len(caller.desk.programs()) == 1
+
+
+@pytest.mark.parametrize("spec", ["policy", "shadow"])
+def test_nobody_has_code_run_by_naming_a_file(caller: Caller, tmp_path: Path, spec: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("raise SystemExit")
+    body = {"name": "new", "states": ["a", "b"], spec: f"{file}:depth=2"}
+    assert "on the server's machine" in caller.refused("POST", PROGRAMS, 422, json=body).detail
+
+
+def test_programs_are_listed_for_those_who_may_see_them(holders: Callable[..., Caller], desk: Desk) -> None:
+    for name in ("a", "b", "c"):
+        desk.create(name, states=["low", "high"])
+    everything = holders("viewer")
+    first = everything.get(f"{PROGRAMS}?limit=3", ProgramLines)
+    rest = everything.get(first.next or "", ProgramLines)
+    assert [line.name for line in first.items + rest.items] == ["shops", "a", "b", "c"]
+    assert rest.next is None
+    assert [line.name for line in holders("viewer", "b").get(PROGRAMS, ProgramLines).items] == ["b"]
+
+
+def test_a_program_whose_policy_is_gone_is_listed_without_its_folder(
+    caller: Caller, holders: Callable[..., Caller], tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.py"
+    text = "from dataclasses import dataclass\nfrom restive.policies.egt import Egt\n\n\n@dataclass(frozen=True)\n"
+    file.write_text(text + "class Mine(Egt):\n    name = 'mine'\n")
+    caller.desk.create("own", states=["low", "high"], policy=str(file))
+    shown = caller.get(f"{PROGRAMS}/own", Program)
+    assert shown.plan.policy == "mine.py"
+    assert str(tmp_path) not in caller.call("GET", f"{PROGRAMS}/own/events").text
+    assert str(tmp_path) not in caller.call("GET", f"{API}/audit").text
+    file.unlink()
+    line = holders("viewer").get(PROGRAMS, ProgramLines).items[1]
+    assert (line.name, line.policy) == ("own", None)
+    assert "mine.py" in line.template
+    assert str(tmp_path) not in line.template
+
+
+def test_settings_are_changed_from_now_on(caller: Caller) -> None:
+    body = {"budget": 9, "cool_down": 2, "keep": 0, "shares": {"north": 0.25}}
+    plan = Planned.model_validate_json(caller.call("PATCH", f"{PROGRAMS}/shops", json=body).content, strict=True).plan
+    assert plan.model_dump(include=set(body)) == body
+    assert caller.get(f"{PROGRAMS}/shops", Program).plan == plan
+
+
+def test_a_change_asked_for_twice_with_one_key_is_one(caller: Caller) -> None:
+    given = {"json": {"budget": 9}, "headers": {"Idempotency-Key": "k"}}
+    first, again = (caller.call("PATCH", f"{PROGRAMS}/shops", **given) for _ in range(2))
+    assert first.json() == again.json()
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert caller.events() == 2
+
+
+@pytest.mark.parametrize("body", [{}, {"seed": 3}, {"budget": None}, {"budget": -1}, {"shares": {"x": 2}}])
+def test_a_change_that_cannot_be_is_refused(caller: Caller, body: dict[str, object]) -> None:
+    caller.refused("PATCH", f"{PROGRAMS}/shops", 422, json=body)
+    assert caller.events() == 1
+
+
+def test_status_says_what_to_do_and_nothing_about_the_machine(caller: Caller, tmp_path: Path) -> None:
+    before = caller.get("status", Status)
+    assert before.steps[0] == "Nobody has joined yet; the first round takes in everybody whose state is given."
+    program = caller.desk.create("big", template="pharmacy", control=0.3, shadow="egt", budget=3)
+    states = program.plan.states
+    for number in range(4):
+        program.decide({f"a{n}": states[(n + number) % 4] for n in range(30)})
+        program.learn([{"agent": f"a{n}", "next_state": states[(n * number) % 4]} for n in range(25)])
+    status = caller.get(f"{PROGRAMS}/big/status", Status)
+    assert status.lift is not None
+    assert status.shadow is not None
+    assert status.curve is not None
+    assert "restive desk" not in " ".join(status.steps)
+    assert str(tmp_path) not in caller.call("GET", f"{PROGRAMS}/big/status").text

@@ -1,0 +1,138 @@
+from io import BytesIO
+
+import polars as pl
+import pytest
+
+from restive.desk.excel import read_excel
+from restive.server.round_answers import Cancelled, Decided, Listing, Mended, RoundDetail, RoundLines
+from server.calling import CSV, Caller, as_rows
+
+
+def decide(caller: Caller, **given: object) -> Decided:
+    return caller.post("rounds", {"states": as_rows(), **given}, Decided, 201)
+
+
+def test_a_decision_is_what_the_desk_decided(anywhere: Caller) -> None:
+    decided = decide(anywhere)
+    advice = anywhere.desk.program("shops").advice(1)
+    assert [row.agent for row in decided.people] == [*advice.chosen, *advice.spares]
+    assert (decided.round, decided.present, decided.budget, decided.recorded) == (1, 5, 2, True)
+    assert decided.next is None
+    detail = anywhere.get("rounds/1", RoundDetail)
+    told = decided.model_dump(exclude={"people", "next", "recorded"}) | {"notes": []}
+    assert detail.decision is not None
+    assert detail.decision.model_dump() == told
+
+
+def test_a_long_list_is_answered_in_parts(caller: Caller) -> None:
+    answer = caller.call("POST", "rounds?limit=1", json={"states": as_rows(), "budget": 3})
+    decided = Decided.model_validate_json(answer.content, strict=True)
+    assert len(decided.people) == 1
+    rest = caller.get(decided.next or "", Listing)
+    whole = caller.get("rounds/1/list", Listing)
+    assert decided.people + rest.items == whole.items
+
+
+def test_a_round_is_decided_by_the_states_last_known(caller: Caller) -> None:
+    decide(caller)
+    caller.desk.program("shops").learn([{"agent": "ann", "next_state": "high"}])
+    again = caller.post("rounds", {}, Decided, 201)
+    assert (again.round, again.kept) == (2, 4)
+
+
+def test_budget_must_never_round_again_and_new_reach_the_desk(caller: Caller) -> None:
+    first = decide(caller, budget=1, must=["dot"], never=["ann"], round=1)
+    assert [row.agent for row in first.people if row.list != "spare"] == ["dot"]
+    assert first.left_out == {"never list": 1}
+    assert caller.refused("POST", "rounds", 409, json={"states": as_rows(), "round": 1}).type == "/api#already-decided"
+    same = {"states": as_rows(), "budget": 1, "must": ["dot"], "never": ["ann"]}
+    assert caller.refused("POST", "rounds", 409, json=same).type == "/api#already-decided"
+    assert caller.post("rounds", same | {"again": True}, Decided, 201).round == 2
+    alike = {"states": [*as_rows(), {"agent": "ANN", "state": "low"}]}
+    caller.refused("POST", "rounds", 422, json=alike)
+    assert caller.post("rounds", alike | {"new": True}, Decided, 201).present == 6
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"states": []}, "there is nobody in it"),
+        ({}, "nobody has a state"),
+        ({"states": as_rows(), "must": ["zoe"]}, "on the must list, but not in the program"),
+        ({"states": as_rows(), "round": 5}, "round is 5"),
+        ({"states": [*as_rows(), {"agent": "ann", "state": "low"}]}, "row 6"),
+    ],
+)
+def test_a_round_that_cannot_be_decided_is_refused_whole(
+    caller: Caller, body: dict[str, object], sentence: str
+) -> None:
+    assert sentence in caller.refused("POST", "rounds", 422, json=body).detail
+    assert caller.events() == 1
+
+
+def test_rounds_are_listed_with_what_came_of_them(caller: Caller) -> None:
+    decide(caller)
+    program = caller.desk.program("shops")
+    program.learn([{"agent": "ann", "next_state": "high"}])
+    program.open({"ann": "low"})
+    closed, opened = caller.get("rounds", RoundLines).items
+    assert (closed.outcomes, closed.decided, opened.decided) == (1, True, False)
+    assert caller.get("rounds/2", RoundDetail).decision is None
+    assert "not decided yet" in caller.refused("GET", "rounds/2/list", 404).detail
+
+
+@pytest.mark.parametrize("path", ["rounds/9", "rounds/9/list", "rounds/9/list.csv"])
+def test_a_round_that_is_not_there_is_not_found(caller: Caller, path: str) -> None:
+    caller.refused("GET", path, 404)
+    decide(caller)
+    caller.refused("GET", path, 404)
+
+
+def test_a_list_is_a_file_of_every_kind(caller: Caller) -> None:
+    decide(caller)
+    rows = caller.call("GET", "rounds/1/list").json()["items"]
+    table = caller.desk.program("shops").advice(1).table
+    parquet = caller.call("GET", "rounds/1/list.parquet")
+    assert pl.read_parquet(BytesIO(parquet.content)).to_dicts() == rows
+    text = caller.call("GET", "rounds/1/list.csv")
+    assert text.headers["content-type"].startswith("text/csv")
+    assert pl.read_csv(BytesIO(text.content))["agent"].to_list() == table["agent"].to_list()
+    book = caller.call("GET", "rounds/1/list.xlsx")
+    assert read_excel(book.content, "list").height == table.height + 1
+    assert "shops-round-1.xlsx" in book.headers["Content-Disposition"]
+
+
+def test_a_list_comes_back_as_outcomes(caller: Caller) -> None:
+    decide(caller)
+    filled = pl.read_csv(BytesIO(caller.call("GET", "rounds/1/list.csv").content)).with_columns(done=pl.lit("yes"))
+    answer = caller.call("POST", "outcomes", content=filled.write_csv().encode(), headers=CSV)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["new"] == filled.height
+
+
+def test_states_are_corrected(caller: Caller) -> None:
+    decide(caller)
+    body = {"states": [{"agent": "ann", "state": "high"}, {"agent": "ben", "state": "high"}]}
+    dry = caller.call("PUT", "rounds/1/states", json=body | {"dry_run": True})
+    assert Mended.model_validate_json(dry.content, strict=True) == Mended(mended=1, recorded=False)
+    given = {"json": body, "headers": {"Idempotency-Key": "k"}}
+    first, again = (caller.call("PUT", "rounds/1/states", **given) for _ in range(2))
+    assert first.json() == again.json() == {"mended": 1, "recorded": True}
+    assert again.headers["Idempotent-Replayed"] == "true"
+    answer = caller.call("PUT", "rounds/1/states?dry_run=true", content="agent,state\nann,low\n", headers=CSV)
+    assert answer.json() == {"mended": 1, "recorded": False}
+    caller.refused("PUT", "rounds/1/states", 422, json={"states": [{"agent": "zoe", "state": "low"}]})
+    caller.refused("PUT", "rounds/1/states", 422, json={})
+    caller.refused("PUT", "rounds/1/states", 422, json={"states": None})
+    caller.refused("PUT", "rounds/7/states", 404, json=body)
+
+
+def test_a_round_is_cancelled_once(caller: Caller) -> None:
+    decide(caller)
+    assert caller.call("POST", "rounds/1/cancel?dry_run=true").json() == {"listed": 2, "recorded": False}
+    first, again = (caller.call("POST", "rounds/1/cancel", headers={"Idempotency-Key": "k"}) for _ in range(2))
+    assert Cancelled.model_validate_json(first.content, strict=True) == Cancelled(listed=2, recorded=True)
+    assert (again.json(), again.headers["Idempotent-Replayed"]) == (first.json(), "true")
+    caller.refused("POST", "rounds/1/cancel", 409)
+    caller.refused("POST", "rounds/2/cancel", 404)
+    assert caller.get("rounds/1", RoundDetail).cancelled

@@ -1,0 +1,76 @@
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+
+from restive.desk.templates import TEMPLATES
+from restive.policies import make_policy
+from restive.server.answers import Audit, Health, Me, Policies, Templates
+from server.calling import API, Caller
+
+
+def test_health_and_readiness_need_no_token(holders: Callable[..., Caller]) -> None:
+    stranger = holders(None)
+    assert stranger.get("/health", Health).status == "ok"
+    assert stranger.get("/ready", Health).status == "ok"
+
+
+def test_a_server_without_its_store_is_there_but_not_ready(caller: Caller, tmp_path: Path) -> None:
+    caller.desk.close()
+    shutil.rmtree(tmp_path)
+    assert caller.get("/health", Health).status == "ok"
+    answer = caller.call("GET", "/ready")
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "5"
+    failure = answer.json()
+    assert (failure["type"], failure["recorded"]) == ("/api#store", False)
+    assert str(tmp_path) not in answer.text
+    tmp_path.mkdir()
+
+
+def test_metrics_are_for_holders_of_any_token(holders: Callable[..., Caller]) -> None:
+    operator = holders("operator", "shops")
+    operator.call("POST", "rounds", json={"states": [{"agent": "ann", "state": "low"}]})
+    operator.call("POST", "outcomes", json={"outcomes": [{"agent": "ann", "next_state": "high"}]})
+    counted = operator.call("GET", "/metrics")
+    assert counted.headers["content-type"].startswith("text/plain; version=0.0.4")
+    for line in ("restive_rounds_decided_total 1.0", "restive_outcomes_recorded_total 1.0"):
+        assert line in counted.text
+    holders(None).refused("GET", "/metrics", 401)
+
+
+def test_me_says_whose_token_it_is(caller: Caller, holders: Callable[..., Caller]) -> None:
+    assert caller.get(f"{API}/me", Me).id is None
+    known = holders("operator", "shops").get(f"{API}/me", Me)
+    assert (known.name, [(grant.program, grant.role) for grant in known.grants]) == ("holder0", [("shops", "operator")])
+
+
+def test_all_templates_and_policies_can_be_looked_up(caller: Caller) -> None:
+    assert [template.name for template in caller.get(f"{API}/templates", Templates).items] == list(TEMPLATES)
+    policies = caller.get(f"{API}/policies", Policies).items
+    assert "lagrange" in {policy.name for policy in policies}
+    assert "whittle-oracle" not in {policy.name for policy in policies}
+    for policy in policies:
+        assert policy.about
+        settings = ",".join(f"{each.name}={str(each.default).lower()}" for each in policy.settings)
+        assert make_policy(f"{policy.name}:{settings}") == make_policy(policy.name)
+
+
+def test_the_audit_of_the_store_goes_back_deed_by_deed(caller: Caller) -> None:
+    program = caller.desk.program("shops")
+    program.decide({"ann": "low"})
+    program.learn([{"agent": "ann", "next_state": "high"}])
+    verbs, address = [], f"{API}/audit?limit=2"
+    while address:
+        page = caller.get(address, Audit)
+        verbs += [deed.verb for deed in page.items]
+        address = page.next or ""
+    assert verbs == ["learnt", "decided", "created"]
+
+
+def test_a_real_server_answers_on_a_socket(live: str) -> None:
+    answer = httpx.get(f"{live}/api/v1/programs/shops")
+    assert answer.status_code == 200
+    assert answer.json()["name"] == "shops"
+    assert httpx.head(f"{live}/api/v1/programs/shops").status_code == 405

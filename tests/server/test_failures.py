@@ -1,0 +1,70 @@
+import pytest
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from restive.desk import AlreadyDecided, Desk, Fault, Faults, StoreError
+from restive.desk.deeds import KeyTaken
+from restive.errors import Conflict, InputError, NotThere
+from restive.server.app import make_app
+from restive.server.failures import PROBLEMS, Misfit, Refusal, answer, describe
+from restive.server.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "kind"),
+    [
+        (InputError("no."), 422, "input"),
+        (Faults("states", [Fault(2, "state", "no")]), 422, "table"),
+        (NotThere("no."), 404, "not-there"),
+        (Conflict("no."), 409, "conflict"),
+        (AlreadyDecided("no."), 409, "already-decided"),
+        (KeyTaken("no."), 409, "key-taken"),
+        (StoreError("no."), 503, "store"),
+        (Refusal(401, "no."), 401, "token"),
+        (Refusal(413, "no."), 413, "too-large"),
+        (Refusal(418, "no."), 418, "input"),
+        (HTTPException(405), 405, "method"),
+        (RequestValidationError([]), 422, "input"),
+        (RuntimeError("secret"), 500, "fault"),
+    ],
+)
+def test_every_error_has_its_status_and_a_kind_that_is_explained(error: Exception, status: int, kind: str) -> None:
+    failure = describe(error)
+    assert (failure.status, failure.type) == (status, f"/api#{kind}")
+    assert kind in PROBLEMS
+    assert failure.recorded is (None if status == 500 else False)
+
+
+def test_what_nobody_expected_is_not_repeated() -> None:
+    assert "secret" not in describe(RuntimeError("secret")).model_dump_json()
+
+
+@pytest.mark.parametrize("recorded", [True, False, None])
+def test_a_failed_store_says_whether_anything_was_recorded_and_when_to_come_back(recorded: bool | None) -> None:
+    failure = describe(StoreError("The disk is gone.", recorded))
+    assert failure.recorded is recorded
+    assert answer(failure).headers["Retry-After"] == "5"
+
+
+def test_faults_are_told_by_row_and_column() -> None:
+    failure = describe(Faults("states", [Fault(7, "state", "'x' is not a state"), Fault(None, None, "no column")]))
+    told = [(flaw.row, flaw.column, flaw.sentence) for flaw in failure.faults]
+    assert told == [(None, None, "no column"), (7, "state", "'x' is not a state")]
+
+
+def test_no_sentence_names_the_place_of_the_store_or_of_a_policy(desk: Desk) -> None:
+    app = make_app(desk, Settings(open=True, log="none"))
+    request = Request({"type": "http", "app": app, "headers": [], "state": {"id": "abc"}})
+    failure = describe(StoreError(f"Writing to the store {desk.store.address} failed, it is full."), request)
+    assert failure.detail == "Writing to the store failed, it is full."
+    assert failure.request == "abc"
+    assert describe(InputError("/home/ann/mine.py: there is no such file.")).detail == "mine.py: there is no such file."
+
+
+def test_a_misfit_names_a_few_places_and_lists_all() -> None:
+    errors = [{"loc": ("body", f"field{n}"), "type": "missing", "msg": "Field required"} for n in range(7)]
+    misfit = Misfit(errors)
+    assert str(misfit).startswith("field0: it is missing; field1: it is missing;")
+    assert str(misfit).endswith("and 2 more.")
+    assert len(describe(misfit).faults) == 7

@@ -1,0 +1,185 @@
+import asyncio
+import os
+import stat
+import tempfile
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from restive.desk.sheets import read_sheet, write_sheet
+from restive.errors import InputError
+from restive.server import reading
+from restive.server.reading import is_plain, read_table
+from restive.server.settings import MIB, Limits
+
+TABLE = pl.DataFrame({"agent": ["007", "ann", "Zoë"], "state": ["low", None, "high"]})
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A place for temporary files, which is to be empty afterwards."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return place
+
+
+def read(path: Path, kind: Literal["csv", "xlsx", "parquet"], limits: Limits | None = None) -> pl.DataFrame:
+    return asyncio.run(read_table(path, kind, "states", limits or Limits()))
+
+
+def refusal(path: Path, kind: Literal["csv", "xlsx", "parquet"], limits: Limits | None = None) -> str:
+    with pytest.raises(InputError) as error:
+        read(path, kind, limits)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
+def test_a_table_is_what_the_desk_would_read_from_the_file(
+    kind: Literal["csv", "xlsx", "parquet"], tmp_path: Path, folder: Path
+) -> None:
+    path, upload = tmp_path / f"table.{kind}", tmp_path / "upload"
+    write_sheet(TABLE, path)
+    upload.write_bytes(path.read_bytes())
+    assert_frame_equal(read(upload, kind), read_sheet(path))
+    assert list(folder.iterdir()) == []
+
+
+def test_a_csv_file_that_needs_a_process_of_its_own_is_read_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    rows = pl.DataFrame({"agent": [f'"{n}"' for n in range(70_000)], "state": ["low, or so"] * 70_000})
+    rows.write_csv(path)
+    assert not is_plain(path, 64 * MIB)
+    assert_frame_equal(read(path, "csv"), read_sheet(path))
+
+
+def test_small_and_plain_csv_files_need_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "/nowhere")
+    small, large = tmp_path / "small.csv", tmp_path / "large.csv"
+    small.write_text('agent,state\n"a, b",low\n' * 1000)
+    large.write_text("agent,state\n" + "ann,low\n" * 200_000)
+    assert len(read(small, "csv")) == 1999
+    assert len(read(large, "csv")) == 200_000
+
+
+def test_what_is_wrong_with_a_table_is_said_under_the_name_that_people_know(tmp_path: Path) -> None:
+    empty, words = tmp_path / "empty", tmp_path / "words"
+    empty.write_bytes(b"")
+    words.write_bytes(b"no table at all")
+    assert refusal(empty, "csv") == "states: the file is empty."
+    for kind, name in (("parquet", "Parquet"), ("xlsx", "Excel")):
+        said = refusal(words, kind)  # type: ignore[arg-type]
+        assert said == f"states: not a whole {name} file; it is damaged, or something else under this ending."
+
+
+def damage(content: bytes) -> bytes:
+    """A Parquet file whose middle is not what it was."""
+    half = len(content) // 2
+    return content[:half] + bytes(255 - byte for byte in content[half : half + 40]) + content[half + 40 :]
+
+
+def test_a_damaged_file_is_one_sentence(tmp_path: Path, folder: Path) -> None:
+    path = tmp_path / "table.parquet"
+    pl.DataFrame({"agent": [f"{n * n}" for n in range(1000)]}).write_parquet(path)
+    path.write_bytes(damage(path.read_bytes()))
+    assert refusal(path, "parquet").startswith("states: ")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_few_bytes_that_stand_for_very_many_rows_are_refused(tmp_path: Path, folder: Path) -> None:
+    path = tmp_path / "bomb.parquet"
+    pl.DataFrame({"agent": pl.repeat(1, 30_000_000, dtype=pl.Int8, eager=True)}).write_parquet(path)
+    assert path.stat().st_size < MIB
+    said = refusal(path, "parquet", replace(Limits(), memory=384 * MIB))
+    assert said == (
+        "states: it cannot be read within 384 MiB and 120 s; it is damaged, stands for far more than its size, "
+        "or is no Parquet file."
+    )
+    assert refusal(path, "parquet", replace(Limits(), result=8 * MIB)).startswith("states: it cannot be read within")
+    assert list(folder.iterdir()) == []
+
+
+def test_an_archive_that_unpacks_to_far_more_than_it_is_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        archive.writestr("xl/workbook.xml", b"<workbook/>")
+        archive.writestr("xl/worksheets/sheet1.xml", b" " * (300 * MIB))
+    said = refusal(path, "xlsx", replace(Limits(), memory=384 * MIB))
+    assert said.startswith(("states: it cannot be read within 384 MiB", "states: not a whole Excel file"))
+
+
+def test_a_header_with_far_more_columns_than_the_rows_does_not_fill_the_memory(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"c{n}" for n in range(5000)) + "\n" + "x\n" * 50_000)
+    assert not is_plain(path, 64 * MIB)
+    assert refusal(path, "csv", replace(Limits(), memory=512 * MIB)).startswith("states")
+
+
+def test_reading_that_takes_too_long_is_ended(tmp_path: Path, folder: Path) -> None:
+    path = tmp_path / "table.parquet"
+    TABLE.write_parquet(path)
+    said = refusal(path, "parquet", replace(Limits(), seconds=0.05))
+    assert said == "states: reading it takes longer than 0.05 s; split the table."
+    assert list(folder.iterdir()) == []
+
+
+def test_whoever_gives_up_leaves_neither_a_process_nor_a_file_behind(tmp_path: Path, folder: Path) -> None:
+    path = tmp_path / "table.parquet"
+    TABLE.write_parquet(path)
+
+    async def give_up() -> None:
+        task = asyncio.create_task(read_table(path, "parquet", "states", Limits()))
+        while not any(folder.iterdir()):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(give_up())
+    assert list(folder.iterdir()) == []
+
+
+def test_what_the_child_leaves_is_for_this_user_alone(tmp_path: Path) -> None:
+    source, result = tmp_path / "table.csv", tmp_path / "result.arrow"
+    source.write_text("agent\nann\n")
+    before = os.umask(0o022)
+    try:
+        code = reading.leave_table(source, result)
+    finally:
+        os.umask(before)
+    assert code == reading.READ
+    assert stat.S_IMODE(result.stat().st_mode) == 0o600
+    assert pl.read_ipc_stream(result)["agent"].to_list() == ["ann"]
+
+
+def test_the_child_is_told_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESTIVE_STORE", "postgresql://user:secret@host/name")
+    assert "secret" not in str(reading._environment())
+
+
+def test_no_more_tables_are_read_at_once_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, running, most = tmp_path / "table.parquet", 0, 0
+    TABLE.write_parquet(path)
+
+    async def read_slowly(*given: object) -> pl.DataFrame:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        running -= 1
+        return TABLE
+
+    async def read_many() -> None:
+        limits = replace(Limits(), at_once=2)
+        await asyncio.gather(*(read_table(path, "parquet", "states", limits) for _ in range(6)))
+
+    monkeypatch.setattr(reading, "_read_in_child", read_slowly)
+    asyncio.run(read_many())
+    assert most == 2
