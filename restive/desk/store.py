@@ -8,6 +8,7 @@ are a convenience: the log alone is the truth.
 import difflib
 import json
 import os
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +21,7 @@ import sqlalchemy as sa
 
 from restive.desk.connection import (
     DEVICE,
+    LOCKED,
     LOST,
     PATIENCE,
     StoreError,
@@ -69,6 +71,8 @@ class Store:
     def __init__(self, engine: sa.Engine, address: str, clock: Callable[[], datetime]):
         self.address, self.by = address, "library"
         self._engine = engine
+        # SQLite has one writer, and who finds it busy sleeps for longer and longer; here they stand in line instead.
+        self._turn = threading.Lock() if engine.dialect.name == "sqlite" else None
         self._clock = clock
 
     @classmethod
@@ -149,7 +153,7 @@ class Store:
     def transact(self) -> Iterator[sa.Connection]:
         """One writing transaction over what belongs to no program."""
         try:
-            with self._engine.connect().execution_options(writing=True) as connection, connection.begin():
+            with self._begin() as connection:
                 yield connection
         except sa.exc.SQLAlchemyError as error:
             raise explain(error, "Writing to", self.address, written=True) from error
@@ -260,11 +264,24 @@ class Store:
                 migrate(connection, self.address)
 
     @contextmanager
+    def _begin(self) -> Iterator[sa.Connection]:
+        """A writing transaction, when it is this thread's turn."""
+        if self._turn is not None and not self._turn.acquire(timeout=PATIENCE):
+            cause, advice = LOCKED
+            raise StoreError(f"Writing to the store {self.address} failed, {cause}; nothing was recorded: {advice}.")
+        try:
+            with self._engine.connect().execution_options(writing=True) as connection, connection.begin():
+                yield connection
+        finally:
+            if self._turn is not None:
+                self._turn.release()
+
+    @contextmanager
     def _write(self, claim: Callable[[sa.Connection], int], deed: Deed) -> Iterator[Writer]:
         """One transaction around a writer for the program that `claim` locks."""
         writer, committing = None, False
         try:
-            with self._engine.connect().execution_options(writing=True) as connection, connection.begin():
+            with self._begin() as connection:
                 if connection.dialect.name == "postgresql":
                     connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{PATIENCE}s'")
                 writer = Writer(connection, claim(connection), self._clock, self.lay(deed))

@@ -31,6 +31,7 @@ from restive.server.protocol import make_protocol
 from restive.server.proxies import read_network
 from restive.server.settings import Settings, is_local
 from restive.server.temporary import own_folder
+from restive.server.warming import warm
 
 HANDSHAKE = 10.0  # seconds
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -47,6 +48,7 @@ def serve(desk: Desk, settings: Settings, tls: ssl.SSLContext | None = None, bro
     for line in introduce(settled, desk.store.address, where):
         print(f"restive: {line}", file=sys.stderr, flush=True)
     with own_folder():
+        threading.Thread(target=warm, args=[desk], daemon=True).start()
         server.run(sockets)
     if not server.started:
         raise InputError("the server could not begin; the lines above say why.")

@@ -452,3 +452,23 @@ def test_what_was_acknowledged_survives_kills_of_the_writer(address: str) -> Non
 @pytest.mark.soak
 def test_what_was_acknowledged_survives_hundreds_of_kills(address: str) -> None:
     check_kills(address, 300)
+
+
+def test_writers_of_one_process_stand_in_line_and_do_not_wait_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store.open(tmp_path / "a.db") as store:
+        with store.creating("one") as writer:
+            program = writer.program
+
+        def write() -> int:
+            with store.writing(program) as writer:
+                return writer.append("said", {}).number
+
+        with ThreadPoolExecutor(1) as other, store.writing(program):
+            monkeypatch.setattr(module, "PATIENCE", 0.05)
+            with pytest.raises(StoreError, match="somebody else is writing to it and does not finish; nothing was"):
+                other.submit(write).result()
+        with pytest.raises(ZeroDivisionError), store.writing(program):
+            print(1 / 0)
+        assert write() == 0
