@@ -59,9 +59,10 @@ def _turn(rows: list[DeedRow]) -> dict[str, Any]:
 
 
 def _tell_learnt(round_: int | None, answer: Mapping[str, Any]) -> str:
-    rounds = ", ".join(map(str, answer.get("rounds") or [round_]))
+    about = answer.get("rounds") or [round_]
+    rounds = f"round{'s' * (len(about) > 1)} {', '.join(map(str, about))}"
     parts = [f"{answer[what]:,} {said}" for what, said in LEARNT if answer.get(what)]
-    return f"outcomes of round {rounds}: {', '.join(parts) or 'nothing new'}"
+    return f"outcomes of {rounds}: {', '.join(parts) or 'nothing new'}"
 
 
 def _tell_changed(_: int | None, answer: Mapping[str, Any]) -> str:

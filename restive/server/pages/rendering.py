@@ -39,7 +39,8 @@ from restive.version import __version__
 FOLDER = Path(__file__).parent.parent / "templates"
 EXPECTED = (InputError, Refusal, RequestValidationError, HTTPException)
 SAID, LONGEST_SAID = "restive_said", 500  # the cookie that carries a sentence from a form to the next page
-UNCHANGED = "private, no-cache"  # the page is about people: only their own browser keeps it, and asks again
+# Pages are about people: not even their own browser keeps one, or Back would show it after signing out.
+KEPT = "no-store"
 
 TITLES = {
     401: "Who are you?",
@@ -104,7 +105,7 @@ def render(
     }
     about["said"] = unquote(request.cookies.get(SAID, ""))[:LONGEST_SAID]
     text = templates().get_template(template).render(**about, **more)
-    answer = HTMLResponse(text, status, {"Cache-Control": UNCHANGED, **(headers or {})})
+    answer = HTMLResponse(text, status, {"Cache-Control": KEPT, **(headers or {})})
     if about["said"]:
         answer.delete_cookie(SAID)
     return answer
@@ -115,7 +116,7 @@ def page(router: APIRouter, path: str, template: str, role: str = "viewer") -> C
 
     def register(build: Builder) -> Builder:
         def tell(data: Annotated[dict[str, Any], Depends(build)]) -> JSONResponse:
-            return JSONResponse(data, headers={"Cache-Control": UNCHANGED})
+            return JSONResponse(data, headers={"Cache-Control": KEPT})
 
         def show(request: Request, data: Annotated[dict[str, Any], Depends(build)]) -> HTMLResponse:
             return render(request, template, data)

@@ -1,6 +1,5 @@
 """Pages in a real browser: nothing blocked or failing, no fault that axe finds, nothing wider than the screen."""
 
-import shutil
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -12,11 +11,10 @@ from playwright.sync_api import Page, sync_playwright
 from restive.desk.tokens import open_session
 from restive.server.app import make_app
 from restive.server.settings import Settings
+from server.browser.chromium import QUIET, need_browser
 from server.pages.browsing import Site
 from server.running import run_server
 
-CHROMIUM = shutil.which("chromium")
-QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run")
 PAGES = (
     "/",
     "/programs/demo/status",
@@ -32,8 +30,6 @@ PAGES = (
 )
 MAIN = ("/programs/demo/status", "/programs/demo/list")
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")
-
 
 @pytest.fixture(scope="module")
 def place(played: Site) -> Iterator[str]:
@@ -46,7 +42,7 @@ def place(played: Site) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Chromium]:
     with sync_playwright() as playing:
-        browser = playing.chromium.launch(executable_path=CHROMIUM, args=[*QUIET])
+        browser = playing.chromium.launch(executable_path=need_browser(), args=[*QUIET])
         yield browser
         browser.close()
 

@@ -202,9 +202,9 @@ def test_only_who_may_do_something_is_offered_it(viewer: Browser, admin: Browser
     assert 'href="/new"' in admin.get("/").text
 
 
-def test_pages_about_people_are_kept_by_no_one_else(viewer: Browser) -> None:
+def test_pages_about_people_are_kept_by_nobody(viewer: Browser) -> None:
     for path in PAGES:
-        assert viewer.get(path).headers["cache-control"].startswith("private")
+        assert viewer.get(path).headers["cache-control"] == "no-store"
 
 
 def test_no_page_names_a_folder_of_the_machine(viewer: Browser, played: Site) -> None:

@@ -272,7 +272,7 @@ def test_a_round_that_was_opened_before_is_decided_by_its_own_states(site: Site,
 def test_outcomes_are_checked_and_then_recorded(site: Site, browser: Browser) -> None:
     decide(browser)
     page = browser.post(OUTCOMES, {"step": "check", "round": "1"}, ("came.csv", CAME))
-    assert "Round 1 New 3 Corrected 0 Known 0 Waiting 0" in read_text(page.text)
+    assert "Round 1 New 3 Corrected 0 Known already 0 Waiting 0" in read_text(page.text)
     assert site.desk.program("coupons").lines[0].outcomes == 0
     sealed = check(browser, CAME, OUTCOMES, round="1")
     for _ in range(2):

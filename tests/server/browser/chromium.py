@@ -1,0 +1,114 @@
+"""A real browser: where it is, and windows of it in which everything that goes wrong is written down.
+
+A window fails its test by a request to another place than the server, by an error on the console, by anything that the
+content security policy had to forbid, by an error in a script, and by a dialog that nobody
+asked for. Names other than the server's do not resolve.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Page, Request, WebError
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+MISSING = "no browser found: `make browser` installs one; RESTIVE_NO_BROWSER=1 leaves these tests out"
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+PATIENCE = 20_000  # milliseconds until something that is waited for counts as missing
+LISTEN = """addEventListener("securitypolicyviolation", (event) =>
+    console.error(`forbidden by ${event.effectiveDirective}: ${event.blockedURI}`))"""
+REFUSED = re.compile(r"Failed to load resource: the server responded with a status of (\d+)")
+PHONE: dict[str, Any] = {
+    "viewport": {"width": 360, "height": 740},
+    "has_touch": True,
+    "is_mobile": True,
+    "device_scale_factor": 2,
+}
+
+
+def find_browser() -> str | None:
+    """The program of the browser, None where there is none."""
+    return os.environ.get("RESTIVE_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def need_browser() -> str:
+    """The program of the browser; without one a test fails, unless it is said that there need not be one."""
+    if os.environ.get("RESTIVE_NO_BROWSER"):
+        pytest.skip("RESTIVE_NO_BROWSER is set")
+    found = find_browser()
+    if found is None:
+        pytest.fail(MISSING, pytrace=False)
+    return found
+
+
+class Window:
+    """The browser of one person: tabs share their cookies. `refused` are the statuses that a story leads to."""
+
+    def __init__(self, chromium: Browser, place: str, refused: Sequence[int] = (), **given: Any) -> None:
+        self.context = chromium.new_context(base_url=place, **{"viewport": {"width": 1280, "height": 900}, **given})
+        self.context.set_default_timeout(PATIENCE)
+        self.context.add_init_script(LISTEN)
+        self.heard: list[str] = []
+        self._place, self._refused = place, refused
+        self.context.on("request", self._hear_request)
+        self.context.on("console", self._hear_console)
+        self.context.on("weberror", self._hear_error)
+        self.context.on("dialog", self._hear_dialog)
+
+    def tab(self, path: str = "/") -> Page:
+        """A new tab that shows a page."""
+        page = self.context.new_page()
+        page.goto(path)
+        return page
+
+    def _hear_request(self, request: Request) -> None:
+        address = urlsplit(request.url)
+        if address.scheme != "data" and f"{address.scheme}://{address.netloc}" != self._place:
+            self.heard.append(f"asked for {request.url}")
+
+    def _hear_console(self, message: ConsoleMessage) -> None:
+        refused = REFUSED.match(message.text)
+        if message.type in ("error", "warning") and not (refused and int(refused[1]) in self._refused):
+            self.heard.append(f"{urlsplit(message.location['url']).path}: {message.text}")
+
+    def _hear_error(self, error: WebError) -> None:
+        self.heard.append(str(error.error))
+
+    def _hear_dialog(self, dialog: Dialog) -> None:
+        self.heard.append(f"a dialog: {dialog.message}")
+        dialog.dismiss()
+
+
+def walk_to(page: Page, wanted: Locator, steps: int = 60) -> None:
+    """Press Tab until the focus is on `wanted`; every stop on the way can be seen, and so can its focus."""
+    for _ in range(steps):
+        page.keyboard.press("Tab")
+        seen = page.evaluate(
+            """() => { const at = document.activeElement, style = getComputedStyle(at);
+            return at === document.body || (at.checkVisibility() && style.outlineStyle !== "none") }"""
+        )
+        assert seen, page.evaluate("document.activeElement.outerHTML")
+        if wanted.evaluate("(element) => element === document.activeElement"):
+            return
+    raise AssertionError(f"the keyboard does not lead to {wanted}")
+
+
+def choose_by_keyboard(page: Page, field: Locator, file: Path) -> None:
+    """Choose a file without a mouse."""
+    walk_to(page, field)
+    with page.expect_file_chooser() as choosing:
+        page.keyboard.press("Enter")
+    choosing.value.set_files(file)

@@ -1,0 +1,138 @@
+"""Everything there is to see: each page of the server, and what pages turn into when something is done on them.
+
+A scene is an address and what to do there. `find_pages` reads the pages from the server itself, so that one which has
+no scene is noticed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from playwright.sync_api import Page, expect
+from starlette.routing import BaseRoute
+
+from server.browser.shop import at, check
+
+OTHERS = ("/api/v1/", "/static/", "/health", "/ready", "/metrics", "/openapi.json", "/programs/{name}/list.{kind}")
+IMAGE = "<img src=x onerror=alert(1)>"
+LONG = "anidwithoutanyplacetobreak" * 7
+HOSTILE = (IMAGE, "<script>alert(1)</script>", "quo\"te's&amp;", "a b/c?d=e#f%2e", LONG)
+
+
+class Scene(NamedTuple):
+    """What to look at: the route, an address of it, and what to do there; `signed_in` or not."""
+
+    route: str
+    path: str
+    act: Callable[[Page], Any] = lambda page: None
+    signed_in: bool = True
+    called: str = ""
+
+    def show(self, page: Page) -> None:
+        """Go there and do it."""
+        page.goto(self.path)
+        self.act(page)
+
+
+def find_pages(routes: Iterable[BaseRoute]) -> Iterator[str]:
+    """The paths of all pages."""
+    for route in routes:
+        inner = getattr(route, "original_router", None)
+        if inner is not None:
+            yield from find_pages(inner.routes)
+        path = getattr(route, "path", None)
+        if path and "GET" in getattr(route, "methods", ()) and not path.startswith(OTHERS) and ".json" not in path:
+            yield path
+
+
+def ask_why(page: Page) -> None:
+    """Open the first question mark."""
+    page.locator("main .why").first.click()
+    expect(page.locator(".meaning:popover-open")).to_be_visible()
+
+
+def be_wrong(page: Page) -> None:
+    """Check a table in which a good deal is wrong."""
+    table = f"agent,state\n{IMAGE},low\n,silent\n{IMAGE},silent\n{LONG},{LONG}\n"
+    expect(check(page, table)).to_contain_text("Nothing was recorded")
+
+
+def be_right(page: Page) -> None:
+    """Check a table that is well."""
+    expect(check(page, f"agent,state\n{IMAGE},low\n{LONG},high\n")).to_contain_text("All is well")
+
+
+def report(page: Page) -> None:
+    """Check outcomes that are well."""
+    expect(check(page, f"agent,done,next_state\n{LONG},yes,high\n")).to_contain_text("All is well")
+
+
+def press(button: str, **fields: str) -> Callable[[Page], None]:
+    """Fill in fields and press a button; the page comes again."""
+
+    def act(page: Page) -> None:
+        for label, value in fields.items():
+            page.locator(f"#{label}").fill(value)
+        page.get_by_role("button", name=button).click()
+        expect(page.get_by_role("alert").or_(page.locator(".notice.warn")).first).to_be_visible()
+
+    return act
+
+
+def open_all(page: Page) -> None:
+    """Open everything that can be opened."""
+    page.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
+
+
+PROGRAM = "/programs/{name}"
+SCENES = (
+    Scene("/", "/"),
+    Scene("/login", "/login", signed_in=False),
+    Scene("/login", "/login", press("Sign in", token="rst_0_wrong"), signed_in=False, called="refused"),
+    Scene("/new", "/new"),
+    Scene("/new", "/new?template=e-commerce", open_all),
+    Scene("/new", "/new?template=own", press("Make the program", name="no / name", budget="-3"), called="refused"),
+    Scene("/words", "/words#lift"),
+    Scene("/api", "/api"),
+    Scene("/audit", "/audit"),
+    Scene(PROGRAM, "/programs/demo"),
+    Scene(f"{PROGRAM}/status", at("demo", "status"), open_all),
+    Scene(f"{PROGRAM}/status", at("demo", "status"), ask_why, called="asked"),
+    Scene(f"{PROGRAM}/status", at("new", "status")),
+    Scene(f"{PROGRAM}/status", at("odd", "status")),
+    Scene(f"{PROGRAM}/list", at("demo", "list")),
+    Scene(f"{PROGRAM}/list", at("demo", "list?round=2"), ask_why, called="asked"),
+    Scene(f"{PROGRAM}/list", at("new", "list")),
+    Scene(f"{PROGRAM}/list", at("odd", "list")),
+    Scene(f"{PROGRAM}/rounds", at("demo", "rounds")),
+    Scene(f"{PROGRAM}/rounds", at("new", "rounds")),
+    Scene(f"{PROGRAM}/rounds/{{n}}", at("demo", "rounds/5")),
+    Scene(f"{PROGRAM}/rounds/{{n}}", at("odd", "rounds/1")),
+    Scene(f"{PROGRAM}/rounds/{{n}}", at("odd", "rounds/99"), called="missing"),
+    Scene(f"{PROGRAM}/people", at("demo", "people")),
+    Scene(f"{PROGRAM}/people", at("new", "people")),
+    Scene(f"{PROGRAM}/people", at("odd", f"people?find={quote('<img src=x>')}"), called="nobody"),
+    Scene(f"{PROGRAM}/people", at("odd", "people")),
+    Scene(f"{PROGRAM}/person", at("demo", "person?agent=pharmacist-03")),
+    Scene(f"{PROGRAM}/person", at("odd", f"person?agent={quote(IMAGE, safe='')}")),
+    Scene(f"{PROGRAM}/person", at("odd", f"person?agent={LONG}")),
+    Scene(f"{PROGRAM}/shadow", at("demo", "shadow")),
+    Scene(f"{PROGRAM}/shadow", at("new", "shadow")),
+    Scene(f"{PROGRAM}/states", at("demo", "states"), open_all),
+    Scene(f"{PROGRAM}/states", at("demo", "states"), ask_why, called="asked"),
+    Scene(f"{PROGRAM}/states", at("demo", "states"), be_wrong, called="wrong"),
+    Scene(f"{PROGRAM}/states", at("odd", "states"), be_right, called="right"),
+    Scene(f"{PROGRAM}/outcomes", at("demo", "outcomes?round=5")),
+    Scene(f"{PROGRAM}/outcomes", at("new", "outcomes")),
+    Scene(f"{PROGRAM}/outcomes", at("odd", "outcomes"), report, called="right"),
+    Scene(f"{PROGRAM}/outcomes/list", at("demo", "outcomes/list")),
+    Scene(f"{PROGRAM}/outcomes/list", at("odd", "outcomes/list")),
+    Scene(f"{PROGRAM}/settings", at("demo", "settings")),
+    Scene(f"{PROGRAM}/settings", at("odd", "settings"), press("Erase …", agent=LONG), called="sure"),
+    Scene(f"{PROGRAM}/settings", at("new", "settings"), press("Take them out", agents="nobody"), called="refused"),
+    Scene(f"{PROGRAM}/audit", at("demo", "audit")),
+)  # fmt: skip
+
+
+def name_scene(scene: Scene) -> str:
+    return f"{scene.path[:60]} {scene.called}".strip()

@@ -1,0 +1,71 @@
+"""A shop with customers to play stories with: tables as a lead saves them, programs that are some rounds old."""
+
+from pathlib import Path
+from urllib.parse import quote
+
+from playwright.sync_api import Locator, Page
+
+from restive.desk import Desk
+from restive.desk.program import Program
+
+CUSTOMERS, STATES = 40, ("lapsed", "browsing", "buying")
+
+
+def name_customer(number: int) -> str:
+    return f"C-{number:03}"
+
+
+def table_of_states(month: int = 1, customers: int = CUSTOMERS) -> str:
+    """Who is in which state in a month, as CSV."""
+    rows = [f"{name_customer(n)},{STATES[(n * 7 + month * (n % 3)) % 3]}" for n in range(customers)]
+    return "\n".join(["agent,state", *rows, ""])
+
+
+def table_of_outcomes(program: Program) -> str:
+    """What came of all rounds of a program: whoever got a discount buys, the others do as they like."""
+    lines = ["agent,round,done,next_state"]
+    for round_ in range(1, len(program.lines) + 1):
+        advice = program.advice(round_)
+        for place, agent in enumerate(advice.names.call(advice.found.number)):
+            got = agent in advice.chosen
+            state = "buying" if got else STATES[(place + round_) % 3]
+            lines.append(f"{agent},{round_},{'yes' if got else 'no'},{state}")
+    return "\n".join([*lines, ""])
+
+
+def make_shop(desk: Desk, name: str, months: int = 0) -> Program:
+    """A program with so many decided rounds."""
+    program = desk.create(name, template="e-commerce", budget=5, cool_down=0, control=0.2, shadow="egt", seed=3)
+    for month in range(months):
+        program.decide(_rows(table_of_states(month)))
+    return program
+
+
+def _rows(table: str) -> list[dict[str, str]]:
+    names, *rows = (line.split(",") for line in table.split())
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def save(folder: Path, table: str, name: str = "table.csv") -> Path:
+    """A table as a file, as a lead has it."""
+    place = folder / name
+    place.write_text(table, encoding="utf-8")
+    return place
+
+
+def at(program: str, part: str) -> str:
+    """The address of a page of a program."""
+    return f"/programs/{quote(program, safe='')}/{part}"
+
+
+def check(page: Page, table: str | Path) -> Locator:
+    """Bring a table, as a file or pasted, and let it be checked; what was found."""
+    if isinstance(table, Path):
+        page.get_by_label("A file").set_input_files(table)
+    else:
+        page.get_by_text("Or paste rows from a spreadsheet").click()
+        page.get_by_label("Rows, with the names of the columns").fill(table)
+    page.get_by_role("button", name="Check").click()
+    found = page.locator("#preview section")
+    found.wait_for()
+    return found

@@ -1,0 +1,169 @@
+"""A program lead on her own machine: from an empty page to her list, and on to whether the program works."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from playwright.sync_api import Page, expect
+
+from server.browser.chromium import choose_by_keyboard, walk_to
+from server.browser.conftest import Live, Windows
+from server.browser.shop import CUSTOMERS, at, check, make_shop, save, table_of_outcomes, table_of_states
+
+DRAWN = """(canvas) => {
+    const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height), colours = new Set();
+    for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 200) colours.add(data.slice(i, i + 3).join());
+    return colours.size;
+}"""
+
+WRONG = (("3", "state", "did you mean 'buying'?"), ("5", "agent", "empty"), ("7", "agent", "'C-004' is here twice"))
+
+
+def test_a_lead_makes_a_program_mends_her_table_and_gets_a_list_with_reasons(
+    open_server: Live, windows: Windows, tmp_path: Path
+) -> None:
+    page = windows(open_server, refused=[422]).tab()
+    set_up(page, "spring-sale")
+    right = table_of_states()
+    wrong = right.replace("C-003,", ",").replace("C-005,", "C-004,").replace("buying", "buyng", 1)
+    found = check(page, save(tmp_path, wrong))
+    expect(found).to_contain_text("3 things are wrong with the table. Nothing was recorded.")
+    for row, column, sentence in WRONG:
+        line = found.get_by_role("row").filter(has=page.get_by_role("cell", name=row, exact=True))
+        expect(line.get_by_role("cell", name=column, exact=True)).to_be_visible()
+        expect(line).to_contain_text(sentence)
+    assert open_server.desk.program("spring-sale").lines == []
+
+    expect(check(page, save(tmp_path, right))).to_contain_text("All is well")
+    assert open_server.desk.program("spring-sale").lines == []
+    page.get_by_role("button", name="Decide round 1 now").click()
+    page.wait_for_url("**/list#main")
+    expect(page.get_by_role("status")).to_have_text("Round 1 is decided: 5 customers on the list.")
+    expect(page.get_by_role("heading", level=1)).to_have_text("5 customers to send a discount to")
+    advice = open_server.desk.program("spring-sale").advice(1)
+    assert page.locator("td.first a").all_inner_texts() == advice.table["agent"].to_list()
+    assert page.locator("td.reason").all_inner_texts() == advice.table["reason"].to_list()
+
+
+def set_up(page: Page, name: str) -> None:
+    """Make a program from the template for shops by the form."""
+    page.get_by_role("link", name="New program").or_(page.get_by_role("link", name="Set up the first")).first.click()
+    page.get_by_role("link", name="E-commerce").click()
+    page.get_by_label("Name of the program").fill(name)
+    page.get_by_label("Budget", exact=True).fill("5")
+    page.get_by_role("button", name="Make the program").click()
+    page.wait_for_url(f"**{at(name, 'states')}#main")
+
+
+@pytest.mark.parametrize("kind", ["CSV", "Excel"])
+def test_the_list_that_is_saved_is_the_list_of_the_store(
+    open_server: Live, windows: Windows, tmp_path: Path, kind: str
+) -> None:
+    name = f"saved-{kind}"
+    told = make_shop(open_server.desk, name, months=2).advice(2).table
+    page = windows(open_server).tab(at(name, "list"))
+    with page.expect_download() as saving:
+        page.get_by_role("link", name=kind, exact=True).click()
+    file = tmp_path / saving.value.suggested_filename
+    saving.value.save_as(file)
+    assert file.stem == f"{name}-round-2"
+    saved = pl.read_excel(file) if kind == "Excel" else pl.read_csv(file)
+    assert saved.columns == told.columns
+    for column in ("round", "rank", "agent", "state_now", "list", "reason"):
+        assert saved[column].cast(pl.String).to_list() == told[column].cast(pl.String).to_list()
+    assert saved["probability"].to_list() == pytest.approx(told["probability"].to_list())
+
+
+def test_paper_has_the_list_and_no_navigation(open_server: Live, windows: Windows) -> None:
+    make_shop(open_server.desk, "printed", months=1)
+    page = windows(open_server).tab(at("printed", "list"))
+    navigation = page.get_by_role("navigation", name="printed")
+    expect(navigation).to_be_visible()
+    page.emulate_media(media="print")
+    expect(navigation).to_be_hidden()
+    expect(page.get_by_role("button")).to_have_count(0)
+    expect(page.locator("td.first").first).to_be_visible()
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_outcomes_of_several_rounds_show_what_the_program_adds(
+    open_server: Live, windows: Windows, tmp_path: Path
+) -> None:
+    program = make_shop(open_server.desk, "followed", months=3)
+    page = windows(open_server).tab(at("followed", "status"))
+    page.get_by_role("link", name="Report outcomes").first.click()
+    page.get_by_label("Round", exact=True).select_option("")
+    found = check(page, save(tmp_path, table_of_outcomes(program)))
+    expect(found).to_contain_text("1, 2, 3")
+    page.get_by_role("button", name="Record now").click()
+    page.wait_for_url("**/status#main")
+    lines = open_server.desk.program("followed").lines
+    assert [line.outcomes for line in lines] == [CUSTOMERS] * 3
+    works = page.locator("section", has=page.get_by_role("heading", name="Does it work?"))
+    expect(works).to_contain_text("95% interval")
+    expect(works.get_by_role("img")).to_be_visible()
+    assert [canvas.evaluate(DRAWN) > 3 for canvas in page.locator(".plot canvas").all()] == [True, True]
+
+
+def test_from_the_status_she_looks_into_a_round_a_person_the_shadow_and_the_audit(
+    open_server: Live, windows: Windows
+) -> None:
+    program = make_shop(open_server.desk, "looked-into", months=2)
+    program.learn(pl.read_csv(table_of_outcomes(program).encode()))
+    page = windows(open_server).tab()
+    page.get_by_role("link", name="looked-into").click()
+    sections = page.get_by_role("navigation", name="looked-into")
+    sections.get_by_role("link", name="Rounds").click()
+    page.get_by_role("link", name="2", exact=True).click()
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_contain_text("Round 2")
+    someone = program.advice(2).chosen[0]
+    page.get_by_role("link", name=someone).click()
+    expect(heading).to_have_text(someone)
+    expect(page.locator(".timeline tbody tr")).to_have_count(2)
+    sections.get_by_role("link", name="Shadow").click()
+    expect(heading).to_have_text("Would another policy do better?")
+    expect(page.get_by_role("definition").filter(has_text="of the list")).to_contain_text("100%")
+    sections.get_by_role("link", name="Audit").click()
+    expect(page.get_by_role("row", name="library").first).to_contain_text("80 recorded")
+
+
+def test_a_question_mark_opens_and_closes_by_keyboard(open_server: Live, windows: Windows) -> None:
+    make_shop(open_server.desk, "asked")
+    page = windows(open_server).tab(at("asked", "states"))
+    mark = page.get_by_role("button", name="What does “Budget” mean?")
+    meaning = page.locator(".meaning:popover-open")
+    walk_to(page, mark)
+    page.keyboard.press("Enter")
+    expect(meaning).to_contain_text("How many people the team can act on in one round")
+    page.keyboard.press("Escape")
+    expect(meaning).to_have_count(0)
+    expect(mark).to_be_focused()
+    page.keyboard.press("Space")
+    expect(meaning).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(meaning.get_by_role("link", name="All words")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{open_server.place}/words#budget")
+
+
+def test_a_round_is_decided_by_keyboard_alone(open_server: Live, windows: Windows, tmp_path: Path) -> None:
+    make_shop(open_server.desk, "typed", months=1)
+    page = windows(open_server).tab(at("typed", "status"))
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    walk_to(page, page.get_by_role("main").get_by_role("link", name="Decide the round"))
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/states")
+    choose_by_keyboard(page, page.get_by_label("A file"), save(tmp_path, table_of_states(5)))
+    walk_to(page, page.get_by_label("Budget", exact=True))
+    page.keyboard.type("4")
+    walk_to(page, page.get_by_role("button", name="Check"))
+    page.keyboard.press("Enter")
+    decide = page.get_by_role("button", name="Decide round 2 now")
+    decide.wait_for()
+    walk_to(page, decide)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/list#main")
+    assert len(open_server.desk.program("typed").advice(2).chosen) == 4

@@ -1,0 +1,152 @@
+"""Every page, in every state: nothing that axe finds, nothing wider than the screen, nothing too small for a finger."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from playwright.sync_api import Page
+
+from restive.desk.tokens import open_session
+from restive.server.app import make_app
+from restive.server.settings import Settings
+from server.browser.chromium import PHONE, Window
+from server.browser.conftest import Live, Windows
+from server.browser.scenes import SCENES, Scene, find_pages, name_scene
+
+WIDTHS = (320, 360, 768, 1280)
+DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
+TABLET: dict[str, Any] = {"viewport": {"width": 768, "height": 1024}, "has_touch": True}
+FIRST = {scene.route: scene for scene in reversed(SCENES)}  # the first of each page
+REFUSED = (401, 404, 422)  # by what scenes do
+# By hand and by WCAG 2.2 AA (2.5.8): 24 px, but for links within a sentence; 44 px for buttons.
+SMALL = """() => {
+    const small = [];
+    for (const each of document.querySelectorAll("a[href], button, input, select, textarea, summary")) {
+        const target = each.closest("label") ?? each, style = getComputedStyle(target);
+        if (!target.checkVisibility({visibilityProperty: true}) || target.matches(".skip, [type=hidden]")) continue;
+        if (document.querySelector(":popover-open") && !target.closest(":popover-open")) continue;
+        const around = target.parentElement.textContent.trim() !== target.textContent.trim();
+        if (style.display === "inline" && around && !target.closest("td, th, li")) continue;
+        target.scrollIntoView({block: "center", inline: "center"});
+        const box = target.getBoundingClientRect(), x = box.x + box.width / 2, y = box.y + box.height / 2;
+        const hit = (right, down) => target.contains(document.elementFromPoint(x + right, y + down));
+        const wide = box.width >= 24 || (hit(-11.5, 0) && hit(11.5, 0));
+        const high = box.height >= 24 || (hit(0, -11.5) && hit(0, 11.5));
+        const button = target.matches(".button, button:not(.why)");
+        const fits = wide && high && (!button || box.height >= 44);
+        if (!fits) small.push(`${target.outerHTML.slice(0, 120)} ${box.width}x${box.height}`);
+    }
+    return small;
+}"""
+
+# Charts follow the width of the screen from one frame to the next.
+SETTLED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+SPOILED = """() => {
+    const spoiled = document.querySelector("main");
+    spoiled.innerHTML = `<h1>Spoiled</h1><div></div><button>x</button><img src="http://example.org/x.png">`;
+    Object.assign(spoiled.querySelector("div").style, {width: "600px", height: "1px"});
+    Object.assign(spoiled.querySelector("button").style, {minHeight: "0", height: "20px", padding: "0"});
+}"""
+
+
+def play(window: Window, live: Live, scenes: Iterable[Scene]) -> Iterator[tuple[Scene, Page]]:
+    """Show scenes one after the other to somebody who may do everything, or to nobody."""
+    page = window.context.new_page()
+    cookie: Any = {
+        "name": "restive_session",
+        "value": open_session(live.desk.store, live.tokens["admin"]),
+        "url": live.place,
+    }
+    for scene in scenes:
+        window.context.clear_cookies()
+        if scene.signed_in:
+            window.context.add_cookies([cookie])
+        scene.show(page)
+        yield scene, page
+
+
+def find_faults(page: Page) -> list[str]:
+    """What axe finds wrong with a page."""
+    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    return [f"{fault['id']}: {node['html'][:200]}" for fault in found for node in fault["nodes"]]
+
+
+def find_overflow(page: Page, widths: Iterable[int]) -> list[int]:
+    """The widths of a screen at which a page has to be moved sideways."""
+    over = []
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 740})
+        page.evaluate(SETTLED)
+        if page.evaluate("document.scrollingElement.scrollWidth") > width:
+            over.append(width)
+    return over
+
+
+def test_every_page_of_the_server_has_a_scene(closed_server: Live) -> None:
+    app = make_app(closed_server.desk, Settings(log="none"))
+    assert set(find_pages(app.routes)) == {scene.route for scene in SCENES}
+    app.state.programs.close()
+
+
+def check_fit(window: Window, live: Live, scenes: Iterable[Scene]) -> None:
+    """Look at scenes on screens of several widths."""
+    found: dict[str, list[Any]] = {}
+    for scene, page in play(window, live, scenes):
+        if faults := [*page.evaluate(SMALL), *find_overflow(page, WIDTHS)]:
+            found[name_scene(scene)] = faults
+        page.set_viewport_size(PHONE["viewport"])
+    assert found == {}
+
+
+def check_access(window: Window, live: Live, scenes: Iterable[Scene]) -> None:
+    """Look at scenes with axe."""
+    found = {name_scene(scene): find_faults(page) for scene, page in play(window, live, scenes)}
+    assert {name: faults for name, faults in found.items() if faults} == {}
+
+
+def test_pages_fit_their_screen_and_fingers(closed_server: Live, windows: Windows) -> None:
+    check_fit(windows(closed_server, REFUSED, **PHONE), closed_server, FIRST.values())
+
+
+@pytest.mark.soak
+def test_pages_fit_their_screen_and_fingers_whatever_is_done_on_them(closed_server: Live, windows: Windows) -> None:
+    check_fit(windows(closed_server, REFUSED, **PHONE), closed_server, SCENES)
+
+
+FEW = {  # what is looked at always, on two screens; the rest is for `make soak`
+    "phone": (PHONE, "dark", ("/programs/odd/list", "/programs/demo/states wrong", "/programs/demo/status asked")),
+    "desktop": (DESKTOP, "light", ("/programs/new/status", "/programs/odd/states right", "/login refused")),
+}
+
+
+@pytest.mark.parametrize("screen", FEW)
+def test_axe_finds_nothing_wrong_with_a_few_pages(closed_server: Live, windows: Windows, screen: str) -> None:
+    shape, scheme, names = FEW[screen]
+    scenes = [scene for scene in SCENES if name_scene(scene) in names]
+    assert len(scenes) == len(names)
+    check_access(windows(closed_server, REFUSED, color_scheme=scheme, **shape), closed_server, scenes)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("screen", [PHONE, TABLET, DESKTOP], ids=["phone", "tablet", "desktop"])
+def test_axe_finds_nothing_wrong_with_any_page(
+    closed_server: Live, windows: Windows, screen: dict[str, Any], scheme: str
+) -> None:
+    check_access(windows(closed_server, REFUSED, color_scheme=scheme, **screen), closed_server, SCENES)
+
+
+def test_axe_and_the_other_checks_notice_what_is_wrong(closed_server: Live, windows: Windows) -> None:
+    window = windows(closed_server)
+    ((_, page),) = play(window, closed_server, [FIRST["/words"]])
+    page.evaluate(SPOILED)
+    assert [fault.partition(":")[0] for fault in find_faults(page)] == ["image-alt"]
+    assert "<button" in page.evaluate(SMALL)[0]
+    assert find_overflow(page, WIDTHS) == [320, 360]
+    page.evaluate("console.error('a fault')")
+    heard = "\n".join(window.heard)
+    window.heard.clear()
+    for said in ("asked for http://example.org/x.png", "forbidden by img-src", "a fault"):
+        assert said in heard
