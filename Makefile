@@ -32,9 +32,11 @@ results/demo.db: | setup
 test: setup browser lint types  ## Lint, strict types, and every test but the exhaustive ones
 	$(BIN)/python -m pytest -m "not soak"
 
-browser:  ## The browser that tests of the pages drive, from Debian where there is none yet
-	@command -v chromium || command -v google-chrome || ! command -v apt-get > /dev/null \
-	  || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium fonts-liberation > /dev/null; }
+browser:  ## The browser that tests of the pages drive, and curl, from Debian where they are missing
+	@{ command -v chromium || command -v google-chrome; } > /dev/null && command -v curl > /dev/null \
+	  || ! command -v apt-get > /dev/null \
+	  || { $(SUDO) apt-get update -qq \
+	       && $(SUDO) apt-get install -y -qq --no-install-recommends chromium fonts-liberation curl > /dev/null; }
 
 lint: setup  ## Style
 	$(BIN)/ruff check .

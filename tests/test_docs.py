@@ -2,18 +2,22 @@
 
 A page is played from top to bottom in one namespace and one empty folder: `>>>` examples, plain ```python blocks (with
 their printed output in a ```text block right below; one that begins with `# name.py` is also saved as that file), and
-```console blocks, whose `$ restive` lines are run by the installed command. `...` stands for anything; speeds are not
-compared.
+```console blocks, whose `$ restive`, `$ curl`, `$ grep` and `$ export` lines are run. `$ restive serve ... &` is a
+server that lasts until the page ends, on a free port; where the page has its own (8787, or the one it names) the other
+is put in and taken out. JSON that curl prints is laid out with a blank after each comma and colon, so that a page can
+break its lines. `...` stands for anything; speeds are not compared.
 """
 
 import contextlib
 import doctest
 import inspect
 import io
+import json
 import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -30,15 +34,20 @@ from restive.problems import PROBLEMS
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
-COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-# With the verbs of groups: `desk decide` beside `desk` itself.
-VERBS: dict[str, Any] = COMMANDS | {
-    f"{group} {verb}": command
-    for group, commands in COMMANDS.items()
-    for verb, command in getattr(commands, "commands", {}).items()
-}
+
+
+def find_verbs(group: Any, before: str = "") -> dict[str, Any]:
+    """The verbs of a group and of the groups in it: `desk decide` beside `desk` itself."""
+    verbs: dict[str, Any] = {}
+    for name, command in getattr(group, "commands", {}).items():
+        verbs |= {before + name: command} | find_verbs(command, f"{before}{name} ")
+    return verbs
+
+
+VERBS = find_verbs(typer.main.get_command(app))
 MACHINE = re.compile(r"(?<![\w.:/])/(work|home|root|tmp|usr|var|opt|etc|mnt|Users)\b|\b[A-Z]:\\")
 INDEX_HOST = re.compile(r"index-url|find-links|/simple/|\bpackages?\.\w+\.\w+", re.IGNORECASE)
+RUN = ("restive ", "curl ", "grep ", "export ")
 SPEEDS = (
     (re.compile(r"(?<=\]) +[\d.]+ *$", re.MULTILINE), " 1"),
     (re.compile(r"(?<=   [01]) {3,}\d+\.\d *$", re.MULTILINE), " 1"),
@@ -108,32 +117,101 @@ def run_block(piece: Piece, below: Piece | None, names: dict[str, object], page:
     return [] if agree(shown, printed.getvalue()) else [complain(piece, "the block", shown, printed.getvalue())]
 
 
-def run_console(piece: Piece) -> list[str]:
-    """Run the `$ restive` lines; without output shown they must succeed, and what is not run may not show any."""
+def run_console(piece: Piece, shell: "Shell") -> list[str]:
+    """Run the lines that can be; without output shown they must succeed, and what is not run may not show any."""
     failed = []
     for part in re.split(r"^\$ ", piece.text, flags=re.MULTILINE)[1:]:
-        command, _, shown = re.sub(r" *\\\n +", " ", part).partition("\n")
-        code, printed = run_command(command) if command.startswith("restive ") else (0, "")
-        right = agree(shown, printed) if shown.strip() or not printed else code == 0
+        command, shown = take_command(re.sub(r" *\\\n +", " ", part))
+        code, printed = shell.run(command) if command.startswith(RUN) else (0, "")
+        right = agree(shown, printed) if shown.strip() else code == 0
         if not right:
             failed.append(complain(piece, command, shown, printed))
     return failed
 
 
-def run_command(command: str) -> tuple[int, str]:
-    """The exit code of the installed command, and all that it prints."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(
-        command,
-        shell=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        env=environment,
-        timeout=120,
-        check=False,
-    )
-    return done.returncode, done.stdout
+def take_command(text: str) -> tuple[str, str]:
+    """The command that a text begins with, on several lines as long as a quotation goes on, and the rest."""
+    command, _, rest = text.partition("\n")
+    while command.count("'") % 2 and rest:
+        more, _, rest = rest.partition("\n")
+        command = f"{command}\n{more}"
+    return command, rest
+
+
+class Shell:
+    """Where the commands of a page are run: in one environment, beside servers that end with the page."""
+
+    def __init__(self) -> None:
+        self._environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        self._servers: list[subprocess.Popen[bytes]] = []
+        self._ports: dict[str, str] = {}  # as the page has them, and as they are
+
+    def run(self, command: str) -> tuple[int, str]:
+        """The exit code of a command, and all that it prints."""
+        for said, real in self._ports.items():
+            command = command.replace(said, real)
+        if command.startswith("restive serve ") and command.endswith(" &"):
+            code, printed = self._serve(command.removesuffix(" &"))
+        elif command.startswith("export "):
+            code, printed = self._export(command)
+        else:
+            code, printed = self._call(command, subprocess.STDOUT)[::2]
+        for said, real in self._ports.items():
+            printed = printed.replace(real, said)
+        return code, lay_out(printed) if command.startswith("curl ") else printed
+
+    def _call(self, command: str, errors: int) -> tuple[int, str, str]:
+        done = subprocess.run(
+            command,
+            shell=True,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            encoding="utf-8",
+            env=self._environment,
+            timeout=120,
+            check=False,
+        )
+        return done.returncode, done.stderr or "", done.stdout
+
+    def _export(self, command: str) -> tuple[int, str]:
+        code, said, found = self._call(f"{command} && env -0", subprocess.PIPE)
+        self._environment = dict(each.split("=", 1) for each in found.split("\0") if each) or self._environment
+        return code, said
+
+    def _serve(self, command: str) -> tuple[int, str]:
+        """Start a server and wait until it listens; what it says until then."""
+        port = re.search(r" --port (\d+)", command)
+        kept = re.search(r" 2> (\S+)$", command)
+        log = Path(kept[1] if kept else f"server-{len(self._servers)}.txt")
+        bare = re.sub(r" --port \d+| 2> \S+$", "", command)
+        with log.open("wb") as output:
+            arguments = ["/bin/sh", "-c", f"exec {bare} --port 0"]
+            server = subprocess.Popen(arguments, stdout=output, stderr=output, env=self._environment)
+        self._servers.append(server)
+        while "Ctrl+C ends" not in log.read_text(encoding="utf-8") and server.poll() is None:
+            time.sleep(0.02)
+        printed = log.read_text(encoding="utf-8")
+        if found := re.search(r"https?://[\w.]+(:\d+)", printed):
+            self._ports[f":{port[1] if port else 8787}"] = found[1]
+        return server.poll() or 0, "" if kept else printed
+
+    def __enter__(self) -> "Shell":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for server in self._servers:
+            server.terminate()
+            server.wait(60)
+
+
+def lay_out(printed: str) -> str:
+    """JSON in what was printed, with blanks where its lines can be broken."""
+    lines = printed.splitlines()
+    for place, line in enumerate(lines):
+        if line.startswith(("{", "[")):
+            with contextlib.suppress(ValueError):
+                lines[place] = json.dumps(json.loads(line), ensure_ascii=False)
+    return "\n".join(lines)
 
 
 def play(text: str, page: str) -> list[str]:
@@ -141,13 +219,14 @@ def play(text: str, page: str) -> list[str]:
     names: dict[str, object] = {"__name__": "__main__"}
     pieces = [piece for piece in cut(text) if piece.language or piece.text.strip()]
     failed: list[str] = []
-    for piece, below in zip(pieces, [*pieces[1:], None], strict=True):
-        if piece.language == "console":
-            failed += run_console(piece)
-        elif piece.language in ("", "python") and ">>> " in piece.text:
-            failed += run_examples(piece, names, page)
-        elif piece.language == "python":
-            failed += run_block(piece, below, names, page)
+    with Shell() as shell:
+        for piece, below in zip(pieces, [*pieces[1:], None], strict=True):
+            if piece.language == "console":
+                failed += run_console(piece, shell)
+            elif piece.language in ("", "python") and ">>> " in piece.text:
+                failed += run_examples(piece, names, page)
+            elif piece.language == "python":
+                failed += run_block(piece, below, names, page)
     return failed
 
 
@@ -162,6 +241,7 @@ def test_player_finds_every_kind_of_lie() -> None:
     lies = ["    >>> 1 + 1\n    3\n", "```python\n>>> 1 + 1\n3\n```\n", "```python\nprint(2)\n```\n```text\n3\n```\n",
             "```console\n$ restive --version\n9.9.9\n```\n",
             "```console\n$ restive simulate --policy nobody\n```\n",
+            "```console\n$ curl -s http://127.0.0.1:1/health\nall is well\n```\n",
             "```console\n$ make test\nall is well\n```\n"]  # fmt: skip
     assert [len(play(lie, "lie")) > 0 for lie in lies] == [True] * len(lies)
 
@@ -173,6 +253,18 @@ def test_player_keeps_names_from_block_to_block_and_leaves_speeds_aside() -> Non
     assert not agree("egt  9.1 ± 0.2  0.75 [0.69, 0.81]  7.1", "egt  9.1 ± 0.2  0.75 [0.69, 0.82]  7.1")
     assert agree("random  9.1 ± 0.2      0    7.1", "random  9.1 ± 0.2      0   12.3")
     assert not agree("random  9.1 ± 0.2      0    7.1", "random  9.1 ± 0.2      1    7.1")
+
+
+def test_player_serves_what_a_page_serves_until_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PLACE", raising=False)
+    begun = "$ restive serve --store a.db --port 9911 &\nrestive: no token yet, ... http://127.0.0.1:9911\n...\n"
+    asked = '$ export PLACE=http://127.0.0.1:9911\n$ curl -s $PLACE/health\n{"status": "ok",\n "version": ...}\n'
+    page = f"```console\n{begun}{asked}$ grep -c no server-0.txt\n1\n```\n"
+    assert not play(page, "page")
+    assert "PLACE" not in os.environ
+    (address,) = re.findall(r"http://\S+", Path("server-0.txt").read_text())
+    assert len(play(f"```console\n$ curl -s {address}/health\n```\n", "page")) == 1  # it is gone
 
 
 def test_player_saves_a_block_that_names_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +337,7 @@ def describe_names(option: Any) -> str:
 
 
 def test_verbs_of_groups_are_among_the_verbs() -> None:
-    assert {"desk", "desk init", "desk decide", "desk learn", "desk erase", "simulate"} <= set(VERBS)
+    assert {"desk", "desk init", "desk decide", "desk erase", "desk token", "desk token make", "simulate"} <= set(VERBS)
 
 
 @pytest.mark.parametrize("verb", VERBS)

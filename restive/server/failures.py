@@ -24,6 +24,7 @@ from restive.desk.opening import AlreadyDecided
 from restive.desk.tables import Fault, Faults
 from restive.errors import Conflict, InputError, NotThere
 from restive.server.hiding import hide_folders
+from restive.server.wording import speak
 
 PROBLEM = "application/problem+json"
 RETRY_AFTER = "5"  # seconds until a store that failed is worth another try
@@ -155,7 +156,7 @@ def describe(error: Exception, request: HTTPConnection | None = None) -> Failure
     error = translate(error)
     status, kind = _classify(error)
     address = "" if request is None else _find_address(request)
-    faults = [Flaw(row=row, column=column, sentence=said) for row, column, said in getattr(error, "faults", ())]
+    faults = [Flaw(row=row, column=column, sentence=speak(said)) for row, column, said in getattr(error, "faults", ())]
     return Failure(
         type=f"/api#{kind}",
         title=_title(status),
@@ -189,7 +190,7 @@ def _say(error: Exception, status: int, address: str) -> str:
     """The sentence; what is not one of our own errors may say anything, and is not repeated."""
     if status == 500 or not isinstance(error, InputError | Refusal):
         return UNEXPECTED
-    sentence = hide_folders(str(error))
+    sentence = speak(hide_folders(str(error)))
     return sentence.replace(f"store {address}", "store") if address else sentence
 
 

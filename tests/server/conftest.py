@@ -26,6 +26,14 @@ SHOPS: dict[str, Any] = {
 }
 
 
+@pytest.fixture(scope="session", autouse=True)
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keys of pseudonyms that a test makes lie in a folder of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RESTIVE_KEYS", str(tmp_path_factory.mktemp("keys")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     """The server that tests share."""

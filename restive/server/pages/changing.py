@@ -19,8 +19,9 @@ from restive.server.failures import Refusal, describe
 from restive.server.hiding import name_policy
 from restive.server.identity import admit
 from restive.server.pages.asking import ask, head
-from restive.server.pages.forms import Form, Operator, go_on, make_key, read_whole, say_here, take_form
+from restive.server.pages.forms import Form, Operator, go_on, make_key, read_whole, take_form
 from restive.server.pages.rendering import PageRoute, link, page, render
+from restive.server.wording import say_here
 
 NUMBERS = ("budget", "cool_down", "keep")
 OFFERED = 60  # rounds that could be cancelled

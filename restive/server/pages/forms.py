@@ -10,7 +10,6 @@ import hashlib
 import hmac
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -44,14 +43,6 @@ LONGEST_WHOLE = 15  # digits
 SAID, SAID_SECONDS = "restive_said", 60  # the cookie that carries a sentence to the next page
 
 # What the desk says of its command line, and where the same is on a page.
-HERE = (
-    (r" Its list: restive desk round \S+ \d+\.", ""),
-    (r": restive desk cancel \S+ \d+", ", cancel it under Settings"),
-    (r"([Ss])ay by --round or by a column round which one is meant", r"\1ay which one is meant: choose it in the form"),
-    (r" \(--(again|new|correct)\)", ", by the box for it"),
-)
-
-
 Operator = Annotated[Holder, Depends(need_session("operator"))]
 Admin = Annotated[Holder, Depends(need_session("admin"))]
 
@@ -120,17 +111,6 @@ def read_decimal(text: str) -> float | str:
 def make_key() -> str:
     """A key by which the same post, sent twice, is known."""
     return os.urandom(16).hex()
-
-
-def say_here(sentence: str) -> str:
-    """A sentence of the desk in the words of a page, which has boxes where the command line has options.
-
-    >>> say_here("another round is meant although nobody moved, say so (--again).")
-    'another round is meant although nobody moved, say so, by the box for it.'
-    """
-    for spoken, here in HERE:
-        sentence = re.sub(spoken, here, sentence)
-    return sentence
 
 
 def is_fragment(request: Request) -> bool:

@@ -19,8 +19,9 @@ from restive.errors import InputError, NotThere
 from restive.server.failures import describe
 from restive.server.metrics import Metrics
 from restive.server.pages.asking import ask, head, read_number
-from restive.server.pages.forms import Form, Operator, go_on, make_key, say_here, take_form
+from restive.server.pages.forms import Form, Operator, go_on, make_key, take_form
 from restive.server.pages.rendering import PageRoute, link, page, render
+from restive.server.wording import say_here
 
 AT_ONCE = 50
 ASKED = ("done", "next_state", "reward")

@@ -30,12 +30,12 @@ from restive.server.pages.forms import (
     make_key,
     plain_name,
     read_brought,
-    say_here,
     take_form,
 )
 from restive.server.pages.marking import record_outcomes
 from restive.server.pages.marking import router as marking
 from restive.server.pages.rendering import PageRoute, link, page, render
+from restive.server.wording import say_here
 
 ASKED_STATES = ("known", "budget", "must", "never", "again", "new")
 ASKED_OUTCOMES = ("round", "correct")

@@ -27,6 +27,7 @@ from restive.server.routes.asking import (
     show,
 )
 from restive.server.routes.describing import brings, brings_table
+from restive.server.wording import speak
 
 router = make_router("people")
 LEARNT = ("rounds", "new", "corrected", "repeated", "waiting", "notes")
@@ -53,10 +54,13 @@ async def learn(
         taken = program.learn(asked.table, given.round, given.correct, given.dry_run, deed=deed)
         if not given.dry_run:
             request.app.state.metrics.note_outcomes(taken.new + taken.corrected)
-        return Told(taken._asdict() | {"recorded": not given.dry_run})
+        return tell(taken._asdict(), recorded=not given.dry_run)
 
     def repeat(_: Program, answer: dict[str, Any]) -> Told:
-        return Told({name: answer[name] for name in LEARNT} | {"recorded": True})
+        return tell({name: answer[name] for name in LEARNT}, recorded=True)
+
+    def tell(taken: dict[str, Any], recorded: bool) -> Told:
+        return Told(taken | {"notes": [speak(note) for note in taken["notes"]], "recorded": recorded})
 
     return await record(request, name, act, repeat)
 

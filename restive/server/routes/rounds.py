@@ -32,6 +32,7 @@ from restive.server.routes.asking import (
     show,
 )
 from restive.server.routes.describing import answers_file, brings_table
+from restive.server.wording import speak
 
 router = make_router("rounds")
 TYPES: dict[str, str] = {ending: kind for kind, ending in KINDS.items()}
@@ -69,7 +70,8 @@ async def decide(
     def tell(advice: Advice, recorded: bool) -> Told:
         where = place(request, name, "rounds", advice.round)
         rest = f"{where}/list?after={query.limit}" if recorded and advice.size > query.limit else None
-        content = hide_plans(advice.as_json(query.limit)) | {"next": rest, "recorded": recorded}
+        notes = [speak(note) for note in advice.notes]
+        content = hide_plans(advice.as_json(query.limit)) | {"notes": notes, "next": rest, "recorded": recorded}
         return Told(content, {"Location": where} if recorded else {})
 
     return await record(request, name, act, repeat, 200 if given.dry_run else 201)

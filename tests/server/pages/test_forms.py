@@ -1,7 +1,7 @@
 import pytest
 
 from restive.errors import InputError
-from restive.server.pages.forms import LONGEST_NAME, Form, plain_name, read_decimal, read_whole, say_here
+from restive.server.pages.forms import LONGEST_NAME, Form, plain_name, read_decimal, read_whole
 
 
 @pytest.mark.parametrize(
@@ -50,17 +50,3 @@ def test_a_seal_depends_on_every_field_and_on_the_session() -> None:
     }
     assert len(seals) == 4
     assert Form({"a": "1", "csrf": "x", "key": "y"}).seal_all() == Form({"a": "1"}).seal_all()
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "round 3 has no outcomes yet; if it was a mistake: restive desk cancel my-program 3",
-        "Its list: x. Its list: restive desk round coupons 4. If another round is meant, say so (--again).",
-        "or say that they are new (--new).",
-        "Say by --round or by a column round which one is meant.",
-    ],
-)
-def test_a_page_does_not_speak_of_the_command_line(said: str) -> None:
-    assert "restive desk" not in say_here(said)
-    assert "--" not in say_here(said)
