@@ -15,8 +15,10 @@ from restive.desk.schema import deeds, programs
 from restive.errors import Conflict, InputError
 
 LONGEST_KEY = 200
+SEALED = "sealed:"  # begins a digest under a secret that the store does not have
+FORGOTTEN = "forgotten"
 # Built once: putting a statement together takes longer than carrying it out.
-SAME_KEY = sa.select(deeds.c.asked, deeds.c.answer).where(
+SAME_KEY = sa.select(deeds.c.verb, deeds.c.asked, deeds.c.answer).where(
     deeds.c.program == sa.bindparam("of"), deeds.c.key == sa.bindparam("known")
 )
 ADD_DEED = deeds.insert()
@@ -28,7 +30,7 @@ class Deed:
 
     by: str = ""  # nobody in particular: the one by whom the store was opened
     key: str | None = None
-    asked: str = ""  # nothing: any request fits
+    asked: str = ""
 
     def __post_init__(self) -> None:
         key = "x" if self.key is None else self.key
@@ -63,14 +65,18 @@ class DeedRow(NamedTuple):
     answer: dict[str, Any]
 
 
-def refuse_repeated(connection: sa.Connection, program: int, deed: Deed) -> None:
+def refuse_repeated(connection: sa.Connection, program: int, deed: Deed, verb: str) -> None:
     """End here if the deed of this key was done before."""
     if deed.key is None:
         return
     found = connection.execute(SAME_KEY, {"of": program, "known": deed.key}).first()
     if found is None:
         return
-    if found.asked and found.asked != deed.asked:
+    if found.asked == FORGOTTEN:
+        raise KeyTaken(
+            "the idempotency key was used before names were erased; take a new one. Nothing was recorded now."
+        )
+    if (found.verb, found.asked) != (verb, deed.asked):
         raise KeyTaken("the idempotency key was used for another request; take a new one. Nothing was recorded now.")
     raise Repeated(json.loads(found.answer))
 
@@ -91,11 +97,13 @@ def record_deed(
 
 
 def forget_people(connection: sa.Connection, program: int) -> None:
-    """Take out of the deeds of a program what may name somebody who is to be forgotten: remarks, and the digests of
-    requests, from which a name could be guessed. Keys stay, so that nothing is done twice.
+    """Take out of the deeds of a program what may name somebody: remarks, and digests of requests.
+
+    From a digest that is not sealed a name could be guessed. Keys stay, so that nothing is done twice.
     """
     mine = deeds.c.program == program
-    connection.execute(deeds.update().where(mine).values(asked=""))
+    plain = sa.and_(mine, deeds.c.asked != "", sa.not_(deeds.c.asked.startswith(SEALED)))
+    connection.execute(deeds.update().where(plain).values(asked=FORGOTTEN))
     telling = sa.select(deeds.c.number, deeds.c.answer).where(mine, deeds.c.answer.like('%"notes": ["%'))
     for row in connection.execute(telling).all():
         answer = json.loads(row.answer) | {"notes": []}

@@ -88,7 +88,7 @@ class Desk:
         """Make a program by a plan, or by a template and settings, or by settings alone."""
         check_name(name)
         made = make_plan(name, template, **settings) if plan is None else plan
-        with self.store.creating(name, deed) as writer:
+        with self.store.creating(name, deed, "created") as writer:
             if pseudonyms and made.pseudonyms is None:  # only now, or a name that is taken would leave a key behind
                 made = replace(made, pseudonyms=make_key().fingerprint)
             writer.append(events.CREATED, made.as_json())

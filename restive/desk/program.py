@@ -114,7 +114,7 @@ class Program:
         """
         brought = read_brought(states, budget, must, never, self.memory.last_known().plan, new, self.memory.knows)
         advice: list[Advice] = []
-        with suppress(_Undo), self._writing(deed) as (writer, fold):
+        with suppress(_Undo), self._writing(deed, "decided") as (writer, fold):
             asked = _check_round(fold, round)
             so_far, notes = self._take_or_open(writer, fold, asked, brought, again)
             opened = so_far[0]
@@ -134,7 +134,7 @@ class Program:
     ) -> int:  # fmt: skip
         """Open a round with states and a budget, to be decided later; returns its number."""
         brought = read_brought(states, budget, must, never, self.memory.last_known().plan, new, self.memory.knows)
-        with self._writing(deed) as (writer, fold):
+        with self._writing(deed, "opened") as (writer, fold):
             opened, notes = open_round(self.memory, writer, fold, brought, again)
             _tell(writer, fold, "opened", opened.round, notes)
             number = len(fold.ledger.lines)
@@ -173,7 +173,7 @@ class Program:
         known = self.memory.last_known()
         table, where, others = read_reports(outcomes, known.plan, self.memory.names(known))
         taken: list[Taken] = []
-        with suppress(_Undo), self._writing(deed) as (writer, fold):
+        with suppress(_Undo), self._writing(deed, "learnt") as (writer, fold):
             by_round = split_rounds(table, where, fold, round)
             if round is None and table["round"].null_count() == table.height:
                 self._refuse_unclear(fold, table, where, *by_round)
@@ -205,7 +205,7 @@ class Program:
         frame, where = read_given(states, "states")
         table = read_states(frame, where, self.plan.states).with_columns(frame[ROW].alias("row"))
         mended = 0
-        with suppress(_Undo), self._writing(deed) as (writer, fold):
+        with suppress(_Undo), self._writing(deed, "corrected") as (writer, fold):
             found = self.round(round)
             number, state = find_mended(table, where, self.memory.names(fold), found)
             mended = number.size
@@ -232,7 +232,7 @@ class Program:
 
     def cancel(self, round: int, dry_run: bool = False, deed: Deed = NOBODY) -> int:
         """Nobody acts by the list of this round, which was a mistake; returns how many were on it."""
-        with suppress(_Undo), self._writing(deed) as (writer, fold):
+        with suppress(_Undo), self._writing(deed, "cancelled") as (writer, fold):
             self.round(round)
             line = fold.ledger.lines[round - 1]
             if line.outcomes or line.done or line.cancelled:
@@ -246,7 +246,7 @@ class Program:
 
     def change(self, *, deed: Deed = NOBODY, **settings: Any) -> Plan:
         """Change budget, cool_down, keep or shares from now on."""
-        with self._writing(deed) as (writer, fold):
+        with self._writing(deed, "changed") as (writer, fold):
             plan = fold.plan.changed(settings).as_json()
             changed = {name: plan[name] for name in settings}
             self.memory.append(writer, events.CHANGED, changed)
@@ -254,11 +254,11 @@ class Program:
         return self.plan
 
     @contextmanager
-    def _writing(self, deed: Deed) -> Iterator[tuple[Writer, Fold]]:
+    def _writing(self, deed: Deed, verb: str) -> Iterator[tuple[Writer, Fold]]:
         """A transaction, with the program as it stands under its lock; what fails is forgotten here too."""
         writer = None
         try:
-            with self.store.writing(self.id, deed) as writer:
+            with self.store.writing(self.id, deed, verb) as writer:
                 yield writer, self.memory.fold(writer.length)
         except Repeated:
             raise
@@ -325,7 +325,7 @@ class Program:
 
     def _drop(self, agents: object, kind: str, dry_run: bool, deed: Deed) -> int:
         listed, dropped = read_list(agents, "agents"), 0
-        with suppress(_Undo), self._writing(deed) as (writer, fold):
+        with suppress(_Undo), self._writing(deed, kind) as (writer, fold):
             number, unknown = find_listed(listed, self.memory.names(fold))
             if unknown:
                 raise InputError(f"{name_few(unknown)}: not in the program {self.name}; nothing was changed.")

@@ -32,6 +32,7 @@ SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 ENDINGS = ".csv, .tsv, .txt, .xlsx or .parquet"
 FORMULA = r"^('*[=+\-@\t\r\n])"
 DEFUSED = r"^'('*[=+\-@\t\r\n])"
+MOST_COLUMNS = 2_000
 MOST_CELLS = 1_000_000_000  # of a Parquet file; a few bytes of it can stand for any number of rows
 
 
@@ -108,17 +109,22 @@ def _with_header(grid: pl.DataFrame, where: str) -> pl.DataFrame:
         raise InputError(f"{where}: there is nothing in it; the first row must name the columns.")
     body = grid[rows[1:]].with_columns(pl.all().replace("", None))
     heads = [(head or "").strip() for head in grid.row(rows[0])]
+    _refuse_wide(len(heads), where)
     kept = [place for place, head in enumerate(heads) if head or body[:, place].null_count() < len(body)]
     return _named(body[:, kept], [heads[place] or f"column {place + 1}" for place in kept], rows[1:] + 1)
 
 
+def _refuse_wide(columns: int, where: str) -> None:
+    if columns > MOST_COLUMNS:
+        raise InputError(f"{where}: it has {columns:,} columns; there can be {MOST_COLUMNS:,} at most.")
+
+
 def _named(body: pl.DataFrame, names: list[str], rows: pl.Series) -> pl.DataFrame:
     """The columns under names that differ, behind the numbers of their rows."""
-    taken = {ROW}
+    taken, copies = {ROW}, dict.fromkeys(names, 2)
     for place, name in enumerate(names):
-        copy = 2
         while names[place] in taken:
-            names[place], copy = f"{name} ({copy})", copy + 1
+            names[place], copies[name] = f"{name} ({copies[name]})", copies[name] + 1
         taken.add(names[place])
     return pl.DataFrame([rows.rename(ROW), *(body[:, j].alias(name) for j, name in enumerate(names))])
 
@@ -133,6 +139,7 @@ def _read_csv(content: bytes, where: str, usual: str) -> pl.DataFrame:
             f"{where}, row {row}: not UTF-8 text; save the file as 'CSV UTF-8' (Excel) or with the character set UTF-8."
         ) from None
     separator = _separator(text, usual)
+    _refuse_wide(text.lstrip().partition("\n")[0].count(separator) + 1, where)
     if b'"' not in content and content.count(b"\r") == content.count(b"\r\n") and not text.startswith(("\n", "\r")):
         with suppress(pl.exceptions.PolarsError):
             return pl.read_csv(BytesIO(text.encode()), has_header=False, infer_schema=False, separator=separator)
@@ -187,6 +194,7 @@ def _pieces(text: str, separator: str, where: str) -> Iterator[list[list[str]]]:
 def _read_parquet(content: bytes, where: str) -> pl.DataFrame:
     lazy = pl.scan_parquet(BytesIO(content))
     schema = guarded(lazy.collect_schema, where, "Parquet")
+    _refuse_wide(len(schema), where)
     _refuse_nested(schema.to_frame(), where)
     rows = guarded(lambda: lazy.select(pl.len()).collect().item(), where, "Parquet")
     if rows * len(schema) > MOST_CELLS:

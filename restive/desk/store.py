@@ -120,13 +120,13 @@ class Store:
         raise NotThere(f"The store {self.address} has no program {name!r}, {there}: mend the name or create it.")
 
     @contextmanager
-    def creating(self, name: str, deed: Deed = NOBODY) -> Iterator[Writer]:
+    def creating(self, name: str, deed: Deed = NOBODY, verb: str = "") -> Iterator[Writer]:
         """A writer for a new program, which is there once the block has ended well."""
 
         def claim(connection: sa.Connection) -> int:
             there = connection.execute(sa.select(programs.c.id).where(programs.c.name == name)).scalar()
             if there is not None:
-                refuse_repeated(connection, there, deed)
+                refuse_repeated(connection, there, deed, verb)
             row = {"name": name, "created": write_time(self._clock)}
             try:
                 return int(connection.execute(programs.insert().values(row).returning(programs.c.id)).scalar_one())
@@ -137,13 +137,16 @@ class Store:
             yield writer
 
     @contextmanager
-    def writing(self, program_id: int, deed: Deed = NOBODY) -> Iterator[Writer]:
-        """A writer that holds the program's lock; once the block has ended well all is recorded, otherwise nothing."""
+    def writing(self, program_id: int, deed: Deed = NOBODY, verb: str = "") -> Iterator[Writer]:
+        """A writer that holds the program's lock; once the block has ended well all is recorded, otherwise nothing.
+
+        `verb` is what is done, by which a deed that comes again is known.
+        """
 
         def claim(connection: sa.Connection) -> int:
             if connection.execute(LOCKED_ROW, {"program": program_id}).first() is None:
                 raise NotThere(f"The store {self.address} has no program with the id {program_id}.")
-            refuse_repeated(connection, program_id, deed)
+            refuse_repeated(connection, program_id, deed, verb)
             return program_id
 
         with self._write(claim, deed) as writer:

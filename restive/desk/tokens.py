@@ -210,7 +210,10 @@ def _select_grants() -> sa.Select[Any]:
     held = (tokens.c.id, tokens.c.name.label("token"), tokens.c.digest, tokens.c.created, tokens.c.expires)
     columns = (*held, tokens.c.revoked, programs.c.name.label("program"), roles.c.role)
     joined = tokens.join(roles, roles.c.token == tokens.c.id)
-    return sa.select(*columns).select_from(joined.join(programs, programs.c.id == roles.c.program, isouter=True))
+    named = joined.join(programs, programs.c.id == roles.c.program, isouter=True)
+    # A program that is not there, as after a restore of some tables only, must not look like all programs.
+    there = sa.or_(roles.c.program.is_(None), programs.c.id.is_not(None))
+    return sa.select(*columns).select_from(named).where(there)
 
 
 def _as_holder(rows: list[sa.Row[Any]]) -> Holder | None:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from desk.stories import make
 from restive.desk import Desk, Program
-from restive.desk.deeds import Deed, KeyTaken, Repeated
+from restive.desk.deeds import FORGOTTEN, SEALED, Deed, KeyTaken, Repeated
 from restive.desk.schema import deeds
 from restive.errors import Conflict, InputError
 
@@ -66,9 +66,9 @@ def test_every_verb_leaves_one_deed_that_says_who_and_what(program: Program) -> 
 
 
 def test_a_key_that_comes_again_brings_the_first_answer_and_records_nothing(program: Program) -> None:
-    assert live(program, lambda verb: Deed(key=verb, asked="same")) == []
+    assert live(program, lambda verb: Deed(key=verb, asked=f"{SEALED}same")) == []
     events, told = program.store.length(program.id), verbs(program)
-    answers = live(program, lambda verb: Deed(key=verb, asked="same"))
+    answers = live(program, lambda verb: Deed(key=verb, asked=f"{SEALED}same"))
     assert [answer.get("round") for answer in answers] == [1, 1, 1, 2, 2, None, None, None]
     assert answers[0]["listed"] == 2
     assert (answers[1]["new"], answers[1]["rounds"]) == (4, [1])
@@ -151,16 +151,26 @@ def test_erasing_takes_the_name_out_of_the_answers_kept(tmp_path: Path) -> None:
 
 
 def test_erasing_takes_the_digests_of_requests_away_and_the_keys_stay(program: Program) -> None:
+    sealed = f"{SEALED}of ben"
     program.decide(FOUR, deed=Deed(key="k", asked="digest of what names ann"))
+    program.leave(["ben"], deed=Deed(key="l", asked=sealed))
     program.erase(["ann"], deed=Deed(key="e", asked="digest of ann"))
     asked = program.store.execute(sa.select(deeds.c.asked).where(deeds.c.program == program.id))
-    assert {row.asked for row in asked} == {""}
-    for key, verb in (
-        ("k", lambda deed: program.decide(FOUR, deed=deed)),
-        ("e", lambda deed: program.erase([], deed=deed)),
-    ):
-        with pytest.raises(Repeated):
-            verb(Deed(key=key, asked="digest"))
+    assert {row.asked for row in asked} == {"", FORGOTTEN, sealed}
+    with pytest.raises(Repeated):
+        program.leave(["ben"], deed=Deed(key="l", asked=sealed))
+    for key in "ke":
+        with pytest.raises(KeyTaken, match="used before names were erased; take a new one"):
+            program.erase(["cem"], deed=Deed(key=key, asked="digest"))
+    assert program.names.search("cem").size == 1
+
+
+def test_a_key_of_one_verb_answers_no_other(program: Program) -> None:
+    program.decide(FOUR, deed=Deed(key="k"))
+    for call in (program.leave, program.erase):
+        with pytest.raises(KeyTaken, match="used for another request"):
+            call(["ann"], deed=Deed(key="k"))
+    assert program.names.search("ann").size == 1
 
 
 def test_a_store_with_pseudonyms_keeps_no_remarks_that_name_people(

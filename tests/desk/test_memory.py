@@ -180,8 +180,8 @@ def test_what_failed_is_forgotten_here_too(desk: Desk, monkeypatch: pytest.Monke
     before = know(program)
     plain = Store.writing
 
-    def fail(store: Store, program_id: int, deed: Deed) -> AbstractContextManager[Writer]:
-        found = plain(store, program_id, deed)
+    def fail(store: Store, program_id: int, deed: Deed, verb: str) -> AbstractContextManager[Writer]:
+        found = plain(store, program_id, deed, verb)
         monkeypatch.setattr(Writer, "finish", refuse)
         return found
 

@@ -249,3 +249,19 @@ def test_a_place_that_is_taken_is_refused_unless_it_may_be_overwritten(tmp_path:
         check_place(tmp_path / "folder.csv", overwrite=True)
     with pytest.raises(InputError, match=r"cannot write files that end in '\.pdf'"):
         check_place(tmp_path / "list.pdf", overwrite=True)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_of_too_many_columns_is_refused_before_it_is_read(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"wide.{ending}"
+    frame = pl.DataFrame({f"c{place}": ["x"] for place in range(2001)})
+    frame.write_csv(path) if ending == "csv" else frame.write_parquet(path)
+    with pytest.raises(InputError, match=rf"wide\.{ending}: it has 2,001 columns; there can be 2,000 at most"):
+        read_sheet(path)
+
+
+def test_headers_that_repeat_are_told_apart_in_one_pass(tmp_path: Path) -> None:
+    path = tmp_path / "same.csv"
+    path.write_text(",".join(["a", "a (2)", *["a"] * 1000]) + "\n" + ",".join("x" * 1002) + "\n")
+    names = read_sheet(path).columns[1:]
+    assert (len(set(names)), names[:4]) == (1002, ["a", "a (2)", "a (3)", "a (4)"])

@@ -1,6 +1,7 @@
 """Tokens and sessions on both databases: who is let in, as what, for how long, and that no secret is kept."""
 
 import re
+import sqlite3
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -267,3 +268,15 @@ def test_a_token_that_names_nobody_is_laid_to_whoever_opened_the_store(store: St
         ("command", "token revoked"),
         ("library", "token made"),
     ]
+
+
+def test_a_grant_of_a_program_that_is_gone_is_no_grant_of_all(tmp_path: Path) -> None:
+    with Desk(tmp_path / "a.db") as desk:
+        desk.create("one", states=["low", "high"])
+        secret = make_token(desk.store, "ann", {"one": "admin"})
+    connection = sqlite3.connect(tmp_path / "a.db")  # which does not look after foreign keys unless told to
+    with connection:
+        connection.execute("DELETE FROM programs")
+    connection.close()
+    with Store.open(tmp_path / "a.db") as store:
+        assert find_holder(store, secret) is None
