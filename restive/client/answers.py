@@ -88,6 +88,7 @@ class ProgramLine(TypedDict):
     waiting: int | None
     policy: str | None
     template: str
+    title: str | None
 
 
 class Plan(TypedDict):

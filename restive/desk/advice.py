@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from restive.desk.decision import CHOSEN, MUST, SPARE
-from restive.desk.names import Names
+from restive.desk.names import ERASED, Names
 from restive.desk.plan import Plan
 from restive.desk.reasons import explain
 from restive.desk.rounds import Round
@@ -57,6 +57,25 @@ class Advice:
         return self.names.call(self.found.list["agent"][self._kind == SPARE])
 
     @property
+    def to_report(self) -> pl.DataFrame:
+        """Who is still to be heard of, those on the list first, as a table of outcomes to fill in."""
+        waiting = np.flatnonzero(self.found.after < 0)
+        advised = self.found.columns["chosen"][waiting].astype(np.bool_)
+        order = waiting[np.argsort(~advised, kind="stable")]
+        states = pl.Series(self.plan.states, dtype=pl.String)
+        table = pl.DataFrame(
+            {
+                "round": np.full(order.size, self.round),
+                "agent": pl.Series(self.names.call(self.found.number[order]), dtype=pl.String),
+                "advised": self.found.columns["chosen"][order].astype(np.bool_),
+                "state_now": states.gather(self.found.state[order]),
+                "done": pl.Series([None] * order.size, dtype=pl.String),
+                "next_state": pl.Series([None] * order.size, dtype=pl.String),
+            }
+        )
+        return table.filter(pl.col("agent") != ERASED)
+
+    @property
     def _kind(self) -> Ints:
         kind: Ints = self.found.list["kind"]
         return kind
@@ -77,12 +96,17 @@ class Advice:
         """The list and the spares, a row for each person; with `done` filled in it is a table of outcomes."""
         return pl.DataFrame(dict(zip(COLUMNS, self._cells(), strict=True)), schema=COLUMNS)
 
-    def _cells(self, most: int | None = None) -> list[list[Any]]:
-        """The columns of the table, or of its first rows."""
-        listed = {name: column[:most] for name, column in self.found.list.items()}
+    def people(self, part: slice = slice(None)) -> list[dict[str, Any]]:
+        """Rows of the table as plain data; only these are made."""
+        return [dict(zip(COLUMNS, row, strict=True)) for row in zip(*self._cells(part), strict=True)]
+
+    def _cells(self, part: slice = slice(None)) -> list[list[Any]]:
+        """The columns of the table, or of some of its rows."""
+        listed = {name: column[part] for name, column in self.found.list.items()}
         kind, chosen = listed["kind"], np.count_nonzero(self._kind != SPARE)
         state = [self.plan.states[code] for code in listed["state"].tolist()]
-        place = np.where(kind == SPARE, np.arange(kind.size) - chosen, np.arange(kind.size)) + 1
+        number = np.arange(self.size)[part]
+        place = np.where(kind == SPARE, number - chosen, number) + 1
         return [
             [self.round] * kind.size,
             place.tolist(),
@@ -139,7 +163,7 @@ class Advice:
             "prices": decided["prices"],
             "shadow": decided.get("shadow"),
             "notes": list(self.notes),
-            "people": [dict(zip(COLUMNS, row, strict=True)) for row in zip(*self._cells(most), strict=True)],
+            "people": self.people(slice(most)),
         }
 
 

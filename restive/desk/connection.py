@@ -19,6 +19,9 @@ from sqlalchemy.pool import NullPool, QueuePool
 from restive.errors import InputError
 
 PATIENCE = 60
+# At once, of all threads of a process: a server has some 20 threads, and one that writes may read beside it. The first
+# so many are kept.
+CONNECTIONS, KEPT = 40, 16
 SECRET = {"password", "passfile", "sslpassword", "sslkey"}  # what a query string may carry and nobody should see
 LOCKED = ("somebody else is writing to it and does not finish", "try again when that is done")
 FULL = ("there is no room left on the disk", "make room and try again")
@@ -123,6 +126,8 @@ def _connect_postgresql(text: str, read_only: bool) -> tuple[sa.Engine, str]:
         url.update_query_dict({} if "connect_timeout" in url.query else {"connect_timeout": "10"}),
         isolation_level="READ COMMITTED",  # so that what is read after the lock was got is what the last one left
         pool_pre_ping=True,
+        pool_size=KEPT,
+        max_overflow=CONNECTIONS - KEPT,
         hide_parameters=True,
         execution_options={"postgresql_readonly": True} if read_only else {},
     )
@@ -143,8 +148,9 @@ def _connect_sqlite(text: str, read_only: bool) -> tuple[sa.Engine, str]:
             raise
         return connection
 
+    room = {} if read_only else {"pool_size": KEPT, "max_overflow": CONNECTIONS - KEPT}
     pool = NullPool if read_only else QueuePool
-    engine = sa.create_engine("sqlite://", creator=open_file, poolclass=pool, hide_parameters=True)
+    engine = sa.create_engine("sqlite://", creator=open_file, poolclass=pool, hide_parameters=True, **room)
     sa.event.listen(engine, "begin", _begin_sqlite)
     sa.event.listen(engine, "connect", lambda _, record: record.info.update(writable=_may_write(path)))
     sa.event.listen(engine, "checkin", _let_go_if_read_only)

@@ -31,7 +31,7 @@ def look_at(program: Program) -> Status:
     decided = sum(line.decided >= 0 or line.cancelled for line in ledger.lines)
     return Status(
         name=program.name,
-        title=_title(plan),
+        title=find_title(plan),
         store=program.store.address,
         policy=plan.policy,
         seed=plan.seed,
@@ -57,7 +57,7 @@ def summarise(program: Program) -> dict[str, Any]:
     try:
         fold = program.fold
     except InputError as error:
-        nothing = dict.fromkeys(("people", "rounds", "events", "waiting", "policy"))
+        nothing = dict.fromkeys(("people", "rounds", "events", "waiting", "policy", "title"))
         return known | nothing | {"template": str(error)}
     return known | {
         "people": int(fold.ledger.active.sum()),
@@ -66,6 +66,7 @@ def summarise(program: Program) -> dict[str, Any]:
         "waiting": sum(line.waiting for line in fold.ledger.lines),
         "policy": fold.plan.policy,
         "template": fold.plan.template or "",
+        "title": find_title(fold.plan),
     }
 
 
@@ -103,7 +104,7 @@ def compare_shadow(program: Program) -> Shadow | None:
     return compare_policies(reward, chosen, chance, shadow_chance, agent, shadow_chosen, program.plan.words)
 
 
-def _title(plan: Plan) -> str:
+def find_title(plan: Plan) -> str:
     """That of the template, unless the program has states or words of its own."""
     template = TEMPLATES.get(plan.template or "")
     if template is None or plan.states != template.states:

@@ -118,6 +118,7 @@ class ProgramLine(Answer):
     waiting: int | None = Field(description="Outcomes still to come.")
     policy: str | None
     template: str = Field(description="The template it was made by, or why the program cannot be read.")
+    title: str | None = Field(description="What it is about, by its template; empty where its words are its own.")
 
 
 class ProgramLines(Answer):

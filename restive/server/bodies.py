@@ -5,6 +5,7 @@ half of a surrogate pair and a thousand brackets in one another are refused.
 """
 
 import hashlib
+import hmac
 import json
 import math
 import re
@@ -19,9 +20,10 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
 from restive.desk.cells import quote
+from restive.desk.deeds import SEALED
 from restive.errors import InputError
 from restive.server.columns import SAID, Kinds, as_columns
-from restive.server.failures import Misfit, Refusal
+from restive.server.failures import MOST_FAULTS, Misfit, Refusal
 from restive.server.programs import Programs
 from restive.server.reading import read_table
 
@@ -32,6 +34,7 @@ KINDS: dict[str, Literal["csv", "xlsx", "parquet"]] = {
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
 }
 SMALL = 1 << 15  # bytes of JSON that are read at once, without asking a thread
+MOST_LISTS = 250_000  # in one body: no table needs more than a few, and reading millions leaves no other thread a turn
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 Model = TypeVar("Model", bound=BaseModel)
 P = ParamSpec("P")
@@ -57,6 +60,8 @@ def load_json(content: bytes) -> object:
     >>> load_json(b'{"budget": 3.0}')
     {'budget': 3}
     """
+    if content.count(b"[") > MOST_LISTS:
+        raise Refusal(400, f"The body is not plain JSON: more than {MOST_LISTS:,} opening brackets [ are in it.")
     try:
         text = content.decode("utf-8-sig")
         found = json.loads(
@@ -82,9 +87,11 @@ def load_json(content: bytes) -> object:
 def _make_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _NotPlain(f"{quote(twice)} comes twice in one object")
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise _NotPlain(f"{quote(name)} comes twice in one object")
+            seen.add(name)
     return made
 
 
@@ -114,10 +121,13 @@ def check_settings(model: type[Model], given: object) -> Model:
     """The settings that a body of JSON brings."""
     if not isinstance(given, dict):
         raise InputError(f"The body is {SAID[type(given)]}; it must be an object.")
+    strange = [name for name in given if name not in model.model_fields][MOST_FAULTS:]
+    for name in strange:  # the checker would make an error of each, and nobody reads so many
+        del given[name]
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        raise Misfit(error.errors(include_url=False, include_input=False)) from None
+        raise Misfit(error.errors(include_url=False, include_input=False), len(strange)) from None
 
 
 async def take_settings(request: Request, model: type[Model]) -> Asked[Model]:
@@ -142,6 +152,7 @@ async def take_table(request: Request, model: type[Model], where: str, kinds: Ki
         return Asked(model.model_validate({where: None} | told), table, digest(request, sum_))
     if found != JSON:
         raise _refuse_media_type(found, [JSON, *KINDS])
+    told = query.model_dump(exclude_defaults=True, include=set(model.model_fields))
     if told:
         raise InputError(f"{min(told)} is in the address; with a body of JSON it stands in the body.")
     content = await request.body()
@@ -183,10 +194,14 @@ async def _as_file(request: Request, ending: str) -> AsyncIterator[tuple[Path, b
 
 
 def digest(request: Request, content: bytes) -> str:
-    """What was asked, in short: method, path, query, media type and body."""
+    """What was asked, in short: method, path, query, media type and body; sealed by the token of the caller, if any.
+
+    A digest that is not sealed could tell, to whoever guesses it, a name that has been erased since.
+    """
     sum_ = hashlib.sha256()
     head = [request.method, request.url.path, request.url.query, find_media_type(request)]
     for part in (*(text.encode() for text in head), content):
         sum_.update(len(part).to_bytes(8, "big"))
         sum_.update(part)
-    return sum_.hexdigest()
+    secret = request.headers.get("Authorization", "").partition(" ")[2].strip()
+    return SEALED + hmac.new(secret.encode(), sum_.digest(), "sha256").hexdigest() if secret else sum_.hexdigest()

@@ -4,9 +4,10 @@ No object is made for a row, so that a hundred thousand rows cost little more th
 wrong is a table looked at row by row, to say where.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from operator import itemgetter
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from restive.desk.tables import Fault, Faults
 from restive.errors import InputError
@@ -17,6 +18,7 @@ SAID = {
     list: "a list", dict: "an object",
 }  # fmt: skip
 
+T = TypeVar("T")
 Kinds = Mapping[str, tuple[type, ...]]  # of each column, the types that a cell may have
 NONE = type(None)
 STATES: Kinds = {"agent": (str, int), "state": (str, int, NONE), "group": (str, NONE)}
@@ -50,8 +52,8 @@ def as_columns(table: object, where: str, kinds: Kinds) -> dict[str, list[object
 def _turn(rows: list[object], where: str, kinds: Kinds) -> dict[str, list[object]]:
     """The cells of rows by column; a column that no row has is left out."""
     if set(map(type, rows)) - {dict}:
-        wrong = [(place, row) for place, row in enumerate(rows, 1) if not isinstance(row, dict)]
-        raise Faults(where, [Fault(n, None, f"{SAID[type(row)]}, but a row is an object") for n, row in wrong])
+        wrong = ((place, row) for place, row in enumerate(rows, 1) if not isinstance(row, dict))
+        _blame(where, wrong, lambda row: (None, f"{SAID[type(row)]}, but a row is an object"))
     named: list[dict[str, object]] = rows  # type: ignore[assignment]
     known = set().union(*named)
     if strange := known - set(kinds):
@@ -86,30 +88,24 @@ def _check_columns(table: dict[str, object], where: str, kinds: Kinds) -> dict[s
 def _blame_names(rows: Sequence[dict[str, object]], strange: set[str], where: str, kinds: Kinds) -> NoReturn:
     there = ", ".join(kinds)
     single = len(rows) == 1
-    faults = [
-        Fault(None if single else place, name, f"this is not known; there are {there}")
-        for place, row in enumerate(rows, 1)
-        for name in row
-        if name in strange
-    ]
-    raise Faults(where, faults[:MOST_BLAMED], len(faults))
+    wrong = ((None if single else place, name) for place, row in enumerate(rows, 1) for name in row if name in strange)
+    _blame(where, wrong, lambda name: (name, f"this is not known; there are {there}"))
 
 
 def _blame_missing(rows: list[dict[str, object]], where: str, kinds: Kinds) -> NoReturn:
-    faults = [
-        Fault(place, name, "it is missing")
-        for place, row in enumerate(rows, 1)
-        for name in _required(kinds)
-        if name not in row
-    ]
-    raise Faults(where, faults[:MOST_BLAMED], len(faults))
+    needed = _required(kinds)
+    wrong = ((place, name) for place, row in enumerate(rows, 1) for name in needed if name not in row)
+    _blame(where, wrong, lambda name: (name, "it is missing"))
 
 
 def _blame_cells(cells: list[object], name: str, where: str, kinds: tuple[type, ...]) -> NoReturn:
     allowed = " or ".join(SAID[kind] for kind in kinds if not (kind is int and float in kinds))
-    faults = [
-        Fault(place, name, f"{SAID[type(cell)]}, but it must be {allowed}")
-        for place, cell in enumerate(cells, 1)
-        if type(cell) not in kinds
-    ]
-    raise Faults(where, faults[:MOST_BLAMED], len(faults))
+    wrong = ((place, cell) for place, cell in enumerate(cells, 1) if type(cell) not in kinds)
+    _blame(where, wrong, lambda cell: (name, f"{SAID[type(cell)]}, but it must be {allowed}"))
+
+
+def _blame(where: str, wrong: Iterable[tuple[int | None, T]], say: Callable[[T], tuple[str | None, str]]) -> NoReturn:
+    """Say of the first that are wrong what is, and of the others only how many they are."""
+    found = iter(wrong)
+    faults = [Fault(place, *say(what)) for place, what in islice(found, MOST_BLAMED)]
+    raise Faults(where, faults, len(faults) + sum(1 for _ in found))

@@ -27,7 +27,7 @@ def serve(
     forwarded_allow: Annotated[
         list[str] | None,
         typer.Option(
-            help="The address or network of a proxy to trust; several times.", show_default="this machine and private"
+            help="The address or network of a proxy to trust; several times.", show_default="this machine alone"
         ),
     ] = None,
     plain_http: Annotated[

@@ -8,6 +8,7 @@
 null, that is not known. No sentence names the place of the store on its machine.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -28,8 +29,25 @@ from restive.server.wording import speak
 
 PROBLEM = "application/problem+json"
 RETRY_AFTER = "5"  # seconds until a store that failed is worth another try
-SHOWN, LONGEST_PLACE = 5, 60
+SHOWN, LONGEST_PLACE, LONGEST_NAME = 5, 60, 200
+MOST_FAULTS, LONGEST_SENTENCE = 1000, 10_000  # of one answer; more is for nobody to read
 UNEXPECTED = "The server failed at this, which is a fault of its own; its log has the details under the request id."
+
+# What the checker calls a kind of value, where a field may be of several.
+KIND = re.compile(r"(?:constrained-)?(?:str|int|float|bool|none|list|dict)(?:\[.*\])?|function-\w+\[.*")
+PLAIN = {
+    "extra_forbidden": "it is not known here",
+    "missing": "it is missing",
+    "string_type": "it must be a text",
+    "int_type": "it must be a whole number",
+    "int_parsing": "it must be a whole number",
+    "float_type": "it must be a number",
+    "bool_type": "it must be true or false",
+    "list_type": "it must be a list",
+    "dict_type": "it must be an object",
+    "model_type": "it must be an object",
+    "string_pattern_mismatch": "it has a character that is not allowed there",
+}
 
 # The anchor on the page of the API where each kind of problem is explained, by class and by status.
 KINDS: tuple[tuple[type[Exception], int, str], ...] = (
@@ -80,26 +98,32 @@ class Refusal(Exception):  # noqa: N818 - said to people, not only to programmer
 
 
 class Misfit(InputError):  # noqa: N818
-    """A request that is not as its model has it: each place, and what is wrong there."""
+    """A request that is not as its model has it: each place, and what is wrong there; `more` were not looked at."""
 
-    def __init__(self, errors: Sequence[Mapping[str, Any]]) -> None:
-        self.faults = [Fault(None, _place(each["loc"]), _mend(each)) for each in errors]
-        more = f" and {len(errors) - SHOWN} more" if len(errors) > SHOWN else ""
-        shown = [f"{fault.column}: {fault.sentence}" if fault.column else fault.sentence for fault in self.faults]
-        super().__init__("; ".join(shown[:SHOWN]) + more + ".")
+    def __init__(self, errors: Sequence[Mapping[str, Any]], more: int = 0) -> None:
+        said: dict[str | None, list[str]] = {}
+        for each in errors:
+            said.setdefault(_place(each["loc"]), []).append(_mend(each))
+        # What may be this or that is refused once for each; it is one fault.
+        faults = [Fault(None, place, ", or ".join(dict.fromkeys(words))) for place, words in said.items()]
+        self.faults, self.total = faults[:MOST_FAULTS], len(faults) + more
+        rest = f" and {self.total - SHOWN} more" if self.total > SHOWN else ""
+        shown = [f"{place}: {sentence}" if place else sentence for _, place, sentence in faults[:SHOWN]]
+        super().__init__("; ".join(shown) + rest + ".")
 
 
 def _place(parts: Sequence[object]) -> str | None:
-    """Where in the request: body, query and path are known from the name alone."""
+    """Where in the request: body, query and path are known from the name alone, and kinds of values are no places."""
     named = [str(part)[:LONGEST_PLACE] for part in parts if part not in ("body", "query", "path", "header")]
-    return ".".join(named[:3]) or None
+    return ".".join([part for place, part in enumerate(named[:4]) if not (place and KIND.fullmatch(part))]) or None
 
 
 def _mend(error: Mapping[str, Any]) -> str:
     """The checker's message in the words of all others."""
-    plain = {"extra_forbidden": "it is not known here", "missing": "it is missing"}
-    said = str(error["msg"]).removeprefix("Value error, ").replace("Input should be", "it must be")
-    return plain.get(str(error["type"]), said.replace("should", "must"))
+    said = str(error["msg"]).removeprefix("Value error, ").replace("Input should", "it must")
+    for word in ("String", "List", "Dictionary"):
+        said = said.replace(f"{word} should", "it must")
+    return PLAIN.get(str(error["type"]), said.replace("should", "must"))
 
 
 class Flaw(BaseModel):
@@ -136,7 +160,7 @@ class Failure(BaseModel):
     title: str = Field(description="The name of the status.")
     status: int = Field(description="The status, as in the answer's first line.")
     detail: str = Field(description="One sentence: what is wrong, where, and what is allowed.")
-    faults: list[Flaw] = Field(description="Every place that is wrong, where there are several.")
+    faults: list[Flaw] = Field(description="The places that are wrong, where there are several; the first thousand.")
     recorded: bool | None = Field(description="Whether anything was recorded; null when that is not known.")
     request: str = Field(description="The id of the request, as in X-Request-ID and in the log.")
 
@@ -156,7 +180,7 @@ def describe(error: Exception, request: HTTPConnection | None = None) -> Failure
     error = translate(error)
     status, kind = _classify(error)
     address = "" if request is None else _find_address(request)
-    faults = [Flaw(row=row, column=column, sentence=speak(said)) for row, column, said in getattr(error, "faults", ())]
+    faults = [_flaw(fault) for fault in getattr(error, "faults", ())[:MOST_FAULTS]]
     return Failure(
         type=f"/api#{kind}",
         title=_title(status),
@@ -166,6 +190,11 @@ def describe(error: Exception, request: HTTPConnection | None = None) -> Failure
         recorded=getattr(error, "recorded", None if status == 500 else False),
         request="" if request is None else str(getattr(request.state, "id", "")),
     )
+
+
+def _flaw(fault: Fault) -> Flaw:
+    column = None if fault.column is None else fault.column[:LONGEST_NAME]
+    return Flaw(row=fault.row, column=column, sentence=speak(hide_folders(fault.sentence[:LONGEST_SENTENCE])))
 
 
 def answer(failure: Failure, headers: Mapping[str, str] | None = None) -> Response:
@@ -190,8 +219,8 @@ def _say(error: Exception, status: int, address: str) -> str:
     """The sentence; what is not one of our own errors may say anything, and is not repeated."""
     if status == 500 or not isinstance(error, InputError | Refusal):
         return UNEXPECTED
-    sentence = speak(hide_folders(str(error)))
-    return sentence.replace(f"store {address}", "store") if address else sentence
+    said = str(error)[:LONGEST_SENTENCE]
+    return speak(hide_folders(said.replace(f"store {address}", "store") if address else said))
 
 
 def _find_address(request: HTTPConnection) -> str:

@@ -14,7 +14,6 @@ A refusal has the shape of every other failure; a browser that asked for a page 
 import math
 import os
 import re
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
@@ -23,7 +22,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from restive.server.failures import Refusal
-from restive.server.identity import COOKIE
+from restive.server.identity import find_secret
 from restive.server.logs import Observe, log_error
 from restive.server.metrics import Metrics
 from restive.server.proxies import Forwarded
@@ -56,8 +55,8 @@ def protect(app: Starlette, settings: Settings) -> None:
     """Put all layers around the app; its state gets `rates`, which `identity` needs, and `metrics`."""
     app.state.rates = Rates(settings.rate, settings.burst, settings.sign_ins)
     app.state.metrics = Metrics()
-    app.add_middleware(Sizes, settings=settings)  # the innermost first
-    app.add_middleware(Turns, rates=app.state.rates)
+    app.add_middleware(Sizes, settings=settings, rates=app.state.rates)  # the innermost first
+    app.add_middleware(Turns, settings=settings, rates=app.state.rates)
     app.add_middleware(Places, settings=settings)
     app.add_middleware(Catch)
     app.add_middleware(Observe, metrics=app.state.metrics, log=settings.log)
@@ -121,9 +120,8 @@ class Catch:
         except ClientDisconnect:
             pass
         except Exception as error:
-            if (
-                started
-            ):  # too late to say anything: the connection ends in the middle, so that nobody takes it for whole
+            # Where the answer has begun it ends in the middle, so that nobody takes it for whole.
+            if started:
                 log_error(error, scope)
                 raise
             if await refuse(error, scope, receive, send) == 500:
@@ -158,14 +156,15 @@ class Places:
 class Turns:
     """Refuse whoever asks too often."""
 
-    def __init__(self, app: ASGIApp, rates: Rates) -> None:
-        self._app, self._rates = app, rates
+    def __init__(self, app: ASGIApp, settings: Settings, rates: Rates) -> None:
+        self._app, self._settings, self._rates = app, settings, rates
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         wait = 0.0
         if scope["type"] == "http":
-            wait = self._rates.requests.take(self._rates.name_caller(_secret(Headers(scope=scope)), scope))
+            secret = find_secret(self._settings, Headers(scope=scope))
+            wait = self._rates.requests.take(self._rates.name_caller(secret, scope))
         if wait:
             after = {"Retry-After": str(math.ceil(wait))}
             await refuse(Refusal(429, "Too many requests; wait and ask less often.", after), scope, receive, send)
@@ -186,16 +185,3 @@ def _from_elsewhere(method: str, headers: Headers) -> bool:
         return site not in ("same-origin", "none") and not follows
     origin = headers.get("origin")
     return origin is not None and not safe and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
-
-
-def _secret(headers: Headers) -> str:
-    """What the caller shows to be let in: a token, or a session cookie."""
-    if "authorization" in headers:
-        return headers["authorization"].partition(" ")[2].strip()
-    if COOKIE not in headers.get("cookie", ""):
-        return ""
-    try:
-        found = SimpleCookie(headers["cookie"]).get(COOKIE)
-    except CookieError:
-        return ""
-    return found.value if found else ""

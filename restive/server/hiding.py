@@ -1,14 +1,26 @@
 """What nobody at the other end of a wire needs to know: in which folder of the server's machine something lies.
 
-A program may decide by a policy in a file of its own, which the plan names with its whole path.
+A program may decide by a policy in a file of its own, which the plan names with its whole path, and the desk says of a
+key or a sheet where it looked for it. Of such a path only the last name is told.
 """
 
+import os
 import re
+import tempfile
 from collections.abc import Mapping
-from pathlib import PurePath
+from functools import cache
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
-FOLDER = re.compile(r"(?:[A-Za-z]:)?[/\\](?:[^\s/\\:'\"]+[/\\])+(?=[^\s/\\:'\"]+\.py\b)")
+from restive.desk.pseudonyms import keys_folder
+
+USUAL_ROOTS = (
+    "Applications", "Library", "Users", "Volumes", "app", "data", "etc", "home", "media", "mnt", "opt", "private",
+    "proc", "root", "run", "srv", "tmp", "usr", "var",
+)  # fmt: skip
+SEPARATOR = r"[/\\]+"
+INSIDE = r"(?:[^/\\:;,'\"()\n]|(?<=\w)'(?=\w)|\([^()/\\\n]*\))+"  # the name of a folder
+FILE = re.compile(r"((?:[A-Za-z]:(?=[/\\]))?[^:]*\.py)(:.*)?", re.DOTALL)
 SPECS = ("policy", "shadow", "shadow_policy")
 
 
@@ -18,17 +30,34 @@ def name_policy(spec: str) -> str:
     >>> name_policy("lagrange:explore=0.1"), name_policy("/home/ann/mine.py:depth=2")
     ('lagrange:explore=0.1', 'mine.py:depth=2')
     """
-    file, colon, settings = spec.partition(":")
-    return f"{PurePath(file).name}{colon}{settings}" if file.endswith(".py") else spec
+    found = FILE.fullmatch(spec)
+    return spec if found is None else PureWindowsPath(found[1]).name + (found[2] or "")  # which knows both slashes
 
 
 def hide_folders(sentence: str) -> str:
-    """A sentence without the folders of files of policies.
+    """A sentence in which files stand without their folders, also where these have blanks in their names.
 
-    >>> hide_folders("/home/ann/mine.py: there is no such file.")
+    >>> hide_folders("/home/ann/my rules/mine.py: there is no such file.")
     'mine.py: there is no such file.'
     """
-    return FOLDER.sub("", sentence)
+    if "/" not in sentence and "\\" not in sentence:
+        return sentence
+    return _make_pattern(_list_folders()).sub("", sentence)
+
+
+def _list_folders() -> tuple[str, ...]:
+    """Folders that the server has to do with, whatever letters are in their names; the longest first."""
+    given = [keys_folder(), Path.home(), Path.cwd(), Path(tempfile.gettempdir())]
+    told = {str(path) for each in given for path in (each, each.resolve()) if len(path.parts) > 1}
+    return tuple(sorted(told | {repr(each)[1:-1] for each in told}, key=len, reverse=True))
+
+
+@cache
+def _make_pattern(folders: tuple[str, ...]) -> re.Pattern[str]:
+    """All that comes before the last name of a path, if the path begins as one of a machine does."""
+    roots = sorted({*USUAL_ROOTS, *(os.listdir("/") if os.path.isdir("/") else ())})
+    begins = [*map(re.escape, folders), "/(?:" + "|".join(map(re.escape, roots)) + ")", "[A-Za-z]:", r"\\\\"]
+    return re.compile(rf"(?<![\w./\\])(?:{'|'.join(begins)})(?:(?<=\\)|{SEPARATOR})(?:{INSIDE}{SEPARATOR})*")
 
 
 def hide_plans(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,10 @@ taken only with the form's own token, an HMAC under the session cookie, so that 
 
 import hashlib
 import hmac
+import math
 import os
 from collections.abc import Awaitable, Callable
+from http.cookies import CookieError, SimpleCookie
 from typing import Annotated, TypeVar
 from urllib.parse import quote
 
@@ -18,6 +20,7 @@ import anyio
 from anyio.lowlevel import RunVar
 from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from restive.desk.store import Store
@@ -25,15 +28,18 @@ from restive.desk.tokens import HOURS, LOCAL, Holder, close_session, find_holder
 from restive.errors import NotThere
 from restive.server.failures import Refusal
 from restive.server.rates import Rates, name_address
+from restive.server.settings import Settings
 
 COOKIE, CSRF_HEADER = "restive_session", "x-csrf-token"
 LONGEST_SECRET = 500
 PROCESS_KEY = os.urandom(32)  # of forms that nobody has signed in for; they do not outlive the server
 LOOK_UPS = 8  # in the store at once; they must not wait behind a decision in the threads of programs
+SESSION_WRITES = 2  # at once, apart from look-ups, which must not wait until the store can be written to
 BEARER = HTTPBearer(scheme_name="token", description="A token of `restive desk token`: rst_…", auto_error=False)
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="restive"'}
 
-_LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("restive look-ups")
+_LOOK_UPS: RunVar[anyio.CapacityLimiter] = RunVar("restive look-ups")
+_WRITES: RunVar[anyio.CapacityLimiter] = RunVar("restive session writes")
 T = TypeVar("T")
 Dependency = Callable[..., Awaitable[Holder]]
 
@@ -132,23 +138,52 @@ async def sign_in(request: Request, response: Response, secret: str) -> bool:
     """Open a session and set its cookie; False when the secret is nobody's. Too many attempts are refused."""
     wait = _rates(request).sign_ins.take(name_address(request.scope))
     if wait > 0:
-        raise Refusal(429, "Too many attempts to sign in; wait a minute.", {"Retry-After": f"{wait:.0f}"})
-    given = secret.strip()
-    cookie = await _look_up(open_session, _store(request), given) if len(given) <= LONGEST_SECRET else None
+        after = {"Retry-After": str(max(math.ceil(wait), 1))}
+        raise Refusal(429, "Too many attempts to sign in; wait a minute.", after)
+    given, store = secret.strip(), _store(request)
+    if len(given) > LONGEST_SECRET or await _look_up(find_holder, store, given) is None:
+        return False
+    cookie = await _write(open_session, store, given)
     if cookie is None:
         return False
-    secure = request.app.state.settings.secure
-    response.set_cookie(COOKIE, cookie, max_age=HOURS * 3600, secure=secure, httponly=True, samesite="lax")
+    settings: Settings = request.app.state.settings
+    name, secure = name_cookie(settings), settings.secure
+    response.set_cookie(name, cookie, max_age=HOURS * 3600, secure=secure, httponly=True, samesite="lax")
     return True
 
 
 async def sign_out(request: Request, response: Response) -> None:
-    """End the session, here and in the store."""
-    if cookie := _cookie(request):
-        _rates(request).forget(cookie)
-        await _look_up(close_session, _store(request), cookie)
-    secure = request.app.state.settings.secure
-    response.delete_cookie(COOKIE, secure=secure, httponly=True, samesite="lax")
+    """End the session, here and in the store, which is written to only if it is somebody's."""
+    cookie, store = _cookie(request), _store(request)
+    if cookie and await _look_up(find_session, store, cookie) is not None:
+        await _write(close_session, store, cookie)
+    _rates(request).forget(cookie)
+    settings: Settings = request.app.state.settings
+    response.delete_cookie(name_cookie(settings), secure=settings.secure, httponly=True, samesite="lax")
+    response.headers["Clear-Site-Data"] = '"cache"'
+
+
+def name_cookie(settings: Settings) -> str:
+    """What the session's cookie is called: by TLS so that browsers take it from this very host alone.
+
+    >>> name_cookie(Settings()), name_cookie(Settings(https=True))
+    ('restive_session', '__Host-restive_session')
+    """
+    return f"__Host-{COOKIE}" if settings.secure else COOKIE
+
+
+def find_secret(settings: Settings, headers: Headers) -> str:
+    """What a caller shows to be let in: a token, or a session cookie; it need not be a good one."""
+    if "authorization" in headers:
+        return headers["authorization"].partition(" ")[2].strip()
+    name = name_cookie(settings)
+    if name not in headers.get("cookie", ""):
+        return ""
+    try:
+        found = SimpleCookie(headers["cookie"]).get(name)
+    except CookieError:
+        return ""
+    return found.value if found else ""
 
 
 def csrf(request: Request) -> str:
@@ -167,16 +202,21 @@ def check_csrf(request: Request, form_value: str | None = None) -> None:
 
 async def _look_up(function: Callable[..., T], *args: object) -> T:
     """What the store says, asked in a thread: a database that does not answer must not keep others waiting."""
-    return await anyio.to_thread.run_sync(lambda: function(*args), limiter=_limiter())
+    return await anyio.to_thread.run_sync(lambda: function(*args), limiter=_limiter(_LOOK_UPS, LOOK_UPS))
 
 
-def _limiter() -> anyio.CapacityLimiter:
+async def _write(function: Callable[..., T], *args: object) -> T:
+    """Have the store written to, in a thread that no look-up needs."""
+    return await anyio.to_thread.run_sync(lambda: function(*args), limiter=_limiter(_WRITES, SESSION_WRITES))
+
+
+def _limiter(kind: RunVar[anyio.CapacityLimiter], most: int) -> anyio.CapacityLimiter:
     """The one of this event loop."""
     try:
-        return _LIMITER.get()
+        return kind.get()
     except LookupError:
-        limiter = anyio.CapacityLimiter(LOOK_UPS)
-        _LIMITER.set(limiter)
+        limiter = anyio.CapacityLimiter(most)
+        kind.set(limiter)
         return limiter
 
 
@@ -197,7 +237,7 @@ def _why_not(request: Request) -> str:
 
 
 def _cookie(request: Request) -> str:
-    value = request.cookies.get(COOKIE, "")
+    value = request.cookies.get(name_cookie(request.app.state.settings), "")
     return value if len(value) <= LONGEST_SECRET else ""
 
 

@@ -25,6 +25,7 @@ STORE_FAILED = 503
 GONE = 499  # the caller left before there was an answer
 LIBRARIES = {"uvicorn": logging.ERROR, "asyncio": logging.WARNING, "concurrent.futures": logging.WARNING}
 PROGRAM = re.compile(r"[\w.-]{1,100}")
+VALUE = re.compile(r"[(<\[{'\"=]")  # where a library's sentence goes on with what it had in hand
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
@@ -153,8 +154,18 @@ class Lines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record."""
         error = record.exc_info[1] if record.exc_info else None
-        about: dict[str, object] = {"logger": record.name, "said": str(record.msg).strip()[:200]}
+        about: dict[str, object] = {"logger": record.name, "said": _first_words(str(record.msg))}
         write_line(self._style, record.levelname.lower(), about | ({"error": describe_error(error)} if error else {}))
+
+
+def _first_words(said: str) -> str:
+    """The first line up to the first value: asyncio puts whatever it had in hand into its sentences.
+
+    >>> _first_words("Exception in callback read(b'ann')\\nhandle: <Handle read>")
+    'Exception in callback read'
+    """
+    line = said.strip().partition("\n")[0]
+    return VALUE.split(line, maxsplit=1)[0].strip()[:200]
 
 
 def capture_libraries(style: str) -> None:

@@ -6,13 +6,15 @@ are described here and nowhere built: a table of many rows goes to the desk as c
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, SkipValidation
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation
 
 from restive.desk.cells import LONGEST_ID
 from restive.desk.plan import LARGEST_BUDGET, LARGEST_HORIZON, MOST_STATES
 from restive.kernels.randomness import LARGEST_SEED
 
 LARGEST_ROUND = 10**9
+MOST_ENTRIES = 1000  # of what is listed in settings
+MOST_REFUSED = 100  # ids that are told one by one
 
 
 class Strict(BaseModel):
@@ -23,6 +25,31 @@ class Strict(BaseModel):
 
 Text = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
 Id = Annotated[Text | int, Field(description="The id of a person, a text or a whole number.", examples=["ann"])]
+
+
+def _bound_ids(given: object) -> object:
+    """Refuse many wrong ids at once; the checker makes two errors of each, which is for a few."""
+    if isinstance(given, list):
+        wrong = [place for place, each in enumerate(given, 1) if not _is_id(each)]
+        if len(wrong) > MOST_REFUSED:
+            text = f"a text of 1 to {LONGEST_ID} characters or a whole number"
+            raise ValueError(f"{len(wrong)} of its entries, the first at place {wrong[0]}, are no ids; an id is {text}")
+    return given
+
+
+def _is_id(given: object) -> bool:
+    return type(given) is int or (isinstance(given, str) and 0 < len(given) <= LONGEST_ID)
+
+
+def _bound_entries(given: object) -> object:
+    """Refuse what is too long before each entry is looked at."""
+    if isinstance(given, list | dict) and len(given) > MOST_ENTRIES:
+        raise ValueError(f"it has {len(given)} entries; at most {MOST_ENTRIES} may be")
+    return given
+
+
+Ids = Annotated[list[Id], BeforeValidator(_bound_ids)]
+FEW = BeforeValidator(_bound_entries)
 State = Annotated[
     str | int | None,
     Field(description="The name of a state, or its number from 0; null: not known now.", examples=["low"]),
@@ -91,8 +118,8 @@ class Decide(Strict):
         None, description="Who is in which state now; left out: as last known."
     )
     budget: Budget | None = Field(None, description="How many can be acted on; left out: as the program has it.")
-    must: list[Id] | None = Field(None, description="People who are on the list in any case.")
-    never: list[Id] | None = Field(None, description="People who are not on it in this round.")
+    must: Ids | None = Field(None, description="People who are on the list in any case.")
+    never: Ids | None = Field(None, description="People who are not on it in this round.")
     round: Round | None = Field(None, description=NUMBER)
     again: bool = Field(False, description=AGAIN)
     new: bool = Field(False, description=NEW)
@@ -126,14 +153,14 @@ class Mend(Strict):
 class Leave(Strict):
     """People who are gone; who appears again in a table of states is back."""
 
-    agents: list[Id] = Field(min_length=1, description="Whom.", examples=[["ann"]])
+    agents: Ids = Field(min_length=1, description="Whom.", examples=[["ann"]])
     dry_run: bool = Field(False, description=DRY)
 
 
 class Erase(Strict):
     """People whose names are to be forgotten for good."""
 
-    agents: list[Id] = Field(
+    agents: Ids = Field(
         description="Whom. An empty list takes out of the store's files what earlier erasures may have left there.",
         examples=[["ann"]],
     )
@@ -155,6 +182,7 @@ class GivenWords(Strict):
 Share = Annotated[float, Field(ge=0, le=1)]
 Shares = Annotated[
     dict[Annotated[str, Field(max_length=LONGEST_ID)], Share],
+    FEW,
     Field(description="The least share of the list that each group gets; they add up to 1 at most."),
 ]
 Rounds = Annotated[int, Field(ge=0, le=10**6)]
@@ -171,8 +199,10 @@ class Create(Strict):
         min_length=1, max_length=60, pattern=r"^\w[\w.\-]*$", description="Letters, digits, dots, dashes, underscores."
     )
     template: str | None = Field(None, max_length=60, description="One of those at /api/v1/templates.")
-    states: list[str] | None = Field(None, min_length=2, max_length=MOST_STATES, description="The worst first.")
-    rewards: list[float] | None = Field(
+    states: Annotated[list[str], FEW] | None = Field(
+        None, min_length=2, max_length=MOST_STATES, description="The worst first."
+    )
+    rewards: Annotated[list[float], FEW] | None = Field(
         None, description="What each state is worth; null or left out: rewards are reported with outcomes."
     )
     policy: str | None = Field(None, max_length=500, description="One of those at /api/v1/policies, with settings.")
@@ -188,7 +218,7 @@ class Create(Strict):
         None, ge=1e-12, le=1e12, description="How far apart two reported rewards can be."
     )
     pseudonyms: bool = Field(False, description="Keep names as codes, under a key that stays on the server's machine.")
-    words: GivenWords | None = None
+    words: Annotated[GivenWords, FEW] | None = None
 
 
 def _describe_change(schema: dict[str, Any]) -> None:

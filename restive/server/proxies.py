@@ -1,7 +1,8 @@
 """Who asks when a proxy passes requests on: as X-Forwarded-For and -Proto say, but only if the proxy is trusted.
 
-Trusted are those on this machine and in private networks, or those that are named. Every proxy adds whom it heard from
-at the end, and only what a trusted one added is believed: from the end, the first address that is no named proxy.
+Trusted are those on this machine, or instead those that are named: in a private network anybody could say they were
+anybody. Every proxy adds whom it heard from at the end, and only what a trusted one added is believed: from the end,
+the first address that is no named proxy.
 """
 
 import ipaddress
@@ -13,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from restive.errors import InputError
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-PRIVATE = ("127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fe80::/10")
+HERE = ("127.0.0.0/8", "::1/128")
 
 
 class Forwarded:
@@ -22,7 +23,7 @@ class Forwarded:
     def __init__(self, app: ASGIApp, named: Sequence[str] = ()) -> None:
         self._app = app
         self._named = [read_network(text) for text in named]
-        self._trusted = self._named or [ipaddress.ip_network(text) for text in PRIVATE]
+        self._trusted = self._named or [ipaddress.ip_network(text) for text in HERE]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

@@ -63,6 +63,10 @@ class Rates:
         """Count this secret against the address again."""
         self._known.pop(self._digest(secret), None)
 
+    def knows(self, secret: str) -> bool:
+        """Whether this secret was found good when it was last looked up."""
+        return bool(secret) and self._digest(secret) in self._known
+
     def name_caller(self, secret: str, scope: Mapping[str, Any]) -> str:
         """Whose bucket a request is taken from."""
         holder = self._known.get(self._digest(secret)) if secret else None

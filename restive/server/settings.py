@@ -47,13 +47,17 @@ class Settings:
     rate: float = 300.0  # requests a second of one token or address, for long
     burst: int = 600  # and at once
     sign_ins: int = 10  # a minute and address
+    at_once: int = 8  # requests under way of one token or address at one program
+    queue_seconds: float = 60.0  # in line for a program
     header_seconds: float = 10.0
     idle_seconds: float = 30.0  # between two requests of one connection
     body_seconds: float = 60.0
     body_pace: int = 256 << 10  # bytes a second that a body must bring beyond `body_seconds`
     linger_seconds: float = 5.0  # for the rest of a body that is too large, so that the refusal is heard
     stall_seconds: float = 120.0  # for a caller who takes nothing of an answer
-    shutdown_seconds: float = 120.0  # for what is under way when the server is to end
+    answer_pace: int = 32 << 10  # bytes a second that a caller must take beyond `stall_seconds`
+    largest_unsent: int = 256 * MIB  # of all answers that wait for callers to take them
+    shutdown_seconds: float = 60.0  # for what is under way when the server is to end
     connections: int = 10_000
     log: str = "json"
     reading: Limits = field(default_factory=Limits)
@@ -64,6 +68,7 @@ class Settings:
         check_whole("burst", self.burst, 1)
         for size in ("largest_table", "largest_json", "largest_form", "largest_unknown", "connections", "sign_ins"):
             check_whole(size, getattr(self, size), 1)
+        check_whole("at_once", self.at_once, 1)
         if self.log not in LOGS:
             raise InputError(f"log is {self.log!r}; it must be one of {', '.join(LOGS)}.")
         if self.open and (self.behind_proxy or not is_local(self.host)):
@@ -81,6 +86,14 @@ class Settings:
         65.0
         """
         return math.inf if self.body_pace == 0 else self.body_seconds + received / self.body_pace
+
+    def answer_time(self, taken: int) -> float:
+        """How long a caller may keep the server waiting in all, having taken so much of what it waited with.
+
+        >>> Settings(stall_seconds=60, answer_pace=1000).answer_time(5000)
+        65.0
+        """
+        return math.inf if self.answer_pace == 0 else self.stall_seconds + taken / self.answer_pace
 
 
 def is_local(host: str) -> bool:

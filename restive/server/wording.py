@@ -13,6 +13,7 @@ FORMS = (
     (r", cancel it$", ", cancel it under Settings"),
     (r"([Ss])ay by round or by a column round which one is meant", r"\1ay which one is meant: choose it in the form"),
     (r" \((again|new|correct)\)", ", by the box for it"),
+    (r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d\.\d{6}\+00:00", r"\1 \2 UTC"),
 )
 
 

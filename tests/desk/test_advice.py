@@ -160,3 +160,27 @@ def test_the_first_people_of_a_list_are_those_of_the_whole() -> None:
     assert (advice.size, len(whole["people"])) == (advice.table.height, advice.table.height)
     for most in (0, 1, 3, 100):
         assert advice.as_json(most) == whole | {"people": whole["people"][:most]}
+
+
+def test_who_is_still_to_be_heard_of_can_be_filled_in_and_brought_back(tmp_path: Path) -> None:
+    with Desk(tmp_path / "desk.db") as desk:
+        program = desk.create("one", states=["low", "high"], rewards=[0, 1], budget=2, control=0.0, policy="egt")
+        chosen = program.decide(dict.fromkeys(("ann", "ben", "cem", "dee", "eve"), "low")).chosen
+        heard, gone = chosen[0], next(name for name in ("ann", "ben", "cem", "dee", "eve") if name not in chosen)
+        program.learn([{"agent": heard, "next_state": "high"}])
+        program.erase([gone])
+        table = program.advice(1).to_report
+        assert table["advised"].to_list() == [True, False, False]
+        assert table["agent"][0] == chosen[1]
+        assert heard not in table["agent"]
+        assert table.select("done", "next_state").null_count().row(0) == (3, 3)
+        taken = program.learn(table.with_columns(done=pl.lit("yes"), next_state=pl.lit("low")))
+        assert (taken.new, taken.waiting) == (3, 0)
+        assert program.advice(1).to_report.height == 0
+
+
+def test_some_rows_are_what_they_are_in_the_whole_list() -> None:
+    advice = make_advice()
+    rows = advice.table.to_dicts()
+    for part in (slice(0), slice(1, 3), slice(2, 9), slice(7, 9), slice(None)):
+        assert advice.people(part) == rows[part]

@@ -20,6 +20,8 @@ from restive.desk import store as store_module
 from restive.desk.connection import CODES, find_cause
 from restive.desk.store import Store, StoreError
 from restive.errors import InputError
+from restive.server.identity import LOOK_UPS
+from restive.server.programs import THREADS
 
 NOTHING = "nothing of this call was recorded"
 
@@ -344,3 +346,10 @@ def test_every_code_has_a_cause_and_an_advice(code: str) -> None:
 def test_a_cause_that_nobody_foresaw_is_quoted() -> None:
     origin = sqlite3.OperationalError("no such thing\nand more")
     assert find_cause(sa.exc.OperationalError("", {}, origin))[0] == "the database says 'no such thing'"
+
+
+def test_there_are_connections_for_all_threads_of_a_server(store: Store) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(2 * (THREADS + LOOK_UPS)):  # one that writes, and one that reads beside it
+            stack.enter_context(store._engine.connect())
+        assert store.programs() == []

@@ -222,7 +222,7 @@ def test_a_program_in_one_line(desk: Desk) -> None:
     program.decide(dict.fromkeys(PEOPLE, "low"), again=True)
     assert summarise(program) == {
         "name": "one", "created": program.created, "people": 24, "rounds": 3, "events": 10, "waiting": 24,
-        "policy": "lagrange", "template": "loyalty",
+        "policy": "lagrange", "template": "loyalty", "title": "",
     }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from restive.desk import screen
 from restive.desk.lift import compare_policies, lift
 from restive.desk.plan import Words
-from restive.desk.status import Learnt, People, RoundRow, Status
+from restive.desk.status import Learnt, People, RoundRow, Status, Step
 from restive.desk.templates import TEMPLATES
 
 WORDS = Words(
@@ -43,7 +43,14 @@ def make_status(rounds: int = 30) -> Status:
         shadow=shadow,
         shadow_policy="egt:eta=0.5",
         learnt=[Learnt("silent [x]", 196, 0.62, 0.3, 170), Learnt("busy", 0, math.nan, math.nan, 0)],
-        steps=["Round 30 waits for outcomes of 12 [i]shops[/i]: restive desk learn shops --outcomes OUTCOMES.csv"],
+        steps=[
+            Step(
+                "Round 30 waits for outcomes of 12 [i]shops[/i].",
+                "learn",
+                30,
+                "restive desk learn shops --outcomes OUTCOMES.csv",
+            )
+        ],
     )
 
 
@@ -71,7 +78,7 @@ def test_the_page_fits_and_cuts_nothing(shown: Callable[..., str], width: int) -
     assert "…" not in text
     assert status.lift is not None
     assert status.shadow is not None
-    for sentence in (status.lift.sentence, status.shadow.sentence, *status.steps):
+    for sentence in (status.lift.sentence, status.shadow.sentence, *map(str, status.steps)):
         assert sentence in flat(text)
     assert "1,230/1,234" in text
     assert "Coupons [bold]for[/bold] shops" in text

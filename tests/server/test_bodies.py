@@ -3,10 +3,12 @@ from io import BytesIO
 
 import polars as pl
 import pytest
+from pydantic import BaseModel
 
 from restive.server.answers import Planned
-from restive.server.bodies import load_json
-from restive.server.failures import Refusal
+from restive.server.bodies import MOST_LISTS, _make_object, check_settings, load_json
+from restive.server.failures import Misfit, Refusal
+from restive.server.models import Create, Decide, Leave
 from restive.server.round_answers import Decided, Learnt
 from server.calling import CSV, Caller, as_rows
 
@@ -173,3 +175,56 @@ def test_whole_numbers_are_ids_and_states_too(caller: Caller) -> None:
 def test_a_large_table_is_read_as_a_small_one(caller: Caller) -> None:
     rows = [{"agent": f"agent-{n:05}", "state": "low"} for n in range(5000)]
     assert caller.post("rounds", {"states": rows, "budget": 3}, Decided, 201).present == 5000
+
+
+def test_a_name_that_comes_twice_among_many_is_found_by_looking_at_each_once() -> None:
+    looked = 0
+
+    class Name(str):
+        def __eq__(self, other: object) -> bool:
+            nonlocal looked
+            looked += 1
+            return str.__eq__(self, str(other))
+
+        __hash__ = str.__hash__
+
+    pairs: list[tuple[str, object]] = [(Name(number), 0) for number in range(500)]
+    with pytest.raises(ValueError, match="'499' comes twice"):
+        _make_object([*pairs, (Name("499"), 0)])
+    assert looked < 50
+
+
+def test_more_lists_than_any_table_needs_are_not_read() -> None:
+    with pytest.raises(Refusal, match="more than 250,000 opening brackets"):
+        load_json(b"[" + b"[]," * MOST_LISTS + b"[]]")
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "sentence"),
+    [
+        (Leave, {"agents": [[]] * 3000}, "agents: 3000 of its entries, the first at place 1, are no ids; an id is a"),
+        (Leave, {"agents": ["ann", *[""] * 3000]}, "agents: 3000 of its entries, the first at place 2, are no ids"),
+        (Decide, {"must": [None] * 3000}, "must: 3000 of its entries"),
+        (
+            Create,
+            {"name": "a", "shares": {str(n): "x" for n in range(3000)}},
+            "shares: it has 3000 entries; at most 1000",
+        ),
+        (Create, {"name": "a", "states": [0] * 3000}, "states: it has 3000 entries"),
+        (Create, {"name": "a", "rewards": ["x"] * 3000}, "rewards: it has 3000 entries"),
+        (Create, {"name": "a", "words": {str(n): 1 for n in range(3000)}}, "words: it has 3000 entries"),
+        (Create, {"name": "a"} | {f"x{n}": 1 for n in range(3000)}, r"x0: it is not known here.* and 2995 more\."),
+    ],
+)
+def test_no_error_is_made_for_each_of_very_many(model: type[BaseModel], given: object, sentence: str) -> None:
+    with pytest.raises(Misfit, match=sentence) as caught:
+        check_settings(model, given)
+    assert len(caught.value.faults) <= 1000
+    assert caught.value.total in (1, 3000)
+
+
+def test_names_that_are_not_known_reach_the_checker_in_bounds() -> None:
+    given: dict[str, object] = {f"x{number}": 1 for number in range(3000)}
+    with pytest.raises(Misfit, match="and 2996 more"):  # one more for the agents, who are missing
+        check_settings(Leave, given)
+    assert len(given) == 1000

@@ -97,3 +97,12 @@ def test_of_very_many_wrong_cells_a_thousand_are_told_and_all_are_counted() -> N
     with pytest.raises(Faults) as caught:
         as_columns([{"agent": "a", "state": 0.5}] * 3000, "states", STATES)
     assert (len(caught.value.faults), caught.value.total) == (1000, 3000)
+
+
+@pytest.mark.parametrize(
+    "table", [[1] * 3000, [{}] * 1500, [{"x": 1}] * 3000, {"agent": [[]] * 3000, "state": [0] * 3000}]
+)
+def test_of_very_many_faults_the_first_are_told_and_all_are_counted(table: object) -> None:
+    with pytest.raises(Faults) as caught:
+        as_columns(table, "states", STATES)
+    assert (len(caught.value.faults), caught.value.total) == (1000, 3000)

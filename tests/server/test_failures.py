@@ -7,7 +7,9 @@ from restive.desk import AlreadyDecided, Desk, Fault, Faults, StoreError
 from restive.desk.deeds import KeyTaken
 from restive.errors import Conflict, InputError, NotThere
 from restive.server.app import make_app
-from restive.server.failures import PROBLEMS, Misfit, Refusal, answer, describe
+from restive.server.bodies import check_settings
+from restive.server.failures import LONGEST_SENTENCE, MOST_FAULTS, PROBLEMS, Misfit, Refusal, answer, describe
+from restive.server.models import Create, Leave
 from restive.server.settings import Settings
 
 
@@ -68,3 +70,36 @@ def test_a_misfit_names_a_few_places_and_lists_all() -> None:
     assert str(misfit).startswith("field0: it is missing; field1: it is missing;")
     assert str(misfit).endswith("and 2 more.")
     assert len(describe(misfit).faults) == 7
+
+
+def test_of_too_many_faults_the_first_are_told_and_the_others_counted() -> None:
+    errors = [{"loc": ("body", f"field{n}"), "type": "missing", "msg": "Field required"} for n in range(3000)]
+    misfit = Misfit(errors, more=500)
+    assert len(misfit.faults) == MOST_FAULTS
+    assert str(misfit).endswith("and 3495 more.")
+    table = describe(Faults("states", [Fault(row, "x" * 10_000, "no" * 10_000) for row in range(3000)]))
+    assert len(table.faults) == MOST_FAULTS
+    assert len(table.model_dump_json()) < MOST_FAULTS * 11_000
+
+
+def test_no_sentence_goes_on_for_ever() -> None:
+    assert len(describe(InputError("x" * 10**6)).detail) == LONGEST_SENTENCE
+
+
+def test_faults_name_no_folder_either() -> None:
+    failure = describe(Faults("states", [Fault(1, None, "see /home/ann/x.csv")]))
+    assert failure.faults[0].sentence == "see x.csv"
+
+
+def test_a_place_that_may_be_of_several_kinds_is_one_fault_in_plain_words() -> None:
+    given = {"agents": ["", [], "ann"], "dry_run": "x", "more": 1}
+    with pytest.raises(Misfit) as caught:
+        check_settings(Leave, given)
+    assert [(fault.column, fault.sentence) for fault in caught.value.faults] == [
+        ("agents.0", "it must have at least 1 character, or it must be a whole number"),
+        ("agents.1", "it must be a text, or it must be a whole number"),
+        ("dry_run", "it must be true or false"),
+        ("more", "it is not known here"),
+    ]
+    with pytest.raises(Misfit, match=r"^name: it has a character that is not allowed there\.$"):
+        check_settings(Create, {"name": "a b"})

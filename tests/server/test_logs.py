@@ -1,3 +1,4 @@
+import asyncio
 import json
 import logging
 from collections.abc import Iterator
@@ -126,3 +127,24 @@ def test_any_method_and_path_make_only_so_many_kinds_of_lines(capsys: pytest.Cap
         ask(app, "BREW", path)
     kinds = {(line["method"], line["route"]) for line in read(capsys)}
     assert kinds == {("other", "(none)"), ("other", "/programs/{name}/list")}
+
+
+def test_what_asyncio_had_in_hand_is_not_written(capsys: pytest.CaptureFixture[str], loggers: None) -> None:
+    capture_libraries("json")
+
+    async def fail() -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_soon(print_nothing, "ann")
+        loop.call_exception_handler({"message": "It was never retrieved", "exception": ValueError("ann"), "of": "ann"})
+        await asyncio.sleep(0)
+
+    def print_nothing(name: str) -> None:
+        raise KeyError(name)
+
+    asyncio.run(fail())
+    written = capsys.readouterr().err
+    first, second = [json.loads(line) for line in written.splitlines()]
+    assert (first["said"], first["error"]) == ("It was never retrieved", ["ValueError"])
+    assert second["said"].startswith("Exception in callback")
+    assert second["error"][0] == "KeyError"
+    assert "ann" not in written

@@ -4,9 +4,10 @@ import threading
 import pytest
 
 from restive.desk import Desk
+from restive.desk.program import Program
 from restive.errors import NotThere
 from restive.server import programs
-from restive.server.programs import Programs
+from restive.server.programs import Programs, _Opened
 
 
 @pytest.fixture
@@ -112,3 +113,51 @@ def test_programs_not_used_for_longest_are_closed_unless_somebody_has_them(
         assert list(opened._opened) == ["d", "c"]
 
     asyncio.run(story())
+
+
+def test_a_program_that_somebody_waits_for_is_not_closed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "MOST_OPEN", 1)
+    desk.create("b", states=["low", "high"])
+    opened, inside = Programs(desk), list[Program]()
+
+    async def wait() -> None:
+        async with opened.using("shops") as program:
+            inside.append(program)
+
+    async def story() -> None:
+        async with opened.using("shops") as program:
+            waiting = asyncio.create_task(wait())
+            await asyncio.sleep(0)
+            async with opened.using("b"):
+                pass
+            opened._opened["b"] = opened._opened.get("b") or _Opened(desk.program("b"))
+        assert "shops" in opened._opened  # nobody has it at this moment, and somebody waits for it
+        await waiting
+        assert inside == [program]
+
+    asyncio.run(story())
+
+
+def test_programs_are_closed_after_an_error_too(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "MOST_OPEN", 0)
+    opened = Programs(desk)
+
+    async def fail() -> None:
+        async with opened.using("shops"):
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        asyncio.run(fail())
+    assert not opened._opened
+
+
+def test_a_busy_program_is_summed_up_as_it_was_and_any_other_as_it_is(opened: Programs, desk: Desk) -> None:
+    async def story() -> list[int]:
+        found = [await opened.summarise("shops")]
+        await opened.run(desk.program("shops").decide, {"ann": "low"})
+        async with opened.using("shops"):
+            found.append(await asyncio.wait_for(opened.summarise("shops"), 20))
+        found.append(await opened.summarise("shops"))
+        return [each["rounds"] for each in found]
+
+    assert asyncio.run(story()) == [0, 0, 1]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from restive.server import protocol
 from restive.server.protocol import MOST_WAITING
 from server.running import hear, run_plain
 
@@ -255,3 +256,62 @@ def test_many_connections_that_ask_nothing_keep_nobody_from_being_served(place: 
         assert is_served(place)
         answers = [hear(connection) for connection in waiting]
     assert {answer[:13] for answer in answers} == {b"", b"HTTP/1.1 408 "}
+
+
+def take_slowly(connection: socket.socket, seconds: float) -> int:
+    """Take a little now and then, until there is no more; how much it was."""
+    taken = 0
+    with contextlib.suppress(ConnectionError):
+        while piece := connection.recv(64 << 10):
+            taken += len(piece)
+            threading.Event().wait(seconds)
+    return taken
+
+
+def ask_for(connection: socket.socket, size: int) -> None:
+    connection.sendall(LAST.replace(b"GET / ", b"GET /fill/%d " % size))
+    assert connection.recv(100).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(("pace", "whole"), [(1 << 30, False), (1 << 10, True)])
+def test_a_caller_who_takes_an_answer_too_slowly_is_let_go(pace: int, whole: bool) -> None:
+    size = 24 << 20
+    with run_plain(stall_seconds=0.4, answer_pace=pace) as place, call(place) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
+        ask_for(connection, size)
+        assert (take_slowly(connection, 0.005) > size - 1000) == whole
+
+
+def test_what_waits_for_slow_callers_is_bounded() -> None:
+    size = 48 << 20
+    with run_plain(largest_unsent=size + (size >> 1)) as place, contextlib.ExitStack() as stack:
+        first, last = open_many(place, 2, stack)
+        for connection in (first, last):
+            ask_for(connection, size)
+        assert take_slowly(first, 0) < size - 1000
+        assert take_slowly(last, 0) > size - 1000
+
+
+def test_a_server_that_is_to_end_does_not_wait_for_who_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "ENDING", 0.2)
+    running = run_plain()
+    place = running.__enter__()
+    with call(place) as connection:
+        ask_for(connection, 64 << 20)
+        ending = threading.Thread(target=running.__exit__, args=[None, None, None])
+        ending.start()
+        ending.join(20)
+        assert not ending.is_alive()
+
+
+def test_a_server_that_is_to_end_lets_callers_take_their_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "ENDING", 0.2)
+    running, size = run_plain(), 24 << 20
+    place = running.__enter__()
+    with call(place) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
+        ask_for(connection, size)
+        ending = threading.Thread(target=running.__exit__, args=[None, None, None])
+        ending.start()
+        assert take_slowly(connection, 0.002) > size - 1000
+        ending.join()

@@ -75,3 +75,11 @@ def test_addresses_tell_callers_apart_but_not_what_one_caller_has_many_of() -> N
     assert name_address({}) == name_address({"client": None}) == ""
     assert name_address({"client": ("2001:db8::1", 1)}) == name_address({"client": ("2001:db8::ffff", 9)})
     assert name_address({"client": ("2001:db8::1", 1)}) != name_address({"client": ("2001:db8:0:1::1", 1)})
+
+
+def test_a_secret_is_known_from_when_it_was_found_good_until_it_is_not() -> None:
+    known = Rates(rate=1, burst=1, sign_ins=1)
+    known.remember("right", None)
+    assert [known.knows(secret) for secret in ("right", "wrong", "")] == [True, False, False]
+    known.forget("right")
+    assert not known.knows("right")

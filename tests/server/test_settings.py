@@ -31,6 +31,7 @@ def test_a_server_for_this_machine_may_be_open(host: str) -> None:
         ({"rate": 0.0}, "rate is 0.0; it must be a number of requests a second, from 0.1 to 1000000."),
         ({"rate": float("nan")}, "rate is nan; it must be a number of requests a second, from 0.1 to 1000000."),
         ({"log": "loud"}, "log is 'loud'; it must be one of text, json, none."),
+        ({"at_once": 0}, "at_once is 0; it must be a whole number from 1 on."),
         ({"largest_table": 0}, "largest_table is 0; it must be a whole number from 1 on."),
     ],
 )
@@ -51,3 +52,10 @@ def test_a_body_gets_more_time_the_more_of_it_is_there() -> None:
     settings = Settings(body_seconds=10, body_pace=100)
     assert settings.body_time(0) == 10
     assert settings.body_time(1000) == 20
+
+
+def test_an_answer_gets_more_time_the_more_of_it_was_taken() -> None:
+    settings = Settings(stall_seconds=10, answer_pace=100)
+    assert settings.answer_time(0) == 10
+    assert settings.answer_time(1000) == 20
+    assert Settings(answer_pace=0).answer_time(0) == float("inf")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Scope
 
+from restive.server.rates import Rates
 from restive.server.settings import Settings
 from restive.server.sizes import Sizes, find_limit
 from server.running import CLOSED, OPEN, ask, make_plain
@@ -60,8 +61,63 @@ def test_whoever_shows_nothing_may_send_next_to_nothing() -> None:
 
 
 def test_whoever_only_looks_may_send_next_to_nothing() -> None:
-    scope: dict[str, Any] = {"type": "http", "method": "GET", "headers": []}
+    scope: dict[str, Any] = {"type": "http", "method": "GET", "path": "/", "headers": []}
     assert find_limit(SMALL, scope) == 10
+
+
+@pytest.mark.parametrize("path", ["/login", "/logout"])
+@pytest.mark.parametrize("shown", [{}, {"Cookie": "restive_session=x"}, {"Authorization": "Bearer x"}])
+def test_signing_in_or_out_takes_next_to_nothing_whatever_is_shown(path: str, shown: dict[str, str]) -> None:
+    form = {"Content-Type": "multipart/form-data; boundary=x", **shown}
+    answer = ask(make_plain(replace(CLOSED, largest_unknown=10)), "POST", path, content=b"x" * 11, headers=form)
+    assert answer.status_code == 413
+
+
+def test_strangers_use_up_no_place_but_their_own() -> None:
+    app = make_plain(replace(CLOSED, largest_together=1600))  # of which strangers have a sixteenth
+    app.state.rates.remember("rst_7_right", 7)
+    headers = [
+        {"Authorization": "Bearer made-up"},
+        {"Cookie": "restive_session=made-up"},
+        {"Authorization": "Bearer rst_7_right"},
+    ]
+    for _ in range(2):
+        sizes = [
+            [ask(app, "POST", "/count", content=b"x" * size, headers=each).status_code for size in (100, 101)]
+            for each in headers
+        ]
+        assert sizes == [[200, 503], [200, 503], [200, 200]]
+
+
+def test_what_strangers_hold_is_not_counted_against_those_who_are_known() -> None:
+    held, free = asyncio.Event(), asyncio.Event()
+
+    async def app(scope: Scope, receive: Any, send: Any) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        if scope["path"] == "/held":
+            held.set()
+            await free.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def post(sizes: Sizes, path: str, secret: str) -> int:
+        caller = Caller([{"type": "http.request", "body": b"x" * 100, "more_body": False}])
+        headers = [(b"authorization", f"Bearer {secret}".encode())]
+        scope: Scope = {"type": "http", "method": "POST", "path": path, "headers": headers, "state": {}}
+        await sizes(scope, caller.receive, caller.send)
+        return int(caller.sent[0]["status"])
+
+    async def play() -> list[int]:
+        rates = Rates(1, 1, 1)
+        rates.remember("right", 7)
+        sizes = Sizes(app, replace(CLOSED, largest_together=1600), rates)
+        first = asyncio.create_task(post(sizes, "/held", "made-up"))
+        await held.wait()
+        others = [await post(sizes, "/", secret) for secret in ("another", "right")]
+        free.set()
+        return [await first, *others, await post(sizes, "/", "another")]
+
+    assert asyncio.run(play()) == [200, 503, 200, 200]
 
 
 def test_bodies_that_are_too_much_together_are_put_off() -> None:
@@ -100,7 +156,7 @@ class Caller:
 def exchange(settings: Settings, answers: list[Message], app: Any) -> list[Message]:
     caller = Caller(answers)
     scope: Scope = {"type": "http", "method": "POST", "path": "/", "headers": [], "state": {}}
-    asyncio.run(Sizes(app, settings)(scope, caller.receive, caller.send))
+    asyncio.run(Sizes(app, settings, Rates(1, 1, 1))(scope, caller.receive, caller.send))
     return caller.sent
 
 

@@ -32,6 +32,12 @@ def test_a_page_speaks_of_its_boxes_and_of_where_to_click() -> None:
     assert say_here(asked) == "Say which one is meant: choose it in the form."
 
 
+def test_a_page_writes_a_time_as_people_do() -> None:
+    said = "round 1 was decided already, at 2026-11-16T08:30:54.183903+00:00; nothing was recorded now."
+    assert speak(said) == said
+    assert say_here(said) == "round 1 was decided already, at 2026-11-16 08:30 UTC; nothing was recorded now."
+
+
 @pytest.mark.parametrize(
     "said",
     [

@@ -24,7 +24,7 @@ async def ask(
 ) -> Answer:
     """What `question` answers about the program of that name, while nobody else is at it."""
     programs = request.app.state.programs
-    async with programs.using(name) as program:
+    async with programs.using(name, request) as program:
         answer: Answer = await programs.run(question, program, *args, **kwargs)
     return answer
 

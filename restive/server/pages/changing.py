@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
 
 from restive.desk.deeds import Deed, Repeated
 from restive.desk.ledger import Line
-from restive.desk.plan import Plan, parse_shares
+from restive.desk.plan import Plan
 from restive.desk.program import Program
 from restive.desk.remarks import count
 from restive.errors import InputError, check_whole
@@ -20,7 +21,7 @@ from restive.server.hiding import name_policy
 from restive.server.identity import admit
 from restive.server.pages.asking import ask, head
 from restive.server.pages.forms import Form, Operator, go_on, make_key, read_whole, take_form
-from restive.server.pages.rendering import PageRoute, link, page, render
+from restive.server.pages.rendering import PageRoute, link, page, render_aside
 from restive.server.wording import say_here
 
 NUMBERS = ("budget", "cool_down", "keep")
@@ -59,7 +60,7 @@ async def change_something(request: Request, name: str, holder: Operator) -> Res
         if form.text("step") not in STEPS:
             raise Refusal(400, "The form does not say what is to be done; load the page again.")
         admit(request, holder, STEPS[form.text("step")].role)
-        deed = Deed(by=holder.signature, key=form.text("key") or None, asked=form.seal_all())
+        deed = Deed(by=holder.signature, key=form.text("key") or None, asked=await run_in_threadpool(form.seal_all))
         try:
             said = await ask(request, name, take_step, form, deed)
         except Question as question:
@@ -103,7 +104,7 @@ def change_plan(program: Program, form: Form, deed: Deed) -> dict[str, Any]:
     """Set what differs from what is set now."""
     plan = program.plan
     wanted: dict[str, Any] = {name: read_whole(form.text(name)) for name in NUMBERS}
-    wanted["shares"] = parse_shares(["=".join(map(str.strip, line.rsplit("=", 1))) for line in form.lines("shares")])
+    wanted["shares"] = form.shares("shares")
     settings = {name: value for name, value in wanted.items() if value != getattr(plan, name)}
     return {"plan": program.change(**(settings or wanted), deed=deed).as_json()}
 
@@ -159,7 +160,7 @@ STEPS = {
 async def _show(request: Request, name: str, form: Form, status: int, **more: Any) -> Response:
     """The page with a question or a refusal at its place; what was typed is kept."""
     data = await ask(request, name, look_at_settings)
-    return render(request, "changing.html", data, status, typed=form.fields, **more)
+    return await render_aside(request, "changing.html", data, status, typed=form.fields, **more)
 
 
 def _is_open(line: Line) -> bool:

@@ -12,8 +12,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Annotated, NamedTuple
@@ -22,27 +22,32 @@ from urllib.parse import quote
 import polars as pl
 from fastapi import Depends, Request, Response
 from fastapi.responses import RedirectResponse
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import parse_options_header
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
+from starlette.datastructures import FormData, Headers, UploadFile
+from starlette.formparsers import FormParser, MultiPartException, MultiPartParser
 
+from restive.desk.deeds import SEALED
+from restive.desk.plan import parse_shares
 from restive.desk.sheets import ENDINGS
 from restive.desk.tokens import Holder
 from restive.errors import InputError, check_whole
 from restive.server.failures import Refusal
 from restive.server.identity import check_csrf, csrf, need_session
+from restive.server.pages.rendering import SAID
 from restive.server.reading import Kind, read_table
 from restive.server.settings import Settings
 
 KINDS: Mapping[str, Kind] = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".xlsx": "xlsx", ".parquet": "parquet"}
 PASTED = "pasted rows"
-LARGEST_TEXT = 4 * 2**20  # of one field, in bytes: some hundred thousand pasted rows
-MOST_FIELDS = 600
+LARGEST_TEXT = 4 * 2**20  # of all fields together, in bytes: some hundred thousand pasted rows
+MOST_FIELDS = 300  # the list of a round, some people at a time, has most
+BOUNDS = {"max_fields": MOST_FIELDS, "max_part_size": LARGEST_TEXT}
 LONGEST_NAME = 60
 LONGEST_WHOLE = 15  # digits
-SAID, SAID_SECONDS = "restive_said", 60  # the cookie that carries a sentence to the next page
+SAID_SECONDS = 60  # for which the cookie that carries a sentence to the next page is kept
 
-# What the desk says of its command line, and where the same is on a page.
 Operator = Annotated[Holder, Depends(need_session("operator"))]
 Admin = Annotated[Holder, Depends(need_session("admin"))]
 
@@ -79,6 +84,10 @@ class Form:
         """The ids of a text area, None if it is empty."""
         return self.lines(name) or None
 
+    def shares(self, name: str) -> dict[str, float]:
+        """The shares of groups, one on each line, with or without blanks around the sign."""
+        return parse_shares(["=".join(map(str.strip, line.rsplit("=", 1))) for line in self.lines(name)])
+
     def whole(self, name: str, low: int, high: int | None = None) -> int | None:
         """A whole number, None if the field is empty."""
         text = self.text(name)
@@ -87,7 +96,7 @@ class Form:
     def seal(self, names: Sequence[str], sheet: Sheet | None = None) -> str:
         """The digest of some fields and of the table, as they came."""
         asked = [sheet.digest if sheet else None, [[name, self.fields.get(name, "")] for name in names]]
-        return hmac.new(self.secret.encode(), json.dumps(asked).encode(), hashlib.sha256).hexdigest()
+        return SEALED + hmac.new(self.secret.encode(), json.dumps(asked).encode(), hashlib.sha256).hexdigest()
 
     def seal_all(self) -> str:
         """The digest of all fields but those that change with each page."""
@@ -113,11 +122,6 @@ def make_key() -> str:
     return os.urandom(16).hex()
 
 
-def is_fragment(request: Request) -> bool:
-    """Whether htmx asks, for a part of the page only."""
-    return "HX-Request" in request.headers and request.headers.get("HX-Request-Type") != "full"
-
-
 def go_on(request: Request, address: str, said: str = "") -> Response:
     """On to another page after a post, which says there what was done; loading that page again does nothing twice."""
     answer = RedirectResponse(f"{address}#main", 303)  # or a browser would keep the place in the page it came from
@@ -130,10 +134,7 @@ def go_on(request: Request, address: str, said: str = "") -> Response:
 @asynccontextmanager
 async def take_form(request: Request) -> AsyncIterator[Form]:
     """The form of a post that came from a page of this server."""
-    try:
-        taken = await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=LARGEST_TEXT)
-    except HTTPException as error:
-        raise _refuse(str(error.detail)) from None
+    taken = await _parse(request)
     try:
         fields = {name: value for name, value in taken.items() if isinstance(value, str)}
         check_csrf(request, fields.get("csrf"))
@@ -143,10 +144,37 @@ async def take_form(request: Request) -> AsyncIterator[Form]:
         await taken.close()
 
 
-def _refuse(detail: str) -> Refusal:
-    if "maximum size" in detail:
-        return Refusal(413, f"More was typed or pasted than {LARGEST_TEXT // 2**20} MB; send it as a file instead.")
-    return Refusal(400, "The form could not be read; load the page again and send it once more. Nothing was recorded.")
+async def _parse(request: Request) -> FormData:
+    """The fields and files of a body; browsers send UTF-8, and some other codecs take for ever over a long text."""
+    kind, about = parse_options_header(request.headers.get("Content-Type"))
+    if about.get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):
+        raise Refusal(415, "The form must be in UTF-8.")
+    try:
+        async with aclosing(request.stream()) as stream:
+            if kind == b"multipart/form-data":
+                return await Parts(request.headers, stream).parse()
+            if kind == b"application/x-www-form-urlencoded":
+                return await FormParser(request.headers, stream, **BOUNDS).parse()
+    except (MultiPartException, FormParserError, UnicodeError):
+        sentence = "The form could not be read; load the page again and send it once more. Nothing was recorded."
+        raise Refusal(400, sentence) from None
+    return FormData()
+
+
+class Parts(MultiPartParser):
+    """The parts of a form: one file, and fields that are together no larger than a pasted table may be."""
+
+    def __init__(self, headers: Headers, stream: AsyncGenerator[bytes, None]) -> None:
+        super().__init__(headers, stream, max_files=1, **BOUNDS)
+        self._typed = 0
+
+    def on_part_data(self, data: bytes, start: int, end: int) -> None:
+        """Take a piece of a part."""
+        if self._current_part.file is None:
+            self._typed += end - start
+            if self._typed > LARGEST_TEXT:
+                raise Refusal(413, f"More was typed or pasted than {LARGEST_TEXT >> 20} MB; send it as a file instead.")
+        super().on_part_data(data, start, end)
 
 
 async def read_brought(form: Form, settings: Settings) -> Sheet | None:

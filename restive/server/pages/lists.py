@@ -1,27 +1,21 @@
 """The list of a round: whom to act on and why, who is next, who was left out, what rules cost; also as a file."""
 
-import tempfile
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-import polars as pl
 from fastapi import APIRouter, Depends, Request, Response
 
+from restive.desk.advice import Advice
 from restive.desk.program import Program
-from restive.desk.sheets import write_sheet
 from restive.errors import NotThere
 from restive.server.identity import need_session
 from restive.server.pages.asking import ask, head, read_number
 from restive.server.pages.paging import turn_to
 from restive.server.pages.rendering import PageRoute, page
+from restive.server.sending import Sheet, send_sheet
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 ROWS = 200  # on one page
-KINDS = {
-    "csv": "text/csv; charset=utf-8",
-    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-}
+KINDS = ("csv", "xlsx")
 
 
 @page(router, "/programs/{name}/list", "list.html")
@@ -35,11 +29,9 @@ async def save_list(request: Request, name: str, kind: str, round: str = "") -> 
     """The whole list as a file; with `done` filled in, it comes back as a table of outcomes."""
     if kind not in KINDS:
         raise NotThere(f"A list can be had as {' or '.join(KINDS)}.")
-    number, table = await ask(request, name, find_table, round)
-    content = await request.app.state.programs.run(write_table, table, kind)  # others may have the program meanwhile
-    called = quote(f"{name}-round-{number}.{kind}", safe="")
-    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{called}", "Cache-Control": "private, no-store"}
-    return Response(content, headers=headers, media_type=KINDS[kind])
+    response = await send_sheet(request, Sheet(await ask(request, name, find_list, round), kind))
+    response.headers["Cache-Control"] = "private, no-store"
+    return response
 
 
 def look_up(program: Program, asked: str, page: int) -> dict[str, Any]:
@@ -49,27 +41,24 @@ def look_up(program: Program, asked: str, page: int) -> dict[str, Any]:
     if number is None:
         return {**about, "round": None}
     advice = program.advice(number)
-    said = advice.as_json()
-    people = said.pop("people")
-    part = turn_to(page, len(people), ROWS)
+    said, part = advice.as_json(0), turn_to(page, advice.size, ROWS)
     told = {"cancelled": program.lines[number - 1].cancelled, "ahead": advice.ahead, "chosen": len(advice.chosen)}
-    return {**about, **said, "program": about["program"], **told, "part": part._asdict(), "people": people[part.rows]}
+    return {
+        **about,
+        **said,
+        "program": about["program"],
+        **told,
+        "part": part._asdict(),
+        "people": advice.people(part.rows),
+    }
 
 
-def find_table(program: Program, asked: str) -> tuple[int, pl.DataFrame]:
-    """The number of the round, and its whole list."""
+def find_list(program: Program, asked: str) -> Advice:
+    """The list of a round, or of the last that has one."""
     number = find_round(program, asked)
     if number is None:
         raise NotThere(f"{program.name} has no list yet.")
-    return number, program.advice(number).table
-
-
-def write_table(table: pl.DataFrame, kind: str) -> bytes:
-    """A table as the bytes of a file."""
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / f"list.{kind}"
-        write_sheet(table, place)
-        return place.read_bytes()
+    return program.advice(number)
 
 
 def find_round(program: Program, asked: str) -> int | None:

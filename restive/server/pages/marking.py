@@ -8,10 +8,12 @@ from itertools import count
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
 
 from restive.desk.advice import Advice
 from restive.desk.decision import SPARE
 from restive.desk.deeds import Deed, Repeated
+from restive.desk.intake import name_few
 from restive.desk.names import ERASED
 from restive.desk.program import Program
 from restive.desk.rounds import DONE, UNKNOWN
@@ -20,7 +22,7 @@ from restive.server.failures import describe
 from restive.server.metrics import Metrics
 from restive.server.pages.asking import ask, head, read_number
 from restive.server.pages.forms import Form, Operator, go_on, make_key, take_form
-from restive.server.pages.rendering import PageRoute, link, page, render
+from restive.server.pages.rendering import PageRoute, link, page, render_aside
 from restive.server.wording import say_here
 
 AT_ONCE = 50
@@ -41,19 +43,20 @@ async def mark_list(request: Request, name: str, holder: Operator) -> Response:
     async with take_form(request) as form:
         round_, number = read_number(form.text("round"), "round"), read_number(form.text("page"), "page")
         rows = read_rows(form)
-        deed = Deed(by=holder.signature, key=form.text("key") or None, asked=form.seal_all())
+        deed = Deed(by=holder.signature, key=form.text("key") or None, asked=await run_in_threadpool(form.seal_all))
         try:
             asked = (rows, round_, number, form.ticked("correct"), deed, request.app.state.metrics)
-            said, more = await ask(request, name, record_rows, *asked)
+            said, goes_on = await ask(request, name, record_rows, *asked)
         except InputError as error:
             data = await ask(request, name, look_at_list, round_, number)
             failure = describe(error, request).model_dump(mode="json")
             offers = "--correct" in str(error)
             faults = [_name_row(fault, rows) for fault in failure["faults"]]
             refused = failure | {"detail": say_here(failure["detail"]), "faults": faults, "offers": offers}
-            return render(request, "marking.html", data, failure["status"], typed=form.fields, refused=refused)
+            more = {"typed": form.fields, "refused": refused}
+            return await render_aside(request, "marking.html", data, failure["status"], **more)
     following = link("programs", name, "outcomes", "list", round=round_, page=number + 1)
-    return go_on(request, following if more else link("programs", name, "status"), said)
+    return go_on(request, following if goes_on else link("programs", name, "status"), said)
 
 
 def look_at_list(program: Program, round_: int | None, number: int) -> dict[str, Any]:
@@ -86,7 +89,12 @@ def record_rows(
     program: Program, rows: list[dict[str, str]], round_: int, number: int, correct: bool, deed: Deed, metrics: Metrics
 ) -> tuple[str, bool]:
     """Record rows of a list; what to say of it, and whether the list goes on."""
-    more = number < int(look_at_list(program, round_, number)["pages"])
+    seen = look_at_list(program, round_, number)
+    more = number < int(seen["pages"])
+    heard = {person["agent"] for person in seen["people"] if person["done"] is not None}
+    unsaid = [row["agent"] for row in rows if not row["done"] and row["agent"] not in heard]
+    if unsaid:
+        raise InputError(f"{name_few(unsaid)}: say yes or no as well; a list does not say what was done.")
     if not rows:
         if not more:
             raise InputError("Nothing is filled in; mark at least one person.")

@@ -4,10 +4,9 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from restive.desk.overview import summarise
 from restive.desk.templates import TEMPLATES
 from restive.server.hiding import name_policy
-from restive.server.pages.asking import ask, read_number
+from restive.server.pages.asking import read_number
 from restive.server.pages.paging import turn_to
 from restive.server.pages.rendering import PageRoute, page
 
@@ -22,14 +21,14 @@ async def programs(request: Request, page: str = "") -> dict[str, Any]:
     rows = await opened.run(opened.desk.store.programs)
     seen = [row.name for row in rows if holder.sees(row.name)]
     part = turn_to(read_number(page, "page"), len(seen), CARDS)
-    cards = [describe(await ask(request, name, summarise)) for name in seen[part.rows]]
+    cards = [describe(await opened.summarise(name, request)) for name in seen[part.rows]]
     return {"part": part._asdict(), "programs": cards}
 
 
 def describe(summary: dict[str, Any]) -> dict[str, Any]:
     """A program in short; of one that cannot be read the reason stays here, as it may name files of this machine."""
     readable = summary["rounds"] is not None
-    template = TEMPLATES.get(summary["template"]) if readable else None
+    template = TEMPLATES.get(summary["template"]) if summary["title"] else None
     return {
         **summary,
         "readable": readable,

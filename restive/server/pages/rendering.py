@@ -25,6 +25,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from restive.errors import InputError
@@ -111,6 +112,13 @@ def render(
     return answer
 
 
+async def render_aside(
+    request: Request, template: str, data: Mapping[str, Any], status: int = 200, **more: object
+) -> HTMLResponse:
+    """The same in a thread, for a page that repeats what was typed: that may be much."""
+    return await run_in_threadpool(lambda: render(request, template, data, status, None, **more))
+
+
 def page(router: APIRouter, path: str, template: str, role: str = "viewer") -> Callable[[Builder], Builder]:
     """Register a function of plain data as a page and as its twin."""
 
@@ -148,14 +156,18 @@ class PageRoute(APIRoute):
         return handle
 
 
+def is_fragment(request: Request) -> bool:
+    """Whether htmx asks, for a part of the page only."""
+    return "HX-Request" in request.headers and request.headers.get("HX-Request-Type") != "full"
+
+
 def show_failure(request: Request, error: Exception) -> HTMLResponse:
     """What went wrong as a page, or as a fragment of one where a part of a page was asked for."""
     said = translate(error)
     failure = describe(said, request)
-    fragment = "HX-Request" in request.headers and request.headers.get("HX-Request-Type") != "full"
     headers = {"Retry-After": RETRY_AFTER} if failure.status == 503 else {}
     headers |= getattr(said, "headers", None) or {}
-    template = "fault.html" if fragment else "error.html"
+    template = "fault.html" if is_fragment(request) else "error.html"
     more = {"title": TITLES.get(failure.status, failure.title), "writing": request.method not in ("GET", "HEAD")}
     return render(request, template, {"failure": failure.model_dump(mode="json")}, failure.status, headers, **more)
 

@@ -14,14 +14,15 @@ from fastapi import APIRouter, Request, Response
 
 from restive.desk.deeds import Deed, Repeated
 from restive.desk.desk import Desk, from_template, make_plan
-from restive.desk.plan import WORDS, Plan, Words, check_name, parse_shares
+from restive.desk.plan import WORDS, Plan, Words, check_name
 from restive.desk.templates import TEMPLATES, Template
 from restive.errors import Conflict, InputError, NotThere
 from restive.policies import POLICIES
 from restive.policies.base import Learner
-from restive.server.failures import describe
+from restive.server.failures import LONGEST_SENTENCE, describe
+from restive.server.hiding import hide_folders
 from restive.server.pages.forms import Admin, Form, go_on, make_key, read_decimal, read_whole, take_form
-from restive.server.pages.rendering import PageRoute, link, page, render
+from restive.server.pages.rendering import PageRoute, link, page, render_aside
 
 OWN = "own"  # instead of the name of a template
 SPARE_ROWS, MOST_ROWS = 3, 30  # of states
@@ -48,14 +49,15 @@ async def make_program(request: Request, holder: Admin) -> Response:
         known = template if template in TEMPLATES else OWN
         wrong, status = await run(check_fields, form), 422
         if not wrong:
-            deed = Deed(by=holder.signature, key=form.text("key") or None, asked=form.seal_all())
+            deed = Deed(by=holder.signature, key=form.text("key") or None, asked=await run(form.seal_all))
             try:
                 name = await run(create, request.app.state.desk, form, known, deed)
                 return go_on(request, link("programs", name, "states"), f"{name} is ready. Bring the first states.")
             except InputError as error:
                 failure = describe(error, request)
                 wrong, status = {_find_field(error): failure.detail}, failure.status
-        return render(request, "setting_up.html", describe_form(known), status, typed=form.fields, wrong=wrong)
+        more = {"typed": form.fields, "wrong": wrong}
+        return await render_aside(request, "setting_up.html", describe_form(known), status, **more)
 
 
 def describe_form(template: str) -> dict[str, Any]:
@@ -120,7 +122,7 @@ def _try(wrong: dict[str, str], field: str, check: Callable[[], object]) -> bool
     try:
         check()
     except InputError as error:
-        wrong[field] = str(error)
+        wrong[field] = hide_folders(str(error)[:LONGEST_SENTENCE])
         return False
     return True
 
@@ -136,7 +138,7 @@ def _read_states(form: Form) -> dict[str, Any]:
 def _read(form: Form, name: str) -> dict[str, Any]:
     """A setting as the desk takes it; what is left empty is left to the desk."""
     if name == "shares":
-        return {name: parse_shares(["=".join(map(str.strip, line.rsplit("=", 1))) for line in form.lines(name)])}
+        return {name: form.shares(name)}
     text = form.text(name)
     if not text:
         return {"horizon": None} if name == "horizon" else {}

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
 
 from restive.desk.deeds import Deed, Repeated
 from restive.desk.ledger import Line
@@ -25,8 +26,8 @@ from restive.server.pages.asking import ask, head, read_number
 from restive.server.pages.forms import (
     Form,
     Operator,
+    Sheet,
     go_on,
-    is_fragment,
     make_key,
     plain_name,
     read_brought,
@@ -34,7 +35,7 @@ from restive.server.pages.forms import (
 )
 from restive.server.pages.marking import record_outcomes
 from restive.server.pages.marking import router as marking
-from restive.server.pages.rendering import PageRoute, link, page, render
+from restive.server.pages.rendering import PageRoute, is_fragment, link, page, render_aside
 from restive.server.wording import say_here
 
 ASKED_STATES = ("known", "budget", "must", "never", "again", "new")
@@ -155,7 +156,7 @@ def preview_states(program: Program, asked: AskedStates) -> dict[str, Any]:
         "people": int(found.number.size),
         "listed": len(advice.chosen),
         "states": [{"state": s, "people": int((found.state == code).sum())} for code, s in enumerate(states)],
-        "new": int((found.number >= known).sum()) if known else 0,
+        "new": int((found.number >= known).sum()),
         "kept": int(found.kept.sum()),
         "missing": int(missing.size),
         "names": advice.names.call(missing[:SHOWN_NAMES]),
@@ -187,6 +188,10 @@ async def _ask_states(request: Request, form: Form) -> AskedStates:
         raise InputError(f"{NOTHING} To go on from the states last known, tick the box for it.")
     if sheet is not None and form.ticked("known"):
         raise InputError("There is a table, and the box for the states last known is ticked; keep one of them.")
+    return await run_in_threadpool(_read_states, form, sheet)
+
+
+def _read_states(form: Form, sheet: Sheet | None) -> AskedStates:
     return AskedStates(
         None if sheet is None else sheet.frame,
         form.whole("budget", 0, LARGEST_BUDGET),
@@ -202,6 +207,10 @@ async def _ask_outcomes(request: Request, form: Form) -> AskedOutcomes:
     sheet = await read_brought(form, request.app.state.settings)
     if sheet is None:
         raise InputError(NOTHING)
+    return await run_in_threadpool(_read_outcomes, form, sheet)
+
+
+def _read_outcomes(form: Form, sheet: Sheet) -> AskedOutcomes:
     round_ = form.whole("round", 1, LARGEST_ROUND)
     return AskedOutcomes(sheet.frame, round_, form.ticked("correct"), form.seal(ASKED_OUTCOMES, sheet))
 
@@ -247,7 +256,8 @@ async def _answer(
     more: dict[str, Any] = {"typed": form.fields, "preview": preview, "refused": refused, "again": again}
     data = await ask(request, name, look)
     shown = "preview.html" if part else template
-    return render(request, shown, data | {"kind": template}, 200 if failure is None else failure.status, **more)
+    status = 200 if failure is None else failure.status
+    return await render_aside(request, shown, data | {"kind": template}, status, **more)
 
 
 def _explain(failure: dict[str, Any], error: InputError) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from restive.errors import InputError
 from restive.server.identity import need_token
 from restive.server.programs import Programs
 from restive.server.queries import WholeRound
+from restive.server.sending import Sheet, send_sheet
 from restive.version import __version__
 
 PREFIX = "/api/v1"
@@ -130,16 +131,18 @@ async def show(
     if has_tag(request, tag):
         return Response(status_code=304, headers={"ETag": tag})
 
-    def ask(program: Program) -> Response:
+    def ask(program: Program) -> tuple[Response | Sheet, Mapping[str, str]]:
         fold = program.fold  # before the question: a tag may be older than what it stands for, never newer
         content = question(program, *args, **kwargs)
-        response = content if isinstance(content, Response) else send(content)
-        if fold.plan.pseudonyms is None:  # else names change with what this process has been told, without an event
-            response.headers["ETag"] = make_tag(fold.length)
-        return response
+        # With pseudonyms names change with what this process has been told, without an event.
+        headers = {"ETag": make_tag(fold.length)} if fold.plan.pseudonyms is None else {}
+        return content if isinstance(content, Sheet) else send(content), headers
 
-    async with programs.using(name) as program:
-        return await programs.run(ask, program)
+    async with programs.using(name, request) as program:
+        found, headers = await programs.run(ask, program)
+    response = await send_sheet(request, found) if isinstance(found, Sheet) else found
+    response.headers.update(headers)
+    return response
 
 
 class Told(NamedTuple):
@@ -172,5 +175,5 @@ async def record(
         return send(told.content, status, {**told.headers, **replayed})
 
     programs = find_programs(request)
-    async with programs.using(name) as program:
+    async with programs.using(name, request) as program:
         return await programs.run(carry_out, program)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 
 from restive.desk.deeds import Repeated
-from restive.desk.overview import look_at, summarise
+from restive.desk.overview import look_at
 from restive.desk.program import Program
 from restive.errors import Conflict, InputError
 from restive.server.answers import Planned, ProgramLines
@@ -44,16 +44,13 @@ async def list_programs(request: Request, holder: Viewer, page: Annotated[Page, 
     programs = find_programs(request)
     rows = await programs.run(request.app.state.desk.store.programs)
     seen = [row for row in rows if row.id > page.after and holder.sees(row.name)]
-    items = []
-    for row in seen[: page.limit]:
-        async with programs.using(row.name) as program:
-            items.append(await programs.run(_summarise, program))
+    items = [_hide(await programs.summarise(row.name, request)) for row in seen[: page.limit]]
     more = follow(request, after=seen[page.limit - 1].id) if len(seen) > page.limit else None
     return send({"items": items, "next": more})
 
 
-def _summarise(program: Program) -> dict[str, Any]:
-    line = hide_plans(summarise(program))
+def _hide(summary: dict[str, Any]) -> dict[str, Any]:
+    line = hide_plans(summary)
     return line | {"template": hide_folders(line["template"])}
 
 

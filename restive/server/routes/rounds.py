@@ -1,17 +1,14 @@
 """Rounds: decide one, look at them and at their lists, correct the states of one, cancel one."""
 
-import tempfile
-from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from fastapi import Query, Request, Response
 
 from restive.desk.advice import Advice
 from restive.desk.export import rounds_table
 from restive.desk.program import Program
-from restive.desk.sheets import write_sheet
-from restive.server.bodies import KINDS, digest, take_table
+from restive.errors import InputError
+from restive.server.bodies import digest, take_table
 from restive.server.columns import STATES
 from restive.server.hiding import hide_plans
 from restive.server.models import Decide, Mend
@@ -32,10 +29,10 @@ from restive.server.routes.asking import (
     show,
 )
 from restive.server.routes.describing import answers_file, brings_table
+from restive.server.sending import TYPES, Sheet
 from restive.server.wording import speak
 
 router = make_router("rounds")
-TYPES: dict[str, str] = {ending: kind for kind, ending in KINDS.items()}
 
 
 @router.post(
@@ -115,10 +112,9 @@ async def show_list(
     """Whom to act on, best first, then who is next if one of them falls out."""
 
     def look(program: Program) -> dict[str, Any]:
-        table = program.advice(round).table
-        end = page.after + page.limit
-        rows = table[page.after : end].to_dicts()
-        return {"items": rows, "next": follow(request, after=end) if end < table.height else None}
+        advice, end = program.advice(round), page.after + page.limit
+        rows = advice.people(slice(page.after, end))
+        return {"items": rows, "next": follow(request, after=end) if end < advice.size else None}
 
     return await show(request, name, look)
 
@@ -135,17 +131,7 @@ def _add_file(ending: str) -> None:
     )
     async def send_list(name: Name, round: Number, request: Request, holder: Viewer) -> Response:
         """The whole list as a file; with `done` filled in it can be sent back as a table of outcomes."""
-        return await show(request, name, _write_list, round, ending)
-
-
-def _write_list(program: Program, round: int, ending: str) -> Response:
-    called = f"{program.name}-round-{round}.{ending}"
-    with tempfile.TemporaryDirectory(prefix="restive-") as folder:
-        path = Path(folder) / f"list.{ending}"
-        write_sheet(program.advice(round).table, path)
-        content = path.read_bytes()
-    header = {"Content-Disposition": f"attachment; filename=\"list.{ending}\"; filename*=UTF-8''{quote(called)}"}
-    return Response(content, headers=header, media_type=TYPES[ending])
+        return await show(request, name, lambda program: Sheet(program.advice(round), ending))
 
 
 for _ending in TYPES:
@@ -183,6 +169,8 @@ async def cancel(
     name: Name, round: Number, request: Request, holder: Operator, query: Annotated[DryRun, Query()], key: Key = None
 ) -> Response:
     """Say that nobody acts by the list of this round, which was a mistake."""
+    if (await request.body()).strip():
+        raise InputError("The body is not read here, so it must be empty; dry_run stands in the address.")
     deed = make_deed(holder, key, digest(request, b""), query.dry_run)
 
     def act(program: Program) -> Told:

@@ -20,6 +20,7 @@ from restive.version import __version__
 
 server = make_router("server", prefix="")
 router = make_router("store")
+PATIENCE = 3.0  # seconds for the store to say that it is there
 
 
 @server.get("/health", response_model=Health, summary="Whether the server is there")
@@ -31,7 +32,7 @@ async def health() -> Response:
 @server.get("/ready", response_model=Health, summary="Whether the server can work")
 async def ready(request: Request) -> Response:
     """Answers when the store does; 503 when it does not."""
-    await find_programs(request).run(request.app.state.desk.store.programs)
+    await find_programs(request).reach_store(PATIENCE)
     return send({"status": "ok", "version": __version__})
 
 

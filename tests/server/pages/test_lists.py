@@ -66,7 +66,7 @@ def test_a_long_list_comes_in_pages_that_add_up_to_it(long: list[dict[str, list[
 def test_a_list_as_a_file_holds_all_of_it(viewer: Browser, played: Site) -> None:
     table = played.desk.program("demo").advice(5).table
     csv = viewer.get("/programs/demo/list.csv")
-    assert csv.headers["content-disposition"] == "attachment; filename*=UTF-8''demo-round-5.csv"
+    assert csv.headers["content-disposition"] == "attachment; filename=\"list.csv\"; filename*=UTF-8''demo-round-5.csv"
     assert pl.read_csv(BytesIO(csv.content))["agent"].to_list() == table["agent"].to_list()
     excel = viewer.get("/programs/demo/list.xlsx?round=3")
     assert excel.headers["content-disposition"].endswith("demo-round-3.xlsx")

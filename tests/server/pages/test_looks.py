@@ -114,7 +114,8 @@ def test_paper_has_the_list_and_boxes_and_no_buttons(chromium: Chromium, played:
     assert not page.locator("td.paper").first.is_visible()
     page.set_viewport_size({"width": 718, "height": 1000})  # of a sheet of A4 within its margins
     page.emulate_media(media="print")
-    assert page.locator("thead th.paper").is_visible()
+    assert page.locator("thead th.paper").all_inner_texts() == ["Done?", "State after"]
+    assert page.locator("thead th.paper").first.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     assert page.locator("td.paper").first.is_visible()
     assert not page.locator("header.top").is_visible()

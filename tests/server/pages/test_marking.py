@@ -50,6 +50,14 @@ def test_whether_it_was_done_alone_is_enough_for_now(site: Site, browser: Browse
     assert (line.outcomes, line.failed) == (0, 1)
 
 
+def test_a_state_without_a_yes_or_no_is_not_taken_for_a_yes(site: Site, browser: Browser) -> None:
+    decide(site)
+    status, page = mark(browser, {"next_state-0": "high"})
+    assert status == 422
+    assert "say yes or no as well" in read_text(page)
+    assert site.desk.program("coupons").lines[0].outcomes == 0
+
+
 def test_the_page_is_filled_with_what_is_on_record_and_sending_it_again_changes_nothing(
     site: Site, browser: Browser
 ) -> None:

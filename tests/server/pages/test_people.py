@@ -7,6 +7,7 @@ import pytest
 
 from restive.desk import Desk
 from restive.desk.history import find_history
+from restive.desk.names import Names
 from restive.desk.program import Program
 from restive.server.pages.people import follow, search
 from server.pages.browsing import Browser, Site, read_text
@@ -74,3 +75,20 @@ def test_under_pseudonyms_a_whole_name_is_found_and_not_kept(tmp_path: Path, mon
         assert code not in ("ann", "ben")
         assert find(again, "carl") == []
         assert follow(again, code, 1)["person"]["agent"] == code
+
+
+def test_only_people_on_the_page_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Desk(tmp_path / "desk.db") as desk:
+        many = desk.create("many", states=["low", "high"], rewards=[0, 1], budget=1, control=0.0)
+        many.decide([{"agent": f"{'x' * (number % 2)}ann{number}", "state": "low"} for number in range(300)])
+        asked: list[int] = []
+        call = Names.call
+
+        def note(names: Names, numbers: list[int]) -> list[str]:
+            asked.extend(numbers)
+            return call(names, numbers)
+
+        monkeypatch.setattr(Names, "call", note)
+        found = search(many, "ANN", 2)
+    assert [row["agent"] for row in found["people"]][48:52] == ["ann296", "ann298", "xann1", "xann3"]
+    assert len(asked) == 100

@@ -98,3 +98,8 @@ def test_an_open_server_asks_nobody(tmp_path: Path) -> None:
         assert page.status_code == 200
         assert "this machine only" in page.text.lower()
         assert "Sign out" not in page.text
+
+
+def test_signing_out_has_the_browser_forget_what_it_kept(site: Site) -> None:
+    browser = site.browser("viewer")
+    assert browser.post("/logout", {}, csrf=browser.token("/")).headers["clear-site-data"] == '"cache"'

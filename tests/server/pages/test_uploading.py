@@ -50,7 +50,7 @@ def test_a_check_shows_numbers_and_records_nothing(site: Site, browser: Browser)
     page = browser.post(STATES, {"step": "check"}, ("monday.csv", MONDAY))
     text = read_text(page.text)
     assert page.status_code == 200
-    assert "Round 1 People 3 Budget 2 On the list 2 New 0" in text
+    assert "Round 1 People 3 Budget 2 On the list 2 New 3" in text
     assert "low 2 high 1" in text
     assert "Decide round 1 now" in text
     assert not any(name in text.partition("All is well")[2] for name in ("ann", "ben", "cem"))

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 
 from restive.desk import Desk
@@ -118,9 +120,22 @@ def test_people_are_forgotten_for_good(decided: Caller) -> None:
     assert decided.post("erase", {"agents": ["ann"], "dry_run": True}, Counted).recorded is False
     given = {"json": {"agents": ["ann"]}, "headers": {"Idempotency-Key": "k"}}
     first, again = (decided.call("POST", "erase", **given) for _ in range(2))
-    assert first.json() == again.json() == {"count": 1, "recorded": True}
+    assert first.json() == {"count": 1, "recorded": True}
+    # Nothing seals what a key was used for at an open server, so that it is forgotten too.
+    assert again.status_code == 409
     assert "ann" not in decided.call("GET", "people").text
     assert "ann" not in [row["agent"] for row in decided.call("GET", "rounds/1/list").json()["items"]]
     decided.refused("GET", "history?agent=ann", 404)
     decided.refused("POST", "erase", 422, json={"agents": ["ann"]})
     assert decided.post("erase", {"agents": []}, Counted).count == 0
+
+
+def test_a_key_sealed_by_a_token_outlives_an_erasure(holders: Callable[..., Caller]) -> None:
+    admin = holders("admin", "shops")
+    states, whom = {"states": as_rows()}, {"agents": ["ann"]}
+    for path, body, key in (("rounds", states, "a"), ("leave", {"agents": ["ben"]}, "b"), ("erase", whom, "c")):
+        first, again = (admin.call("POST", path, json=body, headers={"Idempotency-Key": key}) for _ in range(2))
+        assert (first.json(), again.headers["Idempotent-Replayed"]) == (again.json(), "true")
+    wrong = admin.call("POST", "erase", json={"agents": ["cem"]}, headers={"Idempotency-Key": "b"})
+    assert wrong.status_code == 409
+    assert "cem" in admin.call("GET", "people").text

@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -126,3 +127,15 @@ def test_status_says_what_to_do_and_nothing_about_the_machine(caller: Caller, tm
     assert status.curve is not None
     assert "restive desk" not in " ".join(status.steps)
     assert str(tmp_path) not in caller.call("GET", f"{PROGRAMS}/big/status").text
+
+
+@pytest.mark.parametrize("path", [PROGRAMS, "/.json"])
+def test_the_list_of_programs_does_not_wait_for_a_busy_one(caller: Caller, path: str) -> None:
+    first = caller.call("GET", path).json()
+
+    async def story() -> object:
+        async with caller.app.state.programs.using("shops"):
+            answer = await asyncio.wait_for(caller.client.get(path), 20)
+        return answer.json()
+
+    assert caller.run(story()) == first

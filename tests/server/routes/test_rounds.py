@@ -93,7 +93,7 @@ def test_a_list_is_a_file_of_every_kind(caller: Caller) -> None:
     rows = caller.call("GET", "rounds/1/list").json()["items"]
     table = caller.desk.program("shops").advice(1).table
     parquet = caller.call("GET", "rounds/1/list.parquet")
-    assert pl.read_parquet(BytesIO(parquet.content)).to_dicts() == rows
+    assert pl.read_parquet(BytesIO(parquet.content)).drop("done", "next_state").to_dicts() == rows
     text = caller.call("GET", "rounds/1/list.csv")
     assert text.headers["content-type"].startswith("text/csv")
     assert pl.read_csv(BytesIO(text.content))["agent"].to_list() == table["agent"].to_list()
@@ -136,3 +136,25 @@ def test_a_round_is_cancelled_once(caller: Caller) -> None:
     caller.refused("POST", "rounds/1/cancel", 409)
     caller.refused("POST", "rounds/2/cancel", 404)
     assert caller.get("rounds/1", RoundDetail).cancelled
+
+
+def test_a_cancellation_with_a_body_is_refused_because_nobody_reads_it(caller: Caller) -> None:
+    caller.call("POST", "rounds", json={"states": as_rows()})
+    refused = caller.call("POST", "rounds/1/cancel", json={"dry_run": True})
+    assert (refused.status_code, refused.json()["recorded"]) == (422, False)
+    assert not caller.desk.program("shops").lines[0].cancelled
+
+
+def test_a_default_in_the_address_does_not_stand_in_the_way_of_a_body(caller: Caller) -> None:
+    body = {"states": as_rows()}
+    assert caller.call("POST", "rounds?again=false&dry_run=false", json=body).status_code == 201
+    assert caller.call("POST", "rounds?again=true", json=body).status_code == 422
+
+
+def test_a_list_as_a_file_has_columns_to_fill_in_and_comes_back_as_outcomes(caller: Caller) -> None:
+    caller.call("POST", "rounds", json={"states": as_rows()})
+    lines = caller.call("GET", "rounds/1/list.csv").text.splitlines()
+    assert lines[0].endswith(",done,next_state")
+    filled = "\n".join([lines[0], *(f"{line.removesuffix(',,')},yes,high" for line in lines[1:])])
+    taken = caller.call("POST", "outcomes", content=filled.encode(), headers=CSV)
+    assert taken.json()["new"] == len(lines) - 1

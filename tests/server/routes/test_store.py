@@ -1,12 +1,21 @@
+import asyncio
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+import pytest
+from desk.postgres import Postgres
 
+from restive.desk import Desk
 from restive.desk.templates import TEMPLATES
 from restive.policies import make_policy
 from restive.server.answers import Audit, Health, Me, Policies, Templates
+from restive.server.app import make_app
+from restive.server.programs import THREADS
+from restive.server.routes import store
+from restive.server.settings import Settings
 from server.calling import API, Caller
 
 
@@ -74,3 +83,39 @@ def test_a_real_server_answers_on_a_socket(live: str) -> None:
     assert answer.status_code == 200
     assert answer.json()["name"] == "shops"
     assert httpx.head(f"{live}/api/v1/programs/shops").status_code == 405
+
+
+def test_readiness_does_not_wait_behind_decisions(caller: Caller) -> None:
+    programs, go = caller.app.state.programs, threading.Event()
+
+    async def story() -> int:
+        works = [asyncio.ensure_future(programs.run(go.wait, 20)) for _ in range(THREADS)]
+        answer = await asyncio.wait_for(caller.client.get("/ready"), 10)
+        go.set()
+        await asyncio.gather(*works)
+        return answer.status_code
+
+    assert caller.run(story()) == 200
+
+
+def test_a_server_whose_store_hangs_says_soon_that_it_is_not_ready(
+    postgres: Postgres, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "PATIENCE", 0.2)
+    address = postgres.new_schema()
+    with Desk(address) as desk, Desk(address) as other:
+        app = make_app(desk, Settings(open=True, log="none"))
+        caller, before = Caller(app, desk, runner), threading.active_count()
+        with other.store.transact() as connection:
+            connection.exec_driver_sql("LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
+            failures = [caller.refused("GET", "/ready", 503) for _ in range(5)]
+            assert threading.active_count() <= before + 1  # one question for all of them
+        assert {failure.type for failure in failures} == {"/api#store"}
+        assert {failure.detail for failure in failures} == {
+            "The store does not answer; nothing was changed: try again when it does."
+        }
+        assert caller.call("GET", "/ready").status_code in (200, 503)  # the answer to the open question may be late
+        caller.run(asyncio.wait_for(app.state.programs._pulse, 20))
+        assert caller.call("GET", "/ready").status_code == 200
+        caller.run(caller.client.aclose())
+        app.state.programs.close()
