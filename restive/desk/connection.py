@@ -67,6 +67,7 @@ WORDS = {
     "database .* does not exist": NO_DATABASE,
     "too many (clients|connections)|connection slots|QueuePool limit": CROWDED,
     "the database system is|closed the connection|connection is (lost|closed)|consuming input|terminating": LOST,
+    "reset by peer|Broken pipe": LOST,
     "refused|No such file|timeout|timed out|translate host|resolve host|unreachable": REFUSED,
 }
 

@@ -52,7 +52,7 @@ TITLES = {
     422: "That does not fit",
     429: "Too many requests",
     500: "Something went wrong",
-    503: "The store does not answer",
+    503: "Not now, but soon",
 }
 
 Builder = TypeVar("Builder", bound=Callable[..., Awaitable[dict[str, Any]]])
