@@ -1,0 +1,160 @@
+"""Slow, broken and malicious callers all at once, while honest ones decide rounds: nobody honest notices."""
+
+import contextlib
+import json
+import resource
+import socket
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import psutil
+import pytest
+
+from restive.client import Client
+from restive.desk import Desk
+from restive.desk.replay import replay
+from restive.desk.tokens import make_token
+from server.trials.crowd import HARMS, Rogue, make_archive, make_billion
+from server.trials.load import NAME, PLAN
+from server.trials.served import Served
+
+HONEST = 3
+MIB = 1 << 20
+ROOM = 400 * MIB  # that the server may take beyond what it has before the crowd comes
+PEOPLE = [f"p{place:02}" for place in range(20)]
+
+
+class Honest(threading.Thread):
+    """One who decides and learns in a program of their own, and asks for nothing twice."""
+
+    def __init__(self, address: str, secret: str, name: str, rounds: int) -> None:
+        super().__init__(name=name)
+        self.client, self.rounds, self.decided = Client(address, secret, retries=0), rounds, 0
+        self.took: list[float] = []  # seconds for each round: three requests
+        self.failed: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            with self.client as client:
+                program = client.program(self.name)
+                for turn in range(self.rounds):
+                    began = time.perf_counter()
+                    states = {agent: (turn + place) % 2 for place, agent in enumerate(PEOPLE)}
+                    advice = program.decide(states)
+                    told = program.learn({"agent": advice.chosen, "next_state": [1] * len(advice.chosen)}, advice.round)
+                    assert told["new"] == len(advice.chosen)
+                    assert program.about()["rounds"] == advice.round == turn + 1
+                    self.decided += 1
+                    self.took.append(time.perf_counter() - began)
+        except Exception as error:
+            self.failed = error
+
+
+class Weigher(threading.Thread):
+    """How much memory a process has at most, and those that it starts."""
+
+    def __init__(self, process: psutil.Process) -> None:
+        super().__init__()
+        self.ending, self.process = threading.Event(), process
+        self.before = self.most = process.memory_info().rss
+        self.children = 0
+
+    def run(self) -> None:
+        while not self.ending.wait(0.02):
+            self.most = max(self.most, self.process.memory_info().rss)
+            self.children = max(self.children, sum(map(weigh, self.process.children())))
+
+
+def weigh(process: psutil.Process) -> int:
+    with contextlib.suppress(psutil.Error):
+        return int(process.memory_info().rss)
+    return 0
+
+
+def open_idle(port: int, count: int, stack: contextlib.ExitStack) -> None:
+    """Connections over which nothing is ever asked."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < count + 1000:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(count + 1000, hard), hard))
+    for _ in range(count):
+        stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+
+
+def stand_together(served: Served, secrets: dict[str, str], rounds: int, idle: int) -> tuple[list[Rogue], list[Honest]]:
+    """Have everybody at the server at once, until the honest ones are done and every harm was tried."""
+    rogues = [Rogue(name, served.port, secrets["rogue"], harm) for name, harm in HARMS.items()]
+    honest = [Honest(served.address, secrets["honest"], f"{NAME}{number}", rounds) for number in range(HONEST)]
+    with contextlib.ExitStack() as stack:
+        open_idle(served.port, idle, stack)
+        for each in [*rogues, *honest]:
+            each.start()
+        for one in honest:
+            one.join()
+        for rogue in rogues:
+            assert rogue.once.wait(150), f"{rogue.name} was never done"
+        for rogue in rogues:
+            rogue.ending.set()
+        for rogue in rogues:
+            rogue.join()
+    return rogues, honest
+
+
+def furnish(store: str) -> dict[str, str]:
+    """A program for each honest caller and one for the others; the secrets."""
+    with Desk(store) as desk:
+        for name in (NAME, *(f"{NAME}{number}" for number in range(HONEST))):
+            desk.create(name, **PLAN)
+        rogue = make_token(desk.store, "rogue", {NAME: "operator"})
+        return {"honest": make_token(desk.store, "honest", {None: "operator"}), "rogue": rogue}
+
+
+def check_answers(served: Served, rogues: list[Rogue]) -> Counter[int]:
+    """Nobody heard of a fault of the server, and it wrote of none; how often it answered with each status."""
+    for rogue in rogues:
+        assert rogue.turns >= 1
+        assert not [line for line in rogue.heard if line.startswith("HTTP/1.1 5") or " 2" in line[:12]], rogue.heard
+    lines = [json.loads(line) for line in served.said if line.startswith("{")]
+    statuses = Counter(line["status"] for line in lines)
+    assert max(statuses) < 500, statuses
+    return statuses
+
+
+@pytest.mark.parametrize(("rounds", "idle"), [(5, 300), pytest.param(300, 5000, marks=pytest.mark.soak)])
+def test_nobody_honest_notices_a_crowd(
+    rounds: int, idle: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = str(tmp_path / "store.db")
+    secrets = furnish(store)
+    make_billion(), make_archive()
+    with Served(store, "--largest-body", "16") as served:
+        with Client(served.address, secrets["honest"]) as client:
+            client.program(NAME).decide({"first": 1})
+        weigher = Weigher(served.process)
+        weigher.start()
+        try:
+            rogues, honest = stand_together(served, secrets, rounds, idle)
+        finally:
+            weigher.ending.set()
+            weigher.join()
+        assert [each.failed for each in honest] == [None] * HONEST
+        assert [each.decided for each in honest] == [rounds] * HONEST
+        served.end()
+    statuses = check_answers(served, rogues)
+    assert weigher.most - weigher.before < ROOM
+    with Desk(store) as desk:
+        assert all(replay(desk.program(each.name)).proven for each in honest)
+        assert len(desk.program(NAME).lines) == 1
+    with capsys.disabled():
+        took = sorted(1000 * each for one in honest for each in one.took)
+        print(
+            f"\n  {HONEST} honest callers decided {HONEST * rounds} rounds in {took[len(took) // 2]:.0f} ms each, the "
+            f"slowest {took[-1]:.0f} ms, beside {idle} idle connections and these:"
+        )
+        for rogue in rogues:
+            print(f"    {rogue.name}: {rogue.turns} times; heard {dict(rogue.heard)}")
+        print(
+            f"  statuses {dict(sorted(statuses.items()))}; the server had {weigher.before // MIB} MiB before, "
+            f"{weigher.most // MIB} MiB at most, its readers {weigher.children // MIB} MiB"
+        )

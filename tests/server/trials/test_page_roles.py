@@ -1,0 +1,165 @@
+"""Who may see and send what, over every page: the list is written here, and held against the routes of the app."""
+
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+
+from server.trials.holders import HOLDERS, NONE, OURS, OVER, PEOPLE, Door, expect, fill, is_same, open_door
+
+P = "/programs/{name}"
+PUBLIC = {"GET /static/{name:path}", "GET /openapi.json", "GET /api", "GET /login", "POST /login", "POST /logout"}
+# Pages that have a twin, with the role that they need.
+PAGES = {
+    "/": "viewer",
+    "/words": "viewer",
+    "/new": "admin",
+    "/audit": "admin",
+    f"{P}/status": "viewer",
+    f"{P}/list": "viewer",
+    f"{P}/rounds": "viewer",
+    f"{P}/rounds/{{n}}": "viewer",
+    f"{P}/people": "viewer",
+    f"{P}/person": "viewer",
+    f"{P}/shadow": "viewer",
+    f"{P}/states": "operator",
+    f"{P}/outcomes": "operator",
+    f"{P}/outcomes/list": "operator",
+    f"{P}/settings": "operator",
+    f"{P}/audit": "admin",
+}
+OTHERS = {P: "viewer", f"{P}/list.{{kind}}": "viewer"}  # no pages: the way to one, and a file
+FORMS = {
+    "/new": "admin",
+    f"{P}/states": "operator",
+    f"{P}/outcomes": "operator",
+    f"{P}/outcomes/list": "operator",
+    f"{P}/settings": "operator",
+}
+STEPS = {"change": "admin", "erase": "admin", "cancel": "operator", "leave": "operator"}  # of the page of settings
+QUERY = {f"{P}/person": f"?agent={PEOPLE[0]}"}
+FORM = re.compile(r"<form\b[^>]*>")
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    with open_door(tmp_path_factory.mktemp("pages")) as door:
+        yield door
+
+
+def list_routes(app: FastAPI) -> set[str]:
+    """Method and path of every route that the document does not have, nested ones too."""
+    found = [route for route in app.routes if isinstance(route, APIRoute) and not route.include_in_schema]
+    nested = [each for route in app.routes if hasattr(route, "effective_route_contexts") for each in list_nested(route)]
+    return {f"{method} {each.path}" for each in [*found, *nested] for method in each.methods or ()}
+
+
+def list_nested(route: object) -> list[APIRoute]:
+    return list(route.effective_route_contexts())  # type: ignore[attr-defined]
+
+
+def find_address(path: str, program: str = OURS, ending: str = "") -> str:
+    return fill(path, program) + ending + QUERY.get(path, "")
+
+
+def test_the_list_is_that_of_the_app(door: Door) -> None:
+    seen = {f"GET {path}{ending}" for path in PAGES for ending in ("", ".json")} | {f"GET {path}" for path in OTHERS}
+    assert list_routes(door.app) == seen | {f"POST {path}" for path in FORMS} | PUBLIC
+
+
+@pytest.mark.parametrize("holder", [None, *OVER])
+def test_whoever_is_not_signed_in_is_sent_to_sign_in(door: Door, holder: str | None) -> None:
+    ask = door.by_cookie(holder)
+    answers = [ask("GET", find_address(path)) for path in PAGES | OTHERS]
+    answers += [ask("POST", fill(path), data={"csrf": "x"}) for path in FORMS]
+    for answer in answers:
+        assert answer.status_code == 303, answer.url
+        assert answer.headers["location"].startswith("/login?next=%2F")
+    for path in PAGES:
+        twin = ask("GET", find_address(path, ending=".json"))
+        assert twin.status_code == 401, path
+        assert twin.headers["www-authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_each_holder_sees_exactly_what_the_role_allows(door: Door, holder: str) -> None:
+    for path, role in (PAGES | OTHERS).items():
+        status = expect(role, HOLDERS[holder], path)
+        answer = door.by_cookie(holder)("GET", find_address(path))
+        assert answer.status_code == (303 if path == P and status == 200 else status), path
+        check_forms(answer, HOLDERS[holder].get(OURS) or HOLDERS[holder].get(None))
+        if path in PAGES:
+            for ask in (door.by_cookie(holder), door.by_token(holder)):
+                assert ask("GET", find_address(path, ending=".json")).status_code == status, path
+
+
+def check_forms(answer: httpx.Response, role: str | None) -> None:
+    """Whoever may only look sees no form that changes anything."""
+    changing = [form for form in FORM.findall(answer.text) if "post" in form and 'action="/logout"' not in form]
+    assert role != "viewer" or not changing, answer.url
+
+
+def test_forms_that_change_things_are_seen_by_whoever_may_send_them(door: Door) -> None:
+    ask = door.by_cookie("admin of all")
+    for path in FORMS:
+        query = "?template=pharmacy" if path == "/new" else ""
+        forms = [form for form in FORM.findall(ask("GET", fill(path) + query).text) if "post" in form]
+        assert len(forms) >= 2, path  # beside the one to sign out by
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_no_form_is_taken_without_its_token(door: Door, holder: str) -> None:
+    ask, events = door.by_cookie(holder), count_events(door)
+    for path, role in FORMS.items():
+        for given in ({}, {"csrf": ""}, {"csrf": "0" * 64}):
+            for step in ("", "decide", "record", *STEPS):
+                status = expect(role, HOLDERS[holder], path)
+                sent = ask("POST", fill(path), data={"step": step, "agents": PEOPLE[0], **given})
+                assert sent.status_code == (403 if status == 200 else status), path
+    assert count_events(door) == events
+
+
+def count_events(door: Door) -> int:
+    desk = door.app.state.desk
+    return int(desk.store.length(desk.program(OURS).id))
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_each_step_of_the_settings_needs_its_own_role(door: Door, holder: str) -> None:
+    page = door.by_cookie("admin of all")("GET", fill(f"{P}/settings"))
+    theirs = door.by_cookie(holder)("GET", "/words")
+    token = re.search(r'name="csrf" value="([^"]+)"', theirs.text)
+    assert token is not None
+    assert page.status_code == 200
+    for step, role in STEPS.items():
+        sent = {"csrf": token[1], "step": step, "agent": PEOPLE[0], "round": "1"}  # asked for, and not confirmed
+        answer = door.by_cookie(holder)("POST", fill(f"{P}/settings"), data=sent)
+        status = expect(role, HOLDERS[holder], f"{P}/settings")
+        assert answer.status_code in ((200, 422) if status == 200 else (status,)), step
+
+
+def test_a_program_of_others_is_as_one_that_is_not_there(door: Door) -> None:
+    ask, all_ = door.by_cookie("admin of theirs"), door.by_token("admin of all")
+    for method, paths in (("GET", [*PAGES, *OTHERS]), ("POST", [*FORMS])):
+        for path in paths:
+            if "{name}" in path:
+                there, not_there = (ask(method, find_address(path, name)) for name in (OURS, NONE))
+                assert there.status_code == 404, path
+                assert is_same(there, not_there), path
+    for path in PAGES:
+        if "{name}" in path:
+            there = door.by_token("admin of theirs")("GET", find_address(path, OURS, ".json"))
+            assert there.status_code == 404, path
+            assert is_same(there, all_("GET", find_address(path, NONE, ".json"))), path
+
+
+def test_public_pages_say_nothing_of_programs_and_people(door: Door) -> None:
+    ask = door.by_cookie(None)
+    for operation in PUBLIC:
+        method, path = operation.split(" ")
+        answer = ask(method, path.replace("{name:path}", "restive.css"))
+        assert answer.status_code in (200, 403, 404), operation
+        assert OURS not in answer.text or path in ("/api", "/openapi.json")  # where it is an example

@@ -1,0 +1,124 @@
+"""Who may do what, over every operation of the API: the list is written here, and held against the document."""
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any, NamedTuple
+
+import pytest
+
+from restive.server.document import operations
+from server.trials.holders import HOLDERS, NONE, OVER, PEOPLE, Door, expect, fill, is_same, open_door
+
+ROWS = [{"agent": agent, "state": "high"} for agent in PEOPLE]
+FRESH = count()
+
+
+class Way(NamedTuple):
+    """The role that an operation needs (None: it is for everybody), and a request that is carried out."""
+
+    role: str | None
+    body: dict[str, Any] | None = None
+    query: str = ""
+    status: int = 200
+
+
+P = "/api/v1/programs/{name}"
+WAYS: dict[str, Way] = {
+    "GET /health": Way(None),
+    "GET /ready": Way(None),
+    "GET /metrics": Way("viewer"),
+    "GET /api/v1/me": Way("viewer"),
+    "GET /api/v1/templates": Way("viewer"),
+    "GET /api/v1/policies": Way("viewer"),
+    "GET /api/v1/programs": Way("viewer"),
+    "POST /api/v1/programs": Way("admin", {"name": "", "template": "pharmacy"}, status=201),
+    "GET /api/v1/audit": Way("admin"),
+    f"GET {P}": Way("viewer"),
+    f"PATCH {P}": Way("admin", {"budget": 2}),
+    f"GET {P}/status": Way("viewer"),
+    f"POST {P}/rounds": Way("operator", {"states": ROWS, "dry_run": True}),
+    f"GET {P}/rounds": Way("viewer"),
+    f"GET {P}/rounds/{{round}}": Way("viewer"),
+    f"GET {P}/rounds/{{round}}/list": Way("viewer"),
+    f"GET {P}/rounds/{{round}}/list.csv": Way("viewer"),
+    f"GET {P}/rounds/{{round}}/list.parquet": Way("viewer"),
+    f"GET {P}/rounds/{{round}}/list.xlsx": Way("viewer"),
+    f"PUT {P}/rounds/{{round}}/states": Way("operator", {"states": ROWS, "dry_run": True}),
+    f"POST {P}/rounds/{{round}}/cancel": Way("operator", query="?dry_run=true"),
+    f"POST {P}/outcomes": Way("operator", {"outcomes": [{"agent": PEOPLE[0], "next_state": "low"}], "dry_run": True}),
+    f"GET {P}/people": Way("viewer", query=f"?find={PEOPLE[0][:4]}"),
+    f"GET {P}/history": Way("viewer", query=f"?agent={PEOPLE[0]}"),
+    f"POST {P}/leave": Way("operator", {"agents": [PEOPLE[0]], "dry_run": True}),
+    f"POST {P}/erase": Way("admin", {"agents": [PEOPLE[0]], "dry_run": True}),
+    f"GET {P}/events": Way("viewer"),
+    f"GET {P}/audit": Way("admin"),
+}
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    with open_door(tmp_path_factory.mktemp("roles")) as door:
+        yield door
+
+
+def make_request(operation: str, way: Way, program: str) -> tuple[str, str, dict[str, Any]]:
+    """Method, address and the rest of a request that would be carried out."""
+    method, path = operation.split(" ")
+    if way.body is None:
+        return method, fill(path, program) + way.query, {}
+    fresh = {"name": f"fresh-{next(FRESH)}"} if "name" in way.body else {}
+    return method, fill(path, program) + way.query, {"json": way.body | fresh}
+
+
+def test_the_list_is_that_of_the_document(door: Door) -> None:
+    document = door.app.openapi()
+    needed = {f"{method.upper()} {path}": said.get("x-role") for path, method, said in operations(document)}
+    assert needed == {operation: way.role for operation, way in WAYS.items()}
+    for path, method, said in operations(document):
+        secured = bool(said.get("security"))
+        assert secured is (said.get("x-role") is not None), f"{method} {path}"
+
+
+@pytest.mark.parametrize("holder", [None, *OVER])
+def test_whoever_has_no_token_that_holds_is_let_in_nowhere(door: Door, holder: str | None) -> None:
+    ask = door.by_token(holder)
+    for operation, way in WAYS.items():
+        for program in (fill("{name}"), NONE):
+            method, path, rest = make_request(operation, way, program)
+            answer = ask(method, path, **rest)
+            assert answer.status_code == (way.status if way.role is None else 401), operation
+            if way.role is not None:
+                assert answer.headers["www-authenticate"].startswith("Bearer")
+                assert program not in answer.text
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_each_holder_may_do_exactly_what_the_role_allows(door: Door, holder: str) -> None:
+    ask = door.by_token(holder)
+    for operation, way in WAYS.items():
+        method, path, rest = make_request(operation, way, fill("{name}"))
+        status = expect(way.role, HOLDERS[holder], operation)
+        assert ask(method, path, **rest).status_code == (way.status if status == 200 else status), operation
+
+
+def test_a_program_of_others_is_as_one_that_is_not_there(door: Door) -> None:
+    theirs, all_ = door.by_token("admin of theirs"), door.by_token("admin of all")
+    for operation, way in WAYS.items():
+        if "{name}" in operation:
+            method, path, rest = make_request(operation, way, fill("{name}"))
+            there = theirs(method, path, **rest)
+            assert there.status_code == 404, operation
+            method, path, rest = make_request(operation, way, NONE)
+            for ask in (theirs, all_):  # whoever sees every program is told that it is not there
+                assert is_same(there, ask(method, path, **rest)), operation
+
+
+def test_nothing_was_recorded_by_whoever_may_not(door: Door) -> None:
+    store = door.app.state.desk.store
+    before = [row.number for row in store.deeds(None, limit=1000)]
+    for holder in (None, *OVER, "viewer of all", "viewer of ours", "admin of theirs"):
+        ask = door.by_token(holder)
+        for operation, way in WAYS.items():
+            method, path, rest = make_request(operation, way, fill("{name}"))
+            ask(method, path, **rest)
+    assert [row.number for row in store.deeds(None, limit=1000)] == before
