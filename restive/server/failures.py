@@ -28,6 +28,7 @@ from restive.server.hiding import hide_folders
 from restive.server.wording import speak
 
 PROBLEM = "application/problem+json"
+WORDS_OF_A_DATABASE = re.compile(r"the database says (['\"]).*\1")  # they may tell of its machine
 RETRY_AFTER = "5"  # seconds until a store that failed is worth another try
 SHOWN, LONGEST_PLACE, LONGEST_NAME = 5, 60, 200
 MOST_FAULTS, LONGEST_SENTENCE = 1000, 10_000  # of one answer; more is for nobody to read
@@ -179,6 +180,8 @@ def describe(error: Exception, request: HTTPConnection | None = None) -> Failure
     """The error as the one shape; the request gives its id, and the place of the store that is not to be named."""
     error = translate(error)
     status, kind = _classify(error)
+    if request is not None and isinstance(error, StoreError):
+        request.state.why = str(error)  # for the log
     address = "" if request is None else _find_address(request)
     faults = [_flaw(fault) for fault in getattr(error, "faults", ())[:MOST_FAULTS]]
     return Failure(
@@ -220,7 +223,8 @@ def _say(error: Exception, status: int, address: str) -> str:
     if status == 500 or not isinstance(error, InputError | Refusal):
         return UNEXPECTED
     said = str(error)[:LONGEST_SENTENCE]
-    return speak(hide_folders(said.replace(f"store {address}", "store") if address else said))
+    told = speak(hide_folders(said.replace(f"store {address}", "store") if address else said))
+    return WORDS_OF_A_DATABASE.sub("for a reason that is in the server's log", told)
 
 
 def _find_address(request: HTTPConnection) -> str:

@@ -70,7 +70,8 @@ class Observe:
             "bytes": size,
             "token": None if holder is None else holder.id,
         }
-        write_line(self._style, "info", about)
+        why = scope["state"].get("why")
+        write_line(self._style, "info" if why is None else "warning", about if why is None else about | {"why": why})
 
 
 def log_error(error: BaseException, scope: Scope) -> None:

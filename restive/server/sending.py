@@ -31,13 +31,20 @@ class Sheet(NamedTuple):
 
     advice: Advice
     ending: str
+    missing: bool = False  # only those of whom nothing is known yet, as a table to fill in
+
+    @property
+    def called(self) -> str:
+        """The name of the file."""
+        rest = "-missing" if self.missing else ""
+        return f"{self.advice.program}-round-{self.advice.round}{rest}.{self.ending}"
 
 
 async def send_sheet(request: Request, sheet: Sheet) -> Response:
     """The whole list as a file."""
     programs: Programs = request.app.state.programs
     file = await programs.write(request, sheet.advice.program, write_file, sheet)
-    called = quote(f"{sheet.advice.program}-round-{sheet.advice.round}.{sheet.ending}", safe="")
+    called = quote(sheet.called, safe="")
     return FromDisk(
         file,
         headers={
@@ -54,7 +61,8 @@ def write_file(sheet: Sheet) -> BinaryIO:
     with tempfile.TemporaryDirectory(prefix="restive-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / f"list.{sheet.ending}"
         blank = pl.lit(None, dtype=pl.String)
-        write_sheet(sheet.advice.table.with_columns(done=blank, next_state=blank), path)
+        listed = sheet.advice.table.with_columns(done=blank, next_state=blank)
+        write_sheet(sheet.advice.to_report if sheet.missing else listed, path)
         return path.open("rb")
 
 

@@ -103,3 +103,12 @@ def test_a_place_that_may_be_of_several_kinds_is_one_fault_in_plain_words() -> N
     ]
     with pytest.raises(Misfit, match=r"^name: it has a character that is not allowed there\.$"):
         check_settings(Create, {"name": "a b"})
+
+
+def test_words_of_a_database_are_for_the_log_alone(desk: Desk) -> None:
+    app = make_app(desk, Settings(open=True, log="none"))
+    request = Request({"type": "http", "app": app, "headers": [], "state": {}})
+    error = StoreError("Reading from the store failed, the database says 'no route to db.internal:5432'; try again.")
+    detail = describe(error, request).detail
+    assert detail == "Reading from the store failed, for a reason that is in the server's log; try again."
+    assert "db.internal" in request.state.why

@@ -1,6 +1,7 @@
 import asyncio
 import json
 import logging
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -148,3 +149,18 @@ def test_what_asyncio_had_in_hand_is_not_written(capsys: pytest.CaptureFixture[s
     assert second["said"].startswith("Exception in callback")
     assert second["error"][0] == "KeyError"
     assert "ann" not in written
+
+
+def test_a_store_that_fails_is_a_warning_that_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Desk(tmp_path / "store.db") as desk:
+        desk.create("north", **STATES)
+        app = make_app(desk, Settings(open=True, log="json"))
+        with sqlite3.connect(tmp_path / "store.db") as connection:
+            connection.execute("DROP TABLE events")
+        connection.close()
+        answer = ask(app, path="/api/v1/programs/north/status")
+        app.state.programs.close()
+    (line,) = read(capsys)
+    assert (answer.status_code, line["status"], line["level"]) == (503, 503, "warning")
+    assert "no such table" in line["why"]
+    assert "no such table" not in answer.text

@@ -27,9 +27,19 @@ async def show_list(request: Request, name: str, round: str = "", page: str = ""
 @router.get("/programs/{name}/list.{kind}", dependencies=[Depends(need_session("viewer"))])
 async def save_list(request: Request, name: str, kind: str, round: str = "") -> Response:
     """The whole list as a file; with `done` filled in, it comes back as a table of outcomes."""
+    return await _save(request, name, kind, round, missing=False)
+
+
+@router.get("/programs/{name}/missing.{kind}", dependencies=[Depends(need_session("viewer"))])
+async def save_missing(request: Request, name: str, kind: str, round: str = "") -> Response:
+    """Those of a round who are still to be heard of, as a table of outcomes to fill in."""
+    return await _save(request, name, kind, round, missing=True)
+
+
+async def _save(request: Request, name: str, kind: str, round_: str, missing: bool) -> Response:
     if kind not in KINDS:
         raise NotThere(f"A list can be had as {' or '.join(KINDS)}.")
-    response = await send_sheet(request, Sheet(await ask(request, name, find_list, round), kind))
+    response = await send_sheet(request, Sheet(await ask(request, name, find_list, round_), kind, missing))
     response.headers["Cache-Control"] = "private, no-store"
     return response
 

@@ -13,7 +13,8 @@ from starlette.routing import BaseRoute
 
 from server.browser.shop import at, check
 
-OTHERS = ("/api/v1/", "/static/", "/health", "/ready", "/metrics", "/openapi.json", "/programs/{name}/list.{kind}")
+FILES = ("/programs/{name}/list.{kind}", "/programs/{name}/missing.{kind}")
+OTHERS = ("/api/v1/", "/static/", "/health", "/ready", "/metrics", "/openapi.json", *FILES)
 IMAGE = "<img src=x onerror=alert(1)>"
 LONG = "anidwithoutanyplacetobreak" * 7
 HOSTILE = (IMAGE, "<script>alert(1)</script>", "quo\"te's&amp;", "a b/c?d=e#f%2e", LONG)

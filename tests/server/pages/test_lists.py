@@ -73,6 +73,17 @@ def test_a_list_as_a_file_holds_all_of_it(viewer: Browser, played: Site) -> None
     assert excel.content.startswith(b"PK")
 
 
+def test_who_is_still_to_be_heard_of_is_a_table_to_fill_in(viewer: Browser, played: Site) -> None:
+    wanted = played.desk.program("demo").advice(5).to_report
+    assert wanted.height > 0
+    file = viewer.get("/programs/demo/missing.csv?round=5")
+    assert file.headers["content-disposition"].endswith("demo-round-5-missing.csv")
+    table = pl.read_csv(BytesIO(file.content))
+    assert table["agent"].to_list() == wanted["agent"].to_list()
+    assert table.columns[-2:] == ["done", "next_state"]
+    assert 'href="/programs/demo/missing.csv?round=5"' in viewer.get("/programs/demo/rounds/5").text
+
+
 def test_formulas_in_ids_are_defused_in_a_file(viewer: Browser) -> None:
     text = viewer.get("/programs/odd/list.csv").text
     assert ",'=1+1," in text

@@ -31,7 +31,7 @@ PAGES = {
     f"{P}/settings": "operator",
     f"{P}/audit": "admin",
 }
-OTHERS = {P: "viewer", f"{P}/list.{{kind}}": "viewer"}  # no pages: the way to one, and a file
+OTHERS = {P: "viewer", f"{P}/list.{{kind}}": "viewer", f"{P}/missing.{{kind}}": "viewer"}  # no pages but files
 FORMS = {
     "/new": "admin",
     f"{P}/states": "operator",
