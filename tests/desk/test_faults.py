@@ -300,17 +300,18 @@ def own_server() -> Iterator[Postgres]:
 
 
 def stop_at(kind: str, server: Postgres, monkeypatch: pytest.MonkeyPatch, before: bool) -> None:
-    """Stop the server before or after an event of this kind is sent, once."""
-    append = Writer.append
+    """Stop the server before an event of this kind is sent, or after the last that is sent with it; once."""
+    place = "append" if before else "tell"
+    plain = getattr(Writer, place)
 
     def stop(writer: Writer, told: str, *rest: Any, **more: Any) -> Any:
-        event = None if told == kind and before else append(writer, told, *rest, **more)
+        answer = None if told == kind and before else plain(writer, told, *rest, **more)
         if told == kind:
-            monkeypatch.setattr(Writer, "append", append)
+            monkeypatch.setattr(Writer, place, plain)
             server.stop("immediate")
-        return append(writer, told, *rest, **more) if event is None else event
+        return plain(writer, told, *rest, **more) if told == kind and before else answer
 
-    monkeypatch.setattr(Writer, "append", stop)
+    monkeypatch.setattr(Writer, place, stop)
 
 
 def test_a_server_that_stops_in_mid_write_loses_nothing(own_server: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,7 @@ def test_the_list_that_is_saved_is_the_list_of_the_store(
     saving.value.save_as(file)
     assert file.stem == f"{name}-round-2"
     saved = pl.read_excel(file) if kind == "Excel" else pl.read_csv(file)
-    assert saved.columns == told.columns
+    assert saved.columns == [*told.columns, "done", "next_state"]
     for column in ("round", "rank", "agent", "state_now", "list", "reason"):
         assert saved[column].cast(pl.String).to_list() == told[column].cast(pl.String).to_list()
     assert saved["probability"].to_list() == pytest.approx(told["probability"].to_list())
