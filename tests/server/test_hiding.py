@@ -22,7 +22,7 @@ def test_plans_are_found_however_deep() -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("/root/.local/share/restive/keys/1844.key: the key is not there", "1844.key: the key is not there"),
+        ("/home/ann/.local/share/restive/keys/1844.key: the key is not there", "1844.key: the key is not there"),
         ("/srv/our rules/v 2/mine.py: cannot be run (NameError: x).", "mine.py: cannot be run (NameError: x)."),
         ("policy is '/home/ann/a b/x.py'; choose", "policy is 'x.py'; choose"),
         (r"policy is 'C:\\Users\\An Na\\x.py'; choose", "policy is 'x.py'; choose"),

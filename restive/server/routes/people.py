@@ -1,5 +1,6 @@
 """People: what came of it for them, who they are, what happened to one of them, who left and who is to be forgotten."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import polars as pl
@@ -8,6 +9,7 @@ from fastapi import Query, Request, Response
 from restive.desk.export import agents_table
 from restive.desk.history import find_history
 from restive.desk.program import Program
+from restive.desk.tokens import Holder
 from restive.server.bodies import take_settings, take_table
 from restive.server.columns import OUTCOMES
 from restive.server.models import Erase, Learn, Leave
@@ -94,25 +96,25 @@ async def history(name: Name, request: Request, holder: Viewer, query: Annotated
 @router.post("/programs/{name}/leave", response_model=Counted, summary="People left", openapi_extra=brings(Leave))
 async def leave(name: Name, request: Request, holder: Operator, key: Key = None) -> Response:
     """Say who is gone; who appears again in a table of states is back."""
-    asked = await take_settings(request, Leave)
-    given, deed = asked.settings, make_deed(holder, key, asked.digest, asked.settings.dry_run)
-    return await record(
-        request,
-        name,
-        lambda program: Told(_count(program.leave(given.agents, given.dry_run, deed=deed), given.dry_run)),
-        lambda _, answer: Told(_count(answer["count"], dry_run=False)),
-    )
+    return await _drop(request, name, holder, key, Leave, Program.leave)
 
 
 @router.post("/programs/{name}/erase", response_model=Counted, summary="Forget people", openapi_extra=brings(Erase))
 async def erase(name: Name, request: Request, holder: Admin, key: Key = None) -> Response:
     """Forget names for good; what these people taught stays, as a number without a name."""
-    asked = await take_settings(request, Erase)
+    return await _drop(request, name, holder, key, Erase, Program.erase)
+
+
+async def _drop(
+    request: Request, name: str, holder: Holder, key: str | None, model: type[Leave | Erase], verb: Callable[..., int]
+) -> Response:
+    """Carry out a verb of the desk on the people that a request names, and say how many they were."""
+    asked = await take_settings(request, model)
     given, deed = asked.settings, make_deed(holder, key, asked.digest, asked.settings.dry_run)
     return await record(
         request,
         name,
-        lambda program: Told(_count(program.erase(given.agents, given.dry_run, deed=deed), given.dry_run)),
+        lambda program: Told(_count(verb(program, given.agents, given.dry_run, deed=deed), given.dry_run)),
         lambda _, answer: Told(_count(answer["count"], dry_run=False)),
     )
 
