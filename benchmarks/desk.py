@@ -24,7 +24,7 @@ from benchmarks.timing import Row, clock
 from restive.desk import Desk, Program
 from restive.desk.history import find_history
 from restive.desk.replay import replay
-from restive.desk.sheets import write_sheet
+from restive.desk.table_files import write_sheet
 
 STATES = np.array(["low", "mid", "high"])
 MANY, FEW, ROUNDS, QUICK_ROUNDS = 1_000_000, 1_000, 10, 500
@@ -87,13 +87,13 @@ def play(address: str, agents: int, rounds: int, shadow: str) -> dict[str, Any]:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     with Desk(address) as desk:
         program = desk.program("load")
-        opening, fold = clock(lambda: program.fold)
+        opening, projection = clock(lambda: program.projection)
         history, met = clock(lambda: find_history(program, name(agents // 2)))
         reading, listed = clock(lambda: program.advice(1).chosen)
         right = {
             "proven": replay(program).proven,
-            "outcomes": [line.outcomes for line in fold.ledger.lines] == [agents] * rounds,
-            "advised": [line.advised for line in fold.ledger.lines] == [agents // 100] * rounds,
+            "outcomes": [line.outcomes for line in projection.ledger.lines] == [agents] * rounds,
+            "advised": [line.advised for line in projection.ledger.lines] == [agents // 100] * rounds,
             "history": len(met) == rounds,
             "list": listed == first,
         }

@@ -5,12 +5,12 @@ from collections import defaultdict
 from pathlib import Path
 
 from benchmarks.timing import Row, clock
-from restive.experiments.agenda import Progress, carry_out_agenda
-from restive.experiments.catalogue import find_experiments
-from restive.experiments.engines import open_engine
-from restive.experiments.experiment import Size
-from restive.experiments.reproduction import examine_all, prepare, write_all
-from restive.experiments.work import Work
+from restive.paper.agenda import Progress, carry_out_agenda
+from restive.paper.catalogue import find_experiments
+from restive.paper.engines import open_engine
+from restive.paper.experiment import Size
+from restive.paper.reproduction import examine_all, prepare, write_all
+from restive.paper.work import Work
 
 QUICK, LIMIT = True, 60
 

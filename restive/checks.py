@@ -14,7 +14,7 @@ import numpy as np
 from restive.errors import InputError
 from restive.policies import make_policy
 from restive.policies.base import Draws, Learner, Model, Oracle, Policy, as_ranking
-from restive.policies.growing import agent_axes, flatten, grow, refill
+from restive.policies.belief import agent_axes, flatten, grow, refill
 from restive.problem import Problem
 from restive.problems import make_problems
 from restive.simulate import Simulation, simulate

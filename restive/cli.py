@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from restive.desk.command import desk
+from restive.desk.cli import desk
 from restive.errors import InputError, check_whole
-from restive.kernels.randomness import LARGEST_SEED
+from restive.kernels.rng import MAX_SEED
 from restive.policies import POLICIES
 from restive.problem import Problem
 from restive.problems import PROBLEMS, make_problems
@@ -25,8 +25,8 @@ from restive.server.command import serve
 from restive.version import __version__
 
 if TYPE_CHECKING:
-    from restive.experiments.agenda import Agenda
-    from restive.record import Columns
+    from restive.files import Columns
+    from restive.paper.agenda import Agenda
 
 app = typer.Typer(
     name="restive",
@@ -130,9 +130,9 @@ def simulate(
 ) -> None:
     """Let policies play the same problems with the same luck, and compare them."""
     from restive.comparison import CEILING, FLOOR, compare
-    from restive.figure import draw
+    from restive.console import bars, print_comparison
     from restive.page import write_page
-    from restive.terminal import bars, print_comparison
+    from restive.plotting import draw
 
     _check_targets(figure, page)
     problems = _make(problem, instances, agents, states, budget, seed)
@@ -163,8 +163,8 @@ def solve(
     as_json: JsonOption = False,
 ) -> None:
     """Say what is known once the model is: benefits, Whittle indices, thresholds, the fluid bound."""
+    from restive.console import print_solution
     from restive.solution import solve as solve_problem
-    from restive.terminal import print_solution
 
     solution = solve_problem(_make(problem, None, agents, states, budget, seed)[0], horizon, discount)
     if as_json:
@@ -176,7 +176,7 @@ def solve(
 @app.command()
 def problems(as_json: JsonOption = False) -> None:
     """List the problem families there are."""
-    from restive.terminal import print_list
+    from restive.console import print_list
 
     print_list(PROBLEMS, "problem", as_json)
 
@@ -184,7 +184,7 @@ def problems(as_json: JsonOption = False) -> None:
 @app.command()
 def policies(as_json: JsonOption = False) -> None:
     """List the policies there are."""
-    from restive.terminal import print_list
+    from restive.console import print_list
 
     print_list(POLICIES, "policy", as_json)
 
@@ -209,15 +209,15 @@ def reproduce(
     as_json: JsonOption = False,
 ) -> None:
     """Do the experiments of the paper again, and say of each of its claims whether it holds."""
-    from restive.experiments.agenda import make_writable
-    from restive.experiments.catalogue import find_experiments
-    from restive.experiments.engines import check_engine
-    from restive.experiments.experiment import Size
-    from restive.experiments.reproduction import examine_all, prepare, write_all
-    from restive.experiments.screen import print_claims, print_experiments
-    from restive.experiments.summary import tally_all
+    from restive.paper.agenda import make_writable
+    from restive.paper.catalogue import find_experiments
+    from restive.paper.engines import check_engine
+    from restive.paper.experiment import Size
+    from restive.paper.reproduction import examine_all, prepare, write_all
+    from restive.paper.screen import print_claims, print_experiments
+    from restive.paper.summary import tally_all
 
-    chosen, size = find_experiments(experiment or []), Size(quick, check_whole("seed", seed, 0, LARGEST_SEED))
+    chosen, size = find_experiments(experiment or []), Size(quick, check_whole("seed", seed, 0, MAX_SEED))
     if listed:
         print_experiments(chosen, as_json)
         return
@@ -261,15 +261,15 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Let all online policies play a dozen fields, and say who is best where, by how much, and at what cost."""
-    from restive.experiments.agenda import make_writable
-    from restive.experiments.arena.contest import Contest, examine, prepare, write_contest
-    from restive.experiments.arena.cost import measure_costs
-    from restive.experiments.arena.fields import check_policies, find_fields, undertakings
-    from restive.experiments.engines import check_engine
-    from restive.experiments.experiment import Size
-    from restive.experiments.screen import print_contest, print_names, tell
+    from restive.benchmark.contest import Contest, examine, prepare, write_contest
+    from restive.benchmark.cost import measure_costs
+    from restive.benchmark.fields import check_policies, find_fields, undertakings
+    from restive.paper.agenda import make_writable
+    from restive.paper.engines import check_engine
+    from restive.paper.experiment import Size
+    from restive.paper.screen import print_contest, print_names, tell
 
-    size = Size(quick, check_whole("seed", seed, 0, LARGEST_SEED))
+    size = Size(quick, check_whole("seed", seed, 0, MAX_SEED))
     extra = check_policies(policy or [], engine)
     known = undertakings(extra)
     asked = find_fields(field or [], known)
@@ -293,9 +293,9 @@ def compare(
 
 def _carry_out(agenda: "Agenda", folder: Path, engine: str, workers: int | None) -> "dict[str, Columns]":
     """Do what is missing, with bars; an engine is opened only if there is anything to do."""
-    from restive.experiments.agenda import carry_out_agenda
-    from restive.experiments.engines import open_engine
-    from restive.experiments.screen import experiment_bars
+    from restive.paper.agenda import carry_out_agenda
+    from restive.paper.engines import open_engine
+    from restive.paper.screen import experiment_bars
 
     if not any(agenda.missing.values()):
         return agenda.found
@@ -305,7 +305,7 @@ def _carry_out(agenda: "Agenda", folder: Path, engine: str, workers: int | None)
 
 def _check_targets(figure: Path | None, page: Path | None) -> None:
     """Refuse files that could not be written, before any work is done for them; make their folders."""
-    from restive.figure import check_ending
+    from restive.plotting import check_ending
 
     if figure:
         check_ending(figure)

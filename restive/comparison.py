@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from restive.errors import InputError
-from restive.measure import Band
 from restive.policies import make_policy
 from restive.policies.base import Policy
 from restive.problem import Problem
 from restive.simulate import simulate
-from restive.solvers.horizons import bound_every_step
+from restive.solvers.fluid_bounds import bound_every_step
+from restive.stats import Band
 from restive.trace import Trace
 from restive.world import first_distribution
 

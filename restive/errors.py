@@ -1,38 +1,70 @@
-"""The one error for input that makes no sense: a sentence that names the place and says what is allowed.
+"""Errors as data: what is wrong, where, and what can be done about it.
 
-Two kinds of it are told apart, because a caller elsewhere acts differently on them: what is not there, and what was
-right to ask but has been settled otherwise.
+A layer states the fact in `message`; the command line, the API and the pages each word their own advice from `code` and
+`hint`. Nobody searches in a message or rewrites one.
 """
 
 import math
+from enum import StrEnum
 from numbers import Integral, Real
 
 
+class Hint(StrEnum):
+    """What the caller can do so that the same request is accepted."""
+
+    AGAIN = "again"  # decide another round although the states are the same as in the last one
+    NEW = "new"  # accept new agents whose ids look like known ones
+    CORRECT = "correct"  # replace recorded values by the given ones
+    ROUND = "round"  # name the round that is meant
+    CANCEL = "cancel"  # cancel the earlier round first
+    OVERWRITE = "overwrite"  # replace an existing file
+
+
 class InputError(ValueError):
-    """What the user gave does not fit; the command prints the sentence and exits with 2."""
+    """Input that cannot be used; the command prints the message and exits with 2.
+
+    code      a stable identifier of the kind of error, for programs
+    location  where the error is: a file, row, column, setting or program
+    hint      what the caller can do so that the request is accepted
+    """
+
+    code = "invalid_input"
+
+    def __init__(
+        self, message: str, *, code: str | None = None, location: str | None = None, hint: Hint | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or type(self).code
+        self.location = location
+        self.hint = hint
 
 
-class NotThere(InputError):  # noqa: N818 - a kind of input error, as its name says
-    """There is no program, round or agent of that name."""
+class NotFound(InputError):  # noqa: N818 - a kind of input error, as its base says
+    """A program, round or agent that does not exist."""
+
+    code = "not_found"
 
 
 class Conflict(InputError):  # noqa: N818
-    """What is asked for does not go with what is on record."""
+    """A request that contradicts what is recorded."""
+
+    code = "conflict"
 
 
 def check_whole(name: str, value: object, low: int, high: int | None = None) -> int:
-    """The whole number `value`; refuse what is not one, or not from `low` to `high` (no end when None)."""
+    """`value` as an integer from `low` to `high` (unbounded if None)."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     number = int(value) if whole else low - 1  # type: ignore[call-overload]
     if number < low or (high is not None and number > high):
         allowed = f"from {low} on" if high is None else f"from {low} to {high}"
-        raise InputError(f"{name} is {value!r}; it must be a whole number {allowed}.")
+        raise InputError(f"{name} is {value!r}; it must be a whole number {allowed}.", location=name)
     return number
 
 
 def check_number(name: str, value: object, must: str, low: float = -math.inf, high: float = math.inf) -> float:
-    """The number `value`; refuse what is not one, NaN, or not from `low` to `high`; `must` says what is allowed."""
+    """`value` as a float from `low` to `high`, not NaN; `must` describes the allowed range."""
     number = float(value) if isinstance(value, Real) else math.nan
     if not low <= number <= high:
-        raise InputError(f"{name} is {value!r}; {must}.")
+        raise InputError(f"{name} is {value!r}; {must}.", location=name)
     return number

@@ -4,8 +4,8 @@ from html import escape
 from os import PathLike
 
 from restive.comparison import Comparison, Row, landmarks
-from restive.figure import BANDS, caption, inline_svg, make_figure
-from restive.record import write_whole
+from restive.files import write_whole
+from restive.plotting import BANDS, caption, inline_svg, make_figure
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #ffffff; --line: #d0d0d0; --soft: #666666; }

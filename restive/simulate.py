@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from restive import snapshot
+from restive import checkpoint
 from restive.errors import InputError, check_whole
+from restive.parallel import available_processors, spread
 from restive.policies import make_policy
 from restive.policies.base import Policy, Ranking, Shape, as_ranking
-from restive.policies.growing import flatten
+from restive.policies.belief import flatten
 from restive.problem import Problem
-from restive.processors import available_processors, spread
 from restive.trace import Trace, describe
 from restive.types import Floats, Ints
 from restive.world import World
@@ -65,12 +65,12 @@ class Simulation:
     def save(self, path: str | PathLike[str]) -> None:
         """Write policy, belief and states to a snapshot; the world is made again from its problem and seed."""
         about = {"step": self.step, "world": self.world.fingerprint()}
-        snapshot.save(path, self.policy, self.belief, {"state": self.state}, **about)
+        checkpoint.save(path, self.policy, self.belief, {"state": self.state}, **about)
 
     @classmethod
     def load(cls, path: str | PathLike[str], world: World, policy: type[Policy[Any]] | None = None) -> "Simulation":
         """Go on where `save` stopped, in the same world; `policy` is the class of one that is not registered."""
-        saved = snapshot.load(path, policy)
+        saved = checkpoint.load(path, policy)
         if saved.header.get("world") != world.fingerprint():
             raise InputError(
                 f"{path}: a snapshot of another world; problem, budget, noise, runs and seed must be the same."

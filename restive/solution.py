@@ -8,7 +8,7 @@ import numpy as np
 
 from restive.problem import Problem
 from restive.solvers.fluid import Plan, plan
-from restive.solvers.greedy import benefit, largest_threshold, phi
+from restive.solvers.myopic import benefit, largest_threshold, phi
 from restive.solvers.whittle import whittle_indices
 from restive.types import Bools, Floats
 from restive.version import __version__

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restive import measure, record
+from restive import files, stats
 from restive.errors import InputError, check_whole
 from restive.policies.base import Policy
 from restive.problem import Problem
@@ -50,21 +50,21 @@ class Trace:
 
     def running_mean(self) -> Floats:
         """The mean reward per step up to and including each step, [R, T]."""
-        return measure.running_mean(self.reward)
+        return stats.running_mean(self.reward)
 
     def by_instance(self, values: Floats) -> Floats:
         """The mean over the runs of each instance: [R, ...] to [I, ...]."""
-        return measure.mean_by(self.instance, values)
+        return stats.mean_by(self.instance, values)
 
-    def bands(self, level: float = 0.95) -> "measure.Band":
+    def bands(self, level: float = 0.95) -> "stats.Band":
         """The running mean with its confidence band over instances (over runs, when there is one instance)."""
         means = self.running_mean()
-        return measure.band(self.by_instance(means) if self._several() else means, level)
+        return stats.band(self.by_instance(means) if self._several() else means, level)
 
-    def mean_reward(self, first: int = 0, level: float = 0.95) -> "measure.Band":
+    def mean_reward(self, first: int = 0, level: float = 0.95) -> "stats.Band":
         """The reward per step from step `first` on, with its standard error over instances."""
         means = self.reward[:, check_whole("first", first, 0, self.reward.shape[1] - 1) :].mean(axis=1)
-        return measure.band(self.by_instance(means) if self._several() else means, level)
+        return stats.band(self.by_instance(means) if self._several() else means, level)
 
     def regret(self, reference: "Trace | None" = None) -> Floats:
         """The cumulated cost, [R, T], less that of the reference policy where assumption 4.2 does not make it zero."""
@@ -75,7 +75,7 @@ class Trace:
 
     def gap_closed(
         self, floor: "Trace", ceiling: "Trace", step: int | None = None, level: float = 0.95
-    ) -> "measure.Band":
+    ) -> "stats.Band":
         """The share of the way from `floor` to `ceiling` that the running mean has gone by `step` (or the end)."""
         horizon = self.reward.shape[1]
         place = check_whole("step", horizon if step is None else step, 1, horizon) - 1
@@ -84,7 +84,7 @@ class Trace:
         means = [trace.running_mean()[:, place] for trace in (self, floor, ceiling)]
         if self._several():
             means = [self.by_instance(values) for values in means]
-        return measure.ratio(means[0] - means[1], means[2] - means[1], level)
+        return stats.ratio(means[0] - means[1], means[2] - means[1], level)
 
     def _require_same(self, other: "Trace", facts: tuple[str, ...] = SAME_WORLD) -> None:
         if differ := [fact for fact in facts if self.spec.get(fact) != other.spec.get(fact)]:
@@ -96,12 +96,12 @@ class Trace:
     def save(self, path: str | PathLike[str]) -> None:
         """Write to Parquet; the file appears whole or not at all."""
         columns = {"instance": self.instance, "reward": self.reward, "cost": self.cost}
-        record.save(path, FORMAT, self.spec, columns)
+        files.save(path, FORMAT, self.spec, columns)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Trace":
         """Read what `save` wrote."""
-        spec, columns = record.load(path, FORMAT, "a trace")
+        spec, columns = files.load(path, FORMAT, "a trace")
         return cls(columns["reward"], columns["cost"], columns["instance"], spec)
 
 

@@ -13,15 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from restive.errors import InputError, check_number, check_whole
-from restive.kernels import randomness
-from restive.kernels.advance import advance, first_states
-from restive.kernels.choose import choose, inclusion
+from restive.kernels import rng
+from restive.kernels.step import advance, first_states
+from restive.kernels.top_k import choose, inclusion
 from restive.policies.base import Draws, Model, Ranking, Shape
 from restive.problem import Problem
-from restive.solvers.greedy import benefit, largest_threshold
+from restive.solvers.myopic import benefit, largest_threshold
 from restive.types import Floats, Ints
 
-LARGEST_SEED = randomness.LARGEST_SEED
+MAX_SEED = rng.MAX_SEED
 REPETITIONS = 2**32
 
 
@@ -48,7 +48,7 @@ class World:
     ) -> None:
         problems = _alike(problems)
         runs = check_whole("runs", runs, 1)
-        seed = check_whole("seed", seed, 0, LARGEST_SEED)
+        seed = check_whole("seed", seed, 0, MAX_SEED)
         horizon = None if horizon is None else check_whole("horizon", horizon, 1)
         noise = check_number("noise", noise, "it is a variance, a finite number from 0 on", 0, np.finfo(float).max)
         agents, states = problems[0].shape
@@ -65,7 +65,7 @@ class World:
         self.benefit = benefit(self.model.transition, reward)
         self.threshold = _thresholds(threshold, self.benefit, self.shape.budget)
         self.cumulative = _cumulate(self.model.transition)
-        self.keys = randomness.run_keys(seed, _numbers(len(problems), runs))
+        self.keys = rng.run_keys(seed, _numbers(len(problems), runs))
         self.agents = np.arange(agents)
         self.first_run = 0
         self.spread = float(np.sqrt(noise))
@@ -106,7 +106,7 @@ class World:
         """Where the agents are before the first step, [R, N]."""
         if self.fixed_start is not None:
             return np.ascontiguousarray(self.fixed_start[self.model.instance])
-        return first_states(self.shape.states, randomness.branch(self.keys, randomness.START, 0), self.agents)
+        return first_states(self.shape.states, rng.branch(self.keys, rng.START, 0), self.agents)
 
     def draws(self, step: int) -> Draws:
         """The luck of a step."""
@@ -115,7 +115,7 @@ class World:
     def choose(self, ranking: Ranking, draws: Draws) -> Ints:
         """Exactly the budget of ones in every run, [R, N]."""
         action = np.empty(ranking.priority.shape, np.int64)
-        coins, ties = draws.branch(randomness.EXPLORE), draws.branch(randomness.TIE)
+        coins, ties = draws.branch(rng.EXPLORE), draws.branch(rng.TIE)
         failed = choose(ranking.priority, ranking.explore, draws.budget, coins, ties, self.agents, action)
         if failed >= 0:
             agent = int(np.isnan(ranking.priority[failed]).argmax())
@@ -134,7 +134,7 @@ class World:
         outcome = Outcome(
             np.empty_like(state), np.empty(state.shape), np.empty(state.shape[0]), np.empty(state.shape[0])
         )
-        moves, noises = draws.branch(randomness.TRANSITION), draws.branch(randomness.NOISE)
+        moves, noises = draws.branch(rng.TRANSITION), draws.branch(rng.NOISE)
         model = self.model
         advance(
             state, action, model.instance, self.cumulative, model.reward, self.benefit, self.threshold,

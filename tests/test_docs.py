@@ -316,8 +316,8 @@ def test_every_policy_is_in_the_overview(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_problem_has_a_section_with_its_settings_and_defaults(name: str) -> None:
-    told = section(read("docs/problems.md"), f"`{name}`")
-    named = [tuple(row[:2]) for row in rows(told, "setting", "default")]
+    reported = section(read("docs/problems.md"), f"`{name}`")
+    named = [tuple(row[:2]) for row in rows(reported, "setting", "default")]
     parameters = inspect.signature(PROBLEMS[name]).parameters.values()
     assert named == [(f"`{each.name}`", f"`{each.default!r}`") for each in parameters]
     assert name in read("docs/command.md")
@@ -342,16 +342,16 @@ def test_verbs_of_groups_are_among_the_verbs() -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_a_section_with_exactly_its_options_and_defaults(verb: str) -> None:
-    told = section(read("docs/command.md"), f"`restive {verb}`")
-    named = [tuple(row[:2]) for row in rows(told, "option", "default", "meaning")]
+    reported = section(read("docs/command.md"), f"`restive {verb}`")
+    named = [tuple(row[:2]) for row in rows(reported, "option", "default", "meaning")]
     assert named == [(describe_names(option), describe_default(option)) for option in VERBS[verb].params]
 
 
-def test_every_public_module_and_name_is_told_of() -> None:
-    told = "\n".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
+def test_every_public_module_and_name_is_reported_of() -> None:
+    reported = "\n".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
     modules = [path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "restive").rglob("[!_]*.py")]
     wanted = [*(module.replace("/", ".") for module in modules), *restive.__all__]
-    assert [word for word in wanted if not re.search(rf"(?<![\w.]){re.escape(word)}\b", told)] == []
+    assert [word for word in wanted if not re.search(rf"(?<![\w.]){re.escape(word)}\b", reported)] == []
 
 
 def test_index_links_every_page() -> None:

@@ -8,7 +8,7 @@ import pytest
 from restive import make_problems
 from restive.solution import solve
 from restive.solvers.fluid import plan
-from restive.solvers.greedy import benefit, largest_threshold, phi
+from restive.solvers.myopic import benefit, largest_threshold, phi
 from restive.solvers.whittle import whittle_indices
 
 PROBLEM = make_problems("many-state-v1", agents=4, budget=2, seed=5, states=3)[0]

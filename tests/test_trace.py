@@ -9,7 +9,7 @@ import numpy as np
 import polars
 import pytest
 
-from restive import InputError, Trace, make_policy, make_problems, record, simulate
+from restive import InputError, Trace, files, make_policy, make_problems, simulate
 from restive.policies.egt import Egt
 
 
@@ -146,7 +146,7 @@ def test_a_parquet_file_of_something_else_is_refused(tmp_path: Path) -> None:
     polars.DataFrame({"reward": [1.0]}).write_parquet(tmp_path / "a.parquet")
     with pytest.raises(InputError, match=r"a\.parquet: not a trace of this version; it was written by something else"):
         Trace.load(tmp_path / "a.parquet")
-    record.save(tmp_path / "a.parquet", "restive-trace-9", {}, {"reward": np.ones(1)})
+    files.save(tmp_path / "a.parquet", "restive-trace-9", {}, {"reward": np.ones(1)})
     with pytest.raises(InputError, match=r"format 'restive-trace-9', not 'restive-trace-2'"):
         Trace.load(tmp_path / "a.parquet")
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from restive import InputError, Problem, World, make_problems
 from restive.policies.base import Ranking
-from restive.solvers.greedy import largest_threshold
+from restive.solvers.myopic import largest_threshold
 from restive.types import Ints
 
 STAY, LEAVE = [[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]

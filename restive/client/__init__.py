@@ -8,6 +8,6 @@ server did not do, with its sentence. It needs one more package: pip install "re
 
 from restive.client.client import Client
 from restive.client.program import Advice, Program
-from restive.client.sending import Fault, Refused
+from restive.client.transport import Fault, Refused
 
 __all__ = ["Advice", "Client", "Fault", "Program", "Refused"]

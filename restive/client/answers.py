@@ -91,7 +91,7 @@ class ProgramLine(TypedDict):
     title: str | None
 
 
-class Plan(TypedDict):
+class Config(TypedDict):
     """What a program decides by."""
 
     states: list[str]
@@ -119,7 +119,7 @@ class Program(TypedDict):
     events: int
     rounds: int
     people: int
-    plan: Plan
+    config: Config
 
 
 class ShadowChoice(TypedDict):
@@ -203,7 +203,7 @@ class RoundDetail(RoundLine):
     decision: Decision | None
 
 
-class Learnt(TypedDict):
+class Learned(TypedDict):
     """What became of a table of outcomes."""
 
     rounds: list[int]
@@ -238,7 +238,7 @@ class Past(_When, total=False):
 
     state: str | None
     chosen: bool | None
-    chance: float | None
+    probability: float | None
     note: str | None
     done: bool | None
     reward: float | None
@@ -256,7 +256,7 @@ class EventLine(TypedDict):
     digest: str
 
 
-class DeedLine(TypedDict):
+class AuditEntry(TypedDict):
     """Who did what; `program` None: something of the store itself, such as a token."""
 
     number: int
@@ -268,7 +268,7 @@ class DeedLine(TypedDict):
     answer: dict[str, Any]
 
 
-class PlanSettings(TypedDict, total=False):
+class ConfigSettings(TypedDict, total=False):
     """What a new program can be given; the states are needed without a template."""
 
     states: list[str]

@@ -15,7 +15,7 @@ from typing import Self, Unpack
 
 from restive.client import answers
 from restive.client.program import PAGE, Program
-from restive.client.sending import PREFIX, Body, Sender, make_key
+from restive.client.transport import PREFIX, Body, Sender, make_key
 
 
 class Client:
@@ -80,7 +80,7 @@ class Client:
         return Program(self._sender, name)
 
     def create(
-        self, name: str, template: str | None = None, key: str | None = None, **settings: Unpack[answers.PlanSettings]
+        self, name: str, template: str | None = None, key: str | None = None, **settings: Unpack[answers.ConfigSettings]
     ) -> Program:
         """Make a program, by a template and settings or by settings alone."""
         made = self.program(name)
@@ -88,6 +88,6 @@ class Client:
         self._sender.send("POST", f"{PREFIX}/programs", body=Body.of(given), key=key or make_key())
         return made
 
-    def audit(self) -> Iterator[answers.DeedLine]:
+    def audit(self) -> Iterator[answers.AuditEntry]:
         """Who did what in the whole store, the newest first."""
         return self._sender.pages(f"{PREFIX}/audit", {"limit": PAGE})

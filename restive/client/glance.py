@@ -1,4 +1,4 @@
-"""A program at a glance, as the client hands it on: people, rounds, what it adds, what was learnt, what to do."""
+"""A program at a glance, as the client hands it on: people, rounds, what it adds, what was learned, what to do."""
 
 from typing import TypedDict
 
@@ -116,7 +116,7 @@ class Status(TypedDict):
     caution: str
     shadow_policy: str | None
     shadow: Shadow | None
-    learnt: list[Known]
+    learned: list[Known]
     ahead: bool
     horizon: int | None
     steps: list[str]

@@ -13,14 +13,14 @@ from typing import Any, Unpack
 from urllib.parse import quote
 
 from restive.client import answers
+from restive.client.encoding import OUTCOMES, STATES, list_agents, pack
 from restive.client.glance import Status
-from restive.client.sending import PREFIX, Body, Query, Sender, make_key
-from restive.client.tables import OUTCOMES, STATES, list_agents, pack
+from restive.client.transport import PREFIX, Body, Query, Sender, make_key
 from restive.errors import InputError
-from restive.record import write_whole
+from restive.files import write_whole
 
 PAGE = 1000  # items asked for at a time
-LONGEST_LIST = 100_000  # rows of a list that come with a decision; the rest is asked for
+MAX_LIST_LENGTH = 100_000  # rows of a list that come with a decision; the rest is asked for
 ENDINGS = (".csv", ".xlsx", ".parquet")
 Names = list[str]
 History = list[answers.Past]
@@ -76,17 +76,17 @@ class Program:
         return f"Program({self.name!r} at {self._sender.address})"
 
     def about(self) -> answers.Program:
-        """Its plan, and how many people, rounds and events it has."""
+        """Its config, and how many people, rounds and events it has."""
         found: answers.Program = self._ask("")
         return found
 
     @property
-    def plan(self) -> answers.Plan:
+    def config(self) -> answers.Config:
         """By what it decides now."""
-        return self.about()["plan"]
+        return self.about()["config"]
 
     def status(self) -> Status:
-        """What to do next, who is in, whether it works, what was learnt."""
+        """What to do next, who is in, whether it works, what was learned."""
         found: Status = self._ask("/status")
         return found
 
@@ -98,7 +98,7 @@ class Program:
         """Decide a round.
 
         states   a file, frame, rows or {agent: state}; None: as last known
-        budget   how many can be acted on; None: the plan's
+        budget   how many can be acted on; None: the config's
         must     agents on the list in any case; never: agents not on it in this round
         round    its number: a round decided before is refused, whoever did it
         again    another round though nothing was recorded since the last one, which had the same states
@@ -111,7 +111,7 @@ class Program:
         }  # fmt: skip
         body, query = pack(states, "states", STATES, rest)
         said = self._send(
-            "POST", "/rounds", body, {**query, "limit": LONGEST_LIST}, None if dry_run else key or make_key()
+            "POST", "/rounds", body, {**query, "limit": MAX_LIST_LENGTH}, None if dry_run else key or make_key()
         )
         if said["next"] is not None:
             said |= {"people": [*self.list(said["round"])], "next": None}
@@ -120,17 +120,17 @@ class Program:
     def learn(
         self, outcomes: object, round: int | None = None, correct: bool = False, dry_run: bool = False,
         key: str | None = None,
-    ) -> answers.Learnt:  # fmt: skip
+    ) -> answers.Learned:  # fmt: skip
         """Take in what happened: who was acted on, the next state, the reward; for the last round if none is named."""
         body, query = pack(outcomes, "outcomes", OUTCOMES, {"round": round, "correct": correct, "dry_run": dry_run})
-        said: answers.Learnt = self._send("POST", "/outcomes", body, query, None if dry_run else key or make_key())
+        said: answers.Learned = self._send("POST", "/outcomes", body, query, None if dry_run else key or make_key())
         return said
 
     def correct_states(self, states: object, round: int, dry_run: bool = False, key: str | None = None) -> int:
         """Mend the states of a round that were recorded wrong; returns how many were."""
         body, query = pack(states, "states", STATES, {"dry_run": dry_run})
         said = self._send("PUT", f"/rounds/{round:d}/states", body, query, None if dry_run else key or make_key())
-        return int(said["mended"])
+        return int(said["corrected"])
 
     def leave(self, agents: object, dry_run: bool = False, key: str | None = None) -> int:
         """Agents who are gone; one who appears again in a table of states is back. Returns how many left."""
@@ -146,10 +146,10 @@ class Program:
         said = self._send("POST", f"/rounds/{round:d}/cancel", None, query, None if dry_run else key or make_key())
         return int(said["listed"])
 
-    def change(self, key: str | None = None, **settings: Unpack[answers.Changes]) -> answers.Plan:
+    def change(self, key: str | None = None, **settings: Unpack[answers.Changes]) -> answers.Config:
         """Change budget, cool_down, keep or shares from now on."""
-        plan: answers.Plan = self._send("PATCH", "", Body.of(settings), {}, key or make_key())["plan"]
-        return plan
+        config: answers.Config = self._send("PATCH", "", Body.of(settings), {}, key or make_key())["config"]
+        return config
 
     def rounds(self) -> Iterator[answers.RoundLine]:
         """Its rounds in short, the first first."""
@@ -184,7 +184,7 @@ class Program:
         """Its log, without columns; `after` so many events."""
         return self._pages("/events", {"after": after or None})
 
-    def audit(self) -> Iterator[answers.DeedLine]:
+    def audit(self) -> Iterator[answers.AuditEntry]:
         """Who did what in it, the newest first."""
         return self._pages("/audit")
 

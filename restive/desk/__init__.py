@@ -1,6 +1,6 @@
 """The live half: decisions for a real program, round by round, from tables that people bring, with nothing lost.
 
-A program is an append-only log of events in a store; what its policy believes is their fold. A decision is the same
+A program is an append-only log of events in a store; what its policy believes is their projection. A decision is the same
 choice, bit for bit, that a simulation with one run would make. Names are looked up when they are first used, so that a
 command that has nothing to do with the desk starts without its libraries.
 """
@@ -9,29 +9,40 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from restive.desk.advice import Advice
-    from restive.desk.deeds import Deed, Repeated
+    from restive.desk.audit import Repeated, RequestContext
+    from restive.desk.config import Config, Words
     from restive.desk.desk import Desk
     from restive.desk.opening import AlreadyDecided
-    from restive.desk.plan import Plan, Words
     from restive.desk.program import Program, Taken
+    from restive.desk.recommendation import Advice
     from restive.desk.store import Store, StoreError
-    from restive.desk.tables import Fault, Faults
+    from restive.desk.table_schema import Fault, Faults
 
 __all__ = [
-    "Advice", "AlreadyDecided", "Deed", "Desk", "Fault", "Faults", "Plan", "Program", "Repeated", "Store", "StoreError",
-    "Taken", "Words",
+    "Advice",
+    "AlreadyDecided",
+    "Config",
+    "Desk",
+    "Fault",
+    "Faults",
+    "Program",
+    "Repeated",
+    "RequestContext",
+    "Store",
+    "StoreError",
+    "Taken",
+    "Words",
 ]  # fmt: skip
 
 ROOMS = {
-    "advice": ("Advice",),
-    "deeds": ("Deed", "Repeated"),
+    "recommendation": ("Advice",),
+    "audit": ("RequestContext", "Repeated"),
     "desk": ("Desk",),
-    "plan": ("Plan", "Words"),
+    "config": ("Config", "Words"),
     "opening": ("AlreadyDecided",),
     "program": ("Program", "Taken"),
     "store": ("Store", "StoreError"),
-    "tables": ("Fault", "Faults"),
+    "table_schema": ("Fault", "Faults"),
 }
 
 

@@ -13,16 +13,16 @@ from unicodedata import normalize
 import numpy as np
 import polars as pl
 
-from restive.desk.sheets import ROW
+from restive.desk.table_files import ROW
 from restive.errors import InputError
 from restive.types import Ints
 
 Spellings = Mapping[str, Sequence[str]]  # of each column, the best first
 Knows = Callable[[pl.Series], bool]  # whether texts are names of agents who were checked when they joined
 SHOWN, KEPT = 20, 1000  # faults in the message, and of each kind in the list
-LONGEST_ID, LONGEST_QUOTE, MANY_STATES = 200, 40, 12
+MAX_ID, MAX_QUOTE, MANY_STATES = 200, 40, 12
 CONTROL = r"[\p{Cc}\p{Zl}\p{Zp}]"
-PLAIN = rf"^[!-~](?:[ -~]{{0,{LONGEST_ID - 2}}}[!-~])?$"  # ASCII on one line, not too long, no blanks around it
+PLAIN = rf"^[!-~](?:[ -~]{{0,{MAX_ID - 2}}}[!-~])?$"  # ASCII on one line, not too long, no blanks around it
 COMMA = r"^([+-]?\d*),(\d+)$"
 DECIMAL = r"^[+-]?(?:0*,\d+|\d+,(?:\d{1,2}|\d{4,}))$"  # a comma for thousands has three digits behind and no 0 in front
 
@@ -167,9 +167,9 @@ class Cells:
         """Note names of agents or groups that are too long, or do not fit on one line."""
         if ids.null_count() == len(ids):
             return
-        broken, long = ids.str.contains(CONTROL), ids.str.len_chars() > LONGEST_ID
+        broken, long = ids.str.contains(CONTROL), ids.str.len_chars() > MAX_ID
         self.blame(name, broken, lambda i: f"{quote(ids[i])} has a line break or another control character in it")
-        self.blame(name, long, lambda i: f"{quote(ids[i])} has {len(ids[i])} characters; at most {LONGEST_ID} may be")
+        self.blame(name, long, lambda i: f"{quote(ids[i])} has {len(ids[i])} characters; at most {MAX_ID} may be")
 
     def refuse_twice(self, agent: pl.Series, number: pl.Series | None = None) -> None:
         """Note every row whose agent came before, in the same round where rounds are given."""
@@ -243,7 +243,7 @@ def _is_nested(cells: pl.Series) -> bool:
 
 
 def _is_plain(cells: pl.Series) -> bool:
-    """Whether the cells are whole numbers or plain short texts, in which nothing is to be mended or refused."""
+    """Whether the cells are whole numbers or plain short texts, in which nothing is to be corrected or refused."""
     return cells.dtype.is_integer() or (cells.dtype == pl.String and bool(cells.str.contains(PLAIN).all()))
 
 
@@ -285,7 +285,7 @@ def _is_near(header: str, known: str) -> bool:
 
 def _no_state(text: str, states: Sequence[str]) -> str:
     """The sentence about a text that is no state."""
-    near = difflib.get_close_matches(text[:LONGEST_QUOTE].lower(), [state.lower() for state in states], 1)
+    near = difflib.get_close_matches(text[:MAX_QUOTE].lower(), [state.lower() for state in states], 1)
     hint = next((f" (did you mean {state!r}?)" for state in states if state.lower() in near), "")
     some = ", ".join(states[:MANY_STATES]) + (", ..." if len(states) > MANY_STATES else "")
     return f"{quote(text)} is not a state; states are {some}{hint}"
@@ -293,4 +293,4 @@ def _no_state(text: str, states: Sequence[str]) -> str:
 
 def quote(text: str) -> str:
     """A cell as a sentence shows it: on one line, and not all of a long one."""
-    return repr(text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}…")
+    return repr(text if len(text) <= MAX_QUOTE else f"{text[:MAX_QUOTE]}…")

@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 
 from restive.desk import events
-from restive.desk.fold import Fold
-from restive.desk.intake import Reports
-from restive.desk.memory import Memory
+from restive.desk.cache import Memory
+from restive.desk.ingest import Reports
 from restive.desk.names import Names
+from restive.desk.projection import Projection
 from restive.desk.rounds import Round
 from restive.desk.store import Writer
-from restive.desk.tables import Fault, Faults
+from restive.desk.table_schema import Fault, Faults
 from restive.types import Bools, Ints
 
 # Later than any event.
@@ -36,22 +36,22 @@ class LastWord(NamedTuple):
         return LastWord._make(column[rows] for column in self)
 
 
-def mend_outcomes(memory: Memory, writer: Writer, fold: Fold, found: Round, reports: Reports) -> None:
+def mend_outcomes(memory: Memory, writer: Writer, projection: Projection, found: Round, reports: Reports) -> None:
     """Record outcomes of a round as they should have been."""
     places, _ = found.find(reports.number)
     moved = (reports.after >= 0) & (reports.after != found.after[places])
-    word = LastWord(reports.number, reports.after, found.heard[places], np.full(places.size, NEVER)).take(moved)
-    _record(memory, writer, fold, found.round, "outcomes", reports.columns())
-    _carry_on(memory, writer, fold, found.round, word)
+    word = LastWord(reports.number, reports.after, found.reported_at[places], np.full(places.size, NEVER)).take(moved)
+    _record(memory, writer, projection, found.round, "outcomes", reports.columns())
+    _carry_on(memory, writer, projection, found.round, word)
 
 
-def find_mended(table: pl.DataFrame, where: str, names: Names, found: Round) -> tuple[Ints, Ints]:
+def find_corrected(table: pl.DataFrame, where: str, names: Names, found: Round) -> tuple[Ints, Ints]:
     """The agents whose state in a round is another than the table says, in ascending order, and what it says."""
     number = names.find(names.inward(table["agent"])).fill_null(-1).to_numpy().astype(np.int64)
     places, there = found.find(number)
-    told = table["state"].is_not_null().to_numpy()
-    if not (there & told).all():
-        rows = table.filter(pl.Series(~(there & told))).select("row", "agent").rows()
+    reported = table["state"].is_not_null().to_numpy()
+    if not (there & reported).all():
+        rows = table.filter(pl.Series(~(there & reported))).select("row", "agent").rows()
         why = f"took no part in round {found.round + 1}, or has no state here"
         raise Faults(where, [Fault(row, "agent", f"{name!r} {why}") for row, name in rows])
     state = table["state"].cast(pl.Int64).to_numpy()
@@ -60,47 +60,51 @@ def find_mended(table: pl.DataFrame, where: str, names: Names, found: Round) -> 
     return number[order], state[order]
 
 
-def mend_states(memory: Memory, writer: Writer, fold: Fold, found: Round, number: Ints, state: Ints) -> None:
+def mend_states(
+    memory: Memory, writer: Writer, projection: Projection, found: Round, number: Ints, state: Ints
+) -> None:
     """Record states of a round as they should have been."""
     if number.size:
         places, _ = found.find(number)
         word = LastWord(number, state, np.full(number.size, -1), _next_word(found, places))
         said = np.ones(number.size, np.bool_)
-        _record(memory, writer, fold, found.round, "states", _states(number, state, ~said, said))
-        _carry_on(memory, writer, fold, found.round, word)
+        _record(memory, writer, projection, found.round, "states", _states(number, state, ~said, said))
+        _carry_on(memory, writer, projection, found.round, word)
 
 
 def _next_word(found: Round, places: Ints) -> Ints:
     """The event that says where agents went from this round, after which their states in it are news no more."""
-    return np.where(found.after[places] < 0, NEVER, found.heard[places])
+    return np.where(found.after[places] < 0, NEVER, found.reported_at[places])
 
 
-def _carry_on(memory: Memory, writer: Writer, fold: Fold, round_: int, word: LastWord) -> None:
+def _carry_on(memory: Memory, writer: Writer, projection: Projection, round_: int, word: LastWord) -> None:
     """Correct the rounds after this one as far as they went on from these states: opened while they were the last word.
 
-    An outcome can be late, so that a round was opened before it was heard of, and the one after that was not.
+    An outcome can be late, so that a round was opened before it was reported_at of, and the one after that was not.
     """
-    for line in fold.ledger.lines[round_ + 1 :]:
+    for line in projection.ledger.lines[round_ + 1 :]:
         word = word.take(word.until > line.opened)
         if word.number.size == 0:
             return
         found = memory.round(line.round)
         places, there = found.find(word.number)
-        said_anew = there & found.told[places]
+        said_anew = there & found.reported[places]
         wrong = there & ~said_anew & (word.since < line.opened) & (found.state[places] != word.state)
         if wrong.any():
-            kept, nobody = found.kept[places[wrong]], np.zeros(int(wrong.sum()), np.bool_)
-            _record(memory, writer, fold, line.round, "states", _states(*word.take(wrong)[:2], kept, nobody))
+            kept, nobody = found.carried_over[places[wrong]], np.zeros(int(wrong.sum()), np.bool_)
+            _record(memory, writer, projection, line.round, "states", _states(*word.take(wrong)[:2], kept, nobody))
         until = np.where(there, np.minimum(word.until, _next_word(found, places)), word.until)
         word = word._replace(until=until).take(~said_anew)
 
 
-def _states(number: Ints, state: Ints, kept: Bools, told: Bools) -> dict[str, Any]:
-    return {"number": number, "state": state.astype(np.int16), "kept": kept, "told": told}
+def _states(number: Ints, state: Ints, carried_over: Bools, reported: Bools) -> dict[str, Any]:
+    return {"number": number, "state": state.astype(np.int16), "carried_over": carried_over, "reported": reported}
 
 
-def _record(memory: Memory, writer: Writer, fold: Fold, round_: int, what: str, columns: dict[str, Any]) -> None:
+def _record(
+    memory: Memory, writer: Writer, projection: Projection, round_: int, what: str, columns: dict[str, Any]
+) -> None:
     """Write it down; what the events add up to is found anew, from before the round."""
     memory.append(writer, events.CORRECTED, {"what": what}, columns=columns, round=round_)
-    writer.drop_snapshots(after=fold.ledger.lines[round_].opened)
+    writer.drop_snapshots(after=projection.ledger.lines[round_].opened)
     memory.outdate()

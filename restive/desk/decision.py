@@ -1,4 +1,4 @@
-"""The decision of a round as a pure function of what was known: the same fold and round, the same list."""
+"""The decision of a round as a pure function of what was known: the same projection and round, the same list."""
 
 import hashlib
 import math
@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from restive.desk.fold import Fold, Present
 from restive.desk.ledger import NEVER
+from restive.desk.projection import Present, Projection
 from restive.desk.selection import (
     COOLING,
     FREE,
@@ -39,96 +39,101 @@ class Decided(NamedTuple):
     list: dict[str, Any]  # the list, best first, then the spares
 
 
-def decide(fold: Fold, opened: Event) -> Decided:
-    """Decide an opened round by what the fold knows."""
+def decide(projection: Projection, opened: Event) -> Decided:
+    """Decide an opened round by what the projection knows."""
     assert opened.round is not None
     round_, budget = opened.round, int(opened.header["budget"])
-    present = fold.present(round_)
-    rules = find_rules(fold, opened, present)
-    draws = fold.draws(present, round_, budget)
-    wishes = fold.rank(present, round_, budget)
+    present = projection.present(round_)
+    rules = find_rules(projection, opened, present)
+    draws = projection.draws(present, round_, budget)
+    wishes = projection.rank(present, round_, budget)
     ranking, estimate = wishes["policy"]
-    choice = _choose(fold, "policy", ranking, estimate, rules, draws)
-    explored = choice.chosen & (rules.bar == FREE) & (choice.by_luck | choice.by_lot)
+    choice = _choose(projection, "policy", ranking, estimate, rules, draws)
+    explored = choice.chosen & (rules.exclusion == FREE) & (choice.by_luck | choice.by_lot)
     columns: dict[str, Any] = {
         "number": present.number,
         "chosen": choice.chosen,
-        "chance": choice.chance,
-        "bar": rules.bar.astype(np.uint8),
+        "probability": choice.probability,
+        "exclusion": rules.exclusion.astype(np.uint8),
     }
     header = {
-        "policy": fold.plan.policy,
+        "policy": projection.config.policy,
         "version": __version__,
         "priority": hashlib.sha256(np.ascontiguousarray(ranking.priority[0]).data).hexdigest(),
         "explore": float(ranking.explore[0]),
         "by_lot": choice.by_lot,
         "explored": int(explored.sum()),
         "benefit": _expected(estimate.benefit[0][choice.chosen]),
-        "prices": _finite(price_rules(estimate.benefit[0], rules, dict(enumerate(fold.ledger.groups)))),
+        "prices": _finite(price_rules(estimate.benefit[0], rules, dict(enumerate(projection.ledger.groups)))),
     }
     if "shadow" in wishes:
-        shadow = _choose(fold, "shadow", *wishes["shadow"], rules, draws)
-        columns |= {"shadow_chosen": shadow.chosen, "shadow_chance": shadow.chance}
+        shadow = _choose(projection, "shadow", *wishes["shadow"], rules, draws)
+        columns |= {"shadow_chosen": shadow.chosen, "shadow_probability": shadow.probability}
         header["shadow"] = {
-            "policy": fold.plan.shadow,
+            "policy": projection.config.shadow,
             "common": int((shadow.chosen & choice.chosen).sum()),
             "benefit": _expected(estimate.benefit[0][shadow.chosen]),
         }
-    listed = _make_list(fold, round_, present, ranking.priority[0], estimate, rules, choice, explored)
+    listed = _make_list(projection, round_, present, ranking.priority[0], estimate, rules, choice, explored)
     return Decided(header, columns, listed)
 
 
-def find_rules(fold: Fold, opened: Event, present: Present) -> Rules:
+def find_rules(projection: Projection, opened: Event, present: Present) -> Rules:
     """Who is free to be chosen; who must be chosen must, though it was acted on only just before."""
-    ledger, plan = fold.ledger, fold.plan
+    ledger, config = projection.ledger, projection.config
     bar = np.full(present.number.size, FREE)
     assert opened.round is not None
     for touched in (ledger.touched, ledger.before):  # rounds can be decided in any order, so both sides count
-        bar[np.abs(opened.round - touched[present.number]) < plan.cool_down] = COOLING
+        bar[np.abs(opened.round - touched[present.number]) < config.cool_down] = COOLING
     for code, name in ((ON_NEVER, "never"), (ON_MUST, "must")):
         if name in opened.extra:
             bar[np.isin(present.number, opened.extra[name]["number"])] = code
     bar[ledger.control[present.number]] = IN_CONTROL
     bar[~ledger.active[present.number]] = GONE  # who left or was erased after the round was opened
     known = {name: code for code, name in enumerate(ledger.groups)}
-    shares = {known[name]: share for name, share in plan.shares.items() if name in known and share > 0}
+    shares = {known[name]: share for name, share in config.shares.items() if name in known and share > 0}
     return Rules(bar, ledger.group[present.number], shares, int(opened.header["budget"]))
 
 
-def _choose(fold: Fold, slot: str, ranking: Ranking, estimate: Estimate, rules: Rules, draws: Draws) -> Choice:
+def _choose(
+    projection: Projection, slot: str, ranking: Ranking, estimate: Estimate, rules: Rules, draws: Draws
+) -> Choice:
     if np.isnan(ranking.priority).any():
-        name = fold.minds[slot].policy.name
+        name = projection.policy_states[slot].policy.name
         raise InputError(f"{name}: a priority is NaN in round {draws.step + 1}; nothing was recorded.")
     return choose_agents(ranking, estimate, rules, draws)
 
 
 def _make_list(
-    fold: Fold, round_: int, present: Present, priority: Floats, estimate: Estimate, rules: Rules, choice: Choice,
+    projection: Projection, round_: int, present: Present, priority: Floats, estimate: Estimate, rules: Rules, choice: Choice,
     explored: Bools,
 ) -> dict[str, Any]:  # fmt: skip
     """The chosen by priority, then the next ten."""
-    free = rules.bar == FREE
+    free = rules.exclusion == FREE
     chosen = _by_priority(priority, np.flatnonzero(choice.chosen), present.number)
     waiting = np.flatnonzero(free & ~choice.chosen)
     spares = _first_by_priority(priority, waiting, present.number, SPARES)
     places = np.concatenate([chosen, spares])
-    kind = np.where(rules.bar[places] == ON_MUST, MUST, CHOSEN)
+    kind = np.where(rules.exclusion[places] == ON_MUST, MUST, CHOSEN)
     kind[chosen.size :] = SPARE
-    touched, before = fold.ledger.touched[present.number[places]], fold.ledger.before[present.number[places]]
+    touched, before = (
+        projection.ledger.touched[present.number[places]],
+        projection.ledger.before[present.number[places]],
+    )
     last = np.where(touched < round_, touched, np.where(before < round_, before, NEVER))
     return {
         "agent": present.number[places],
         "kind": kind.astype(np.uint8),
         "group": rules.group[places].astype(np.int16),
         "state": present.state[places].astype(np.int16),
-        "kept": present.kept[places],
+        "carried_over": present.carried_over[places],
         "priority": priority[places],
         "benefit": estimate.benefit[0][places],
         "error": estimate.error[0][places],
-        "margin": _margins(priority, places, kind, waiting, chosen[rules.bar[chosen] == FREE]),
+        "margin": _margins(priority, places, kind, waiting, chosen[rules.exclusion[chosen] == FREE]),
         "explored": explored[places],
-        "chance": choice.chance[places],
-        "seen": fold.ledger.seen[present.number[places]],
+        "probability": choice.probability[places],
+        "seen": projection.ledger.seen[present.number[places]],
         "since": np.where(last == NEVER, -1, round_ - last),
     }
 

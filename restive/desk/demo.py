@@ -15,7 +15,7 @@ from restive.desk.program import Program
 from restive.desk.status import Status, Step
 from restive.desk.templates import Template, find_template
 from restive.errors import check_whole
-from restive.kernels import randomness
+from restive.kernels import rng
 from restive.problems import make_problems
 from restive.problems.domains import find_groups
 from restive.types import Bools, Ints
@@ -61,7 +61,7 @@ class Population:
 
     def _draw(self, stream: int, share: float) -> Bools:
         keys = self.world.draws(self.round).branch(stream)
-        drawn: Bools = randomness.uniform(keys, self.world.agents)[0] < share
+        drawn: Bools = rng.uniform(keys, self.world.agents)[0] < share
         return drawn
 
 

@@ -19,9 +19,9 @@ from typing import Any, Self
 import platformdirs
 
 from restive.desk import events
-from restive.desk.connection import check_place
-from restive.desk.deeds import NOBODY, Deed
-from restive.desk.plan import Plan, Words, check_name
+from restive.desk.audit import NO_CONTEXT, RequestContext
+from restive.desk.config import Config, Words, check_name
+from restive.desk.database import check_place
 from restive.desk.program import Program
 from restive.desk.pseudonyms import make_key
 from restive.desk.store import Store
@@ -79,20 +79,20 @@ class Desk:
     def create(
         self,
         name: str,
-        plan: Plan | None = None,
+        config: Config | None = None,
         template: str | None = None,
         pseudonyms: bool = False,
-        deed: Deed = NOBODY,
+        context: RequestContext = NO_CONTEXT,
         **settings: Any,
     ) -> Program:
-        """Make a program by a plan, or by a template and settings, or by settings alone."""
+        """Make a program by a config, or by a template and settings, or by settings alone."""
         check_name(name)
-        made = make_plan(name, template, **settings) if plan is None else plan
-        with self.store.creating(name, deed, "created") as writer:
+        made = make_config(name, template, **settings) if config is None else config
+        with self.store.creating(name, context, "created") as writer:
             if pseudonyms and made.pseudonyms is None:  # only now, or a name that is taken would leave a key behind
                 made = replace(made, pseudonyms=make_key().fingerprint)
             writer.append(events.CREATED, made.as_json())
-            writer.tell("created", None, {"plan": made.as_json()})
+            writer.tell("created", None, {"config": made.as_json()})
         return self.program(name)
 
 
@@ -122,8 +122,8 @@ def refuse_taken(name: str, store: str | None) -> None:
             raise Conflict(f"The store {desk.store.address} has a program {name!r} already; choose another name.")
 
 
-def make_plan(name: str, template: str | None = None, **settings: Any) -> Plan:
-    """The plan of a template with other settings, or one by settings alone; its seed follows from the name."""
+def make_config(name: str, template: str | None = None, **settings: Any) -> Config:
+    """The config of a template with other settings, or one by settings alone; its seed follows from the name."""
     usual: dict[str, Any] = {"seed": int.from_bytes(hashlib.sha256(name.encode()).digest()[:6], "big")}
     if template is not None:
         usual |= from_template(template)
@@ -140,7 +140,7 @@ def make_plan(name: str, template: str | None = None, **settings: Any) -> Plan:
     for spec in ("policy", "shadow"):
         if isinstance(given.get(spec), str):
             given[spec] = _settle_file(given[spec])
-    return Plan.from_json(given)
+    return Config.from_json(given)
 
 
 def _settle_file(spec: str) -> str:

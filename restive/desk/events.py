@@ -1,11 +1,11 @@
 """The kinds of events of a program's log, and the arrays that each carries; agents enter by their numbers only.
 
-created    the plan
+created    the config
 joined     number, group                         agents that appear for the first time
 grouped    number, group                         agents that are in another group from now on
 left       number                                agents that are there no more
 opened     number, state, kept                   a round: who is there in which state, kept from earlier or new; budget
-decided    number, chosen, chance, bar           (and the shadow's) over the agents of `opened`; and the list
+decided    number, chosen, probability, bar           (and the shadow's) over the agents of `opened`; and the list
 outcomes   number, done, reward, after           what happened; after −1: so far only whether the action was done;
            known, advised                        whether that was known before, and whether it was on the list
 corrected  as `opened` or `outcomes`             what an earlier record should have said

@@ -16,8 +16,8 @@ import polars as pl
 from restive.errors import InputError
 
 T = TypeVar("T")
-MOST_BYTES, MOST_CELLS = 1 << 30, 30_000_000  # unpacked; of the smallest rectangle that holds a sheet
-LAST_ROW, LONGEST_CELL, LARGEST_WHOLE = 1_048_576, 32_767, 2**53  # what Excel can hold
+MAX_BYTES, MAX_CELLS = 1 << 30, 30_000_000  # unpacked; of the smallest rectangle that holds a sheet
+LAST_ROW, MAX_CELL, MAX_INTEGER = 1_048_576, 32_767, 2**53  # what Excel can hold
 CLAIM = re.compile(rb"""\buniqueCount\s*=\s*["'](\d+)""")  # of texts; memory is taken before any is read
 WORKBOOK, OTHERS = "xl/workbook.xml", {"xl/workbook.bin", "content.xml"}  # the library takes formats for one another
 OLD_OR_LOCKED = bytes.fromhex("d0cf11e0a1b11ae1")
@@ -67,14 +67,14 @@ def damaged(where: str, kind: str) -> InputError:
 
 def _refuse_bomb(content: bytes, where: str) -> None:
     """Unpack everything once; refuse what is too much, and what claims to be more than it is."""
-    left = MOST_BYTES
+    left = MAX_BYTES
     with zipfile.ZipFile(BytesIO(content)) as archive:
         if WORKBOOK not in archive.namelist() or OTHERS & set(archive.namelist()):
             raise damaged(where, "Excel")
         for member in archive.infolist():
             part = archive.open(member).read(left + 1)
             left -= len(part)
-            if left < 0 or (b"sheetData" in part and _cells(part) > MOST_CELLS):
+            if left < 0 or (b"sheetData" in part and _cells(part) > MAX_CELLS):
                 raise InputError(f"{where}: too much to read; delete what is far from the table, or save it as .csv.")
             if any(int(claim) > len(part) for claim in CLAIM.findall(part)):
                 raise damaged(where, "Excel")
@@ -87,7 +87,7 @@ def _cells(sheet: bytes) -> int:
     252
     """
     if not FAR.search(sheet):
-        return min(26 * 999_999, MOST_CELLS)
+        return min(26 * 999_999, MAX_CELLS)
     row = column = last_row = last_column = 0
     for kind, letters, digits in PLACE.findall(sheet):
         if kind == b"row":
@@ -119,8 +119,8 @@ def excel_bytes(frame: pl.DataFrame, where: str) -> bytes:
     bold = book.add_format({"bold": True})
     for place, cells in enumerate(map(_for_excel, frame)):
         page.write_string(0, place, cells.name, bold)
-        if cells.dtype == pl.String and (cells.str.len_chars().max() or 0) > LONGEST_CELL:  # type: ignore[operator]
-            raise InputError(f"{where}, column {cells.name}: Excel holds {LONGEST_CELL} characters a cell; write .csv.")
+        if cells.dtype == pl.String and (cells.str.len_chars().max() or 0) > MAX_CELL:  # type: ignore[operator]
+            raise InputError(f"{where}, column {cells.name}: Excel holds {MAX_CELL} characters a cell; write .csv.")
         write = {pl.String(): page.write_string, pl.Boolean(): page.write_boolean}.get(cells.dtype, page.write_number)
         for row, cell in enumerate(cells, 1):
             if cell is not None:
@@ -135,5 +135,5 @@ def _for_excel(cells: pl.Series) -> pl.Series:
         cells = cells.fill_nan(None)
         return cells.cast(pl.String) if cells.is_infinite().any() else cells
     if cells.dtype.is_integer():
-        return cells if (cells.abs() <= LARGEST_WHOLE).all() else cells.cast(pl.String)
+        return cells if (cells.abs() <= MAX_INTEGER).all() else cells.cast(pl.String)
     return cells if cells.dtype == pl.Boolean else cells.cast(pl.String)

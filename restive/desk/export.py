@@ -17,7 +17,7 @@ from restive.desk.names import ERASED
 from restive.desk.program import Program
 from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.desk.selection import BARS
-from restive.desk.sheets import write_sheet
+from restive.desk.table_files import write_sheet
 from restive.errors import InputError
 from restive.types import Ints
 
@@ -45,7 +45,7 @@ def export(
 
 def agents_table(program: Program, numbers: Ints | None = None) -> pl.DataFrame:
     """A row for each agent there ever was, or for some of them; one that was erased has no name."""
-    ledger, states = program.fold.ledger, [*program.plan.states, None]
+    ledger, states = program.projection.ledger, [*program.config.states, None]
     groups, some = [*ledger.groups, None], np.arange(ledger.agents) if numbers is None else numbers
     return pl.DataFrame(
         {
@@ -66,7 +66,7 @@ def rounds_table(program: Program) -> pl.DataFrame:
     rows = [
         {
             "round": line.round + 1, "at": line.at, "budget": line.budget, "present": line.present,
-            "kept": line.kept, "decided": line.decided >= 0, "cancelled": line.cancelled, "advised": line.advised,
+            "carried_over": line.carried_over, "decided": line.decided >= 0, "cancelled": line.cancelled, "advised": line.advised,
             "explored": line.explored, "expected_benefit": line.benefit, "done": line.done - line.unasked,
             "failed": line.failed, "unasked": line.unasked, "outcomes": line.outcomes,
             "treated_seen": line.treated.seen, "treated_reward": line.treated.total,
@@ -79,23 +79,25 @@ def rounds_table(program: Program) -> pl.DataFrame:
 
 def records_table(program: Program, found: Round) -> pl.DataFrame:
     """A row for each agent of a round."""
-    states = pl.Series(program.plan.states, dtype=pl.String)
+    states = pl.Series(program.config.states, dtype=pl.String)
     names = program.names.roster.gather(found.number).fill_null(ERASED)
     columns = {
         "round": np.full(found.number.size, found.round + 1),
         "number": found.number,
         "agent": names,
         "state": states.gather(found.state),
-        "state_kept": found.kept,
+        "state_kept": found.carried_over,
     }
     if found.decided is not None:
         bars = pl.Series(BARS, dtype=pl.String)
         columns |= {
             "advised": found.chosen,
-            "probability": found.columns["chance"],
-            "bar": bars.gather(found.columns["bar"].astype(np.int64)),
+            "probability": found.columns["probability"],
+            "exclusion": bars.gather(found.columns["exclusion"].astype(np.int64)),
         }
-        columns |= {name: found.columns[name] for name in ("shadow_chosen", "shadow_chance") if name in found.columns}
+        columns |= {
+            name: found.columns[name] for name in ("shadow_chosen", "shadow_probability") if name in found.columns
+        }
     done = pl.Series(found.done == DONE)
     after = pl.Series(np.where(found.after < 0, 0, found.after))
     known = pl.Series(found.done != UNKNOWN)

@@ -5,7 +5,7 @@ from typing import Any
 from restive.desk import events
 from restive.desk.program import Program
 from restive.desk.selection import BARS
-from restive.errors import NotThere
+from restive.errors import NotFound
 
 ASKED = (events.OPENED, events.DECIDED, events.OUTCOMES, events.CORRECTED)
 
@@ -17,16 +17,16 @@ def find_history(program: Program, agent: str) -> list[dict[str, Any]]:
     names = program.names
     number = names.find(names.inward(Series("agent", [agent])))[0]
     if number is None:
-        raise NotThere(f"{agent!r} is not in the program {program.name}.")
-    states = program.plan.states
+        raise NotFound(f"{agent!r} is not in the program {program.name}.")
+    states = program.config.states
     rows: dict[int, dict[str, Any]] = {}
     for event, values in program.store.history(program.id, number, kinds=ASKED):
         if event.round is None or not values:
             continue
         row = rows.setdefault(event.round, {"round": event.round + 1, "at": event.at})
         if event.kind == events.DECIDED:
-            row |= {"chosen": bool(values["chosen"]), "chance": float(values["chance"])}
-            row["note"] = BARS[int(values["bar"])]
+            row |= {"chosen": bool(values["chosen"]), "probability": float(values["probability"])}
+            row["note"] = BARS[int(values["exclusion"])]
         elif "state" in values:
             row["state"] = states[int(values["state"])]
         else:

@@ -35,13 +35,13 @@ def make(
     as_json: JsonOption = False,
 ) -> None:
     """Make a token; its secret is printed once, and is not to be seen again."""
-    from restive.desk.deeds import Deed
+    from restive.desk.audit import RequestContext
     from restive.desk.tokens import list_tokens, make_token
 
     grants = _read_grants(program or [], role)
     # A server can be the first to make a program, and needs somebody who may.
     with open_store(store, make=None in grants) as opened:
-        secret = make_token(opened.store, name, grants, days, Deed(by="command"))
+        secret = make_token(opened.store, name, grants, days, RequestContext(by="command"))
         made = next(each for each in list_tokens(opened.store) if secret.startswith(f"rst_{each.id}_"))
     if as_json:
         print_json(made.as_json() | {"secret": secret})
@@ -68,11 +68,11 @@ def list_(store: StoreOption = None, as_json: JsonOption = False) -> None:
 @token.command()
 def revoke(name: TokenName, store: StoreOption = None, as_json: JsonOption = False) -> None:
     """End a token, and sign out whoever is signed in with it."""
-    from restive.desk.deeds import Deed
+    from restive.desk.audit import RequestContext
     from restive.desk.tokens import revoke_token
 
     with open_store(store) as opened:
-        revoke_token(opened.store, name, Deed(by="command"))
+        revoke_token(opened.store, name, RequestContext(by="command"))
     if as_json:
         print_json({"name": name, "revoked": True})
     else:

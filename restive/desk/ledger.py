@@ -35,7 +35,7 @@ class Line:
     opened: int  # the number of the event
     budget: int
     present: int
-    kept: int
+    carried_over: int
     decided: int = -1
     advised: int = 0
     explored: int = 0

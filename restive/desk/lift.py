@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restive.desk.plan import Words
-from restive.desk.reasons import rounded
+from restive.desk.config import Words
+from restive.desk.explanations import rounded
 from restive.errors import InputError
-from restive.measure import Band
+from restive.stats import Band
 from restive.types import Bools, Floats, Ints
 
 LEVEL = 0.95
@@ -122,8 +122,8 @@ def lift_by_round(sums: Floats, squares: Floats, counts: Ints, first: int = 1) -
 def compare_policies(
     reward: Floats,
     chosen: Bools,
-    chance: Floats,
-    shadow_chance: Floats,
+    probability: Floats,
+    shadow_probability: Floats,
     agent: Ints,
     shadow_chosen: Bools | None = None,
     words: Words | None = None,
@@ -133,7 +133,7 @@ def compare_policies(
     One-step deviation: each round as it came, with the shadow's list instead of the policy's, and no credit for where
     the shadow's earlier lists would have led. chosen: on the list (whether it was then done is part of the effect).
 
-    weight = shadow_chance / chance where chosen, (1 − shadow_chance) / (1 − chance) where not
+    weight = shadow_probability / probability where chosen, (1 − shadow_probability) / (1 − probability) where not
     shadow_mean = Σ weight · reward / Σ weight;   error clustered by agent, by linearisation
 
     >>> half = np.full(4, 0.5)
@@ -142,10 +142,10 @@ def compare_policies(
     >>> answer.policy_mean, answer.shadow_mean, answer.overlap
     (2.5, 3.0, 1.0)
     """
-    backed = ~(((chance <= 0) & (shadow_chance > 0)) | ((chance >= 1) & (shadow_chance < 1)))
-    overlap = _overlap(chosen, chance, shadow_chance, shadow_chosen)
+    backed = ~(((probability <= 0) & (shadow_probability > 0)) | ((probability >= 1) & (shadow_probability < 1)))
+    overlap = _overlap(chosen, probability, shadow_probability, shadow_chosen)
     reward, chosen, agent = reward[backed].astype(float), chosen[backed], agent[backed]
-    weight = _weights(chosen, chance[backed], shadow_chance[backed])
+    weight = _weights(chosen, probability[backed], shadow_probability[backed])
     whole = float(weight.sum())
     clusters, place = np.unique(agent, return_inverse=True)
     own = float(reward.mean()) if reward.size else math.nan
@@ -156,9 +156,9 @@ def compare_policies(
     reach = float(student_reach(np.array(many - 1.0))) * error
     mean = 0.0 if math.isclose(shadowed, own, rel_tol=1e-12) else shadowed - own  # sums differ by how they are rounded
     left_out = 1 - float(backed.mean()) if backed.size else math.nan
-    told = _say_shadow(words or Words(), mean, reach, left_out)
+    reported = _say_shadow(words or Words(), mean, reach, left_out)
     effective = whole**2 / float(weight @ weight) if whole > 0 else 0.0
-    return Shadow(own, shadowed, mean, mean - reach, mean + reach, overlap, left_out, reward.size, effective, told)
+    return Shadow(own, shadowed, mean, mean - reach, mean + reach, overlap, left_out, reward.size, effective, reported)
 
 
 def student_reach(freedom: Floats) -> Floats:
@@ -236,30 +236,35 @@ def _cosine_power(angle: Floats, power: Floats) -> Floats:
     return answer
 
 
-def _weights(chosen: Bools, chance: Floats, shadow_chance: Floats) -> Floats:
-    taken, would = np.where(chosen, chance, 1 - chance), np.where(chosen, shadow_chance, 1 - shadow_chance)
+def _weights(chosen: Bools, probability: Floats, shadow_probability: Floats) -> Floats:
+    taken, would = (
+        np.where(chosen, probability, 1 - probability),
+        np.where(chosen, shadow_probability, 1 - shadow_probability),
+    )
     if (taken <= 0).any():
-        raise InputError("chance: some were chosen with chance 0, or left out with chance 1; it must fit the list.")
+        raise InputError(
+            "probability: some were chosen with probability 0, or left out with probability 1; it must fit the list."
+        )
     weight: Floats = would / taken
     return weight
 
 
-def _overlap(chosen: Bools, chance: Floats, shadow_chance: Floats, shadow_chosen: Bools | None) -> float:
-    """The share of the list in common: of the lists themselves where they are known, else as chances have it."""
-    both = np.minimum(chance, shadow_chance) if shadow_chosen is None else (chosen & shadow_chosen)
-    whole = float(chance.sum() if shadow_chosen is None else chosen.sum())
+def _overlap(chosen: Bools, probability: Floats, shadow_probability: Floats, shadow_chosen: Bools | None) -> float:
+    """The share of the list in common: of the lists themselves where they are known, else as probabilities have it."""
+    both = np.minimum(probability, shadow_probability) if shadow_chosen is None else (chosen & shadow_chosen)
+    whole = float(probability.sum() if shadow_chosen is None else chosen.sum())
     return float(both.sum()) / whole if whole > 0 else math.nan
 
 
 def _say_lift(words: Words, mean: float, reach: float, treated: int, control: int) -> str:
     if min(treated, control) < 2:
         least = "no control group" if control == 0 else f"{control} in the control group and {treated} in the program"
-        return f"No lift can be told: {least} with outcomes so far, and it takes two on each side."
+        return f"No lift can be reported: {least} with outcomes so far, and it takes two on each side."
     value, low, high = _ends(mean, reach)
     more = f"{value} {words.reward_unit} {'more' if mean >= 0 else 'less'}"
     if abs(mean) <= reach:
         return (
-            f"No difference can be told yet: {more} for each {words.person} in the program than in the control group, "
+            f"No difference can be reported yet: {more} for each {words.person} in the program than in the control group, "
             f"but anything from {low} to {high} fits what was seen (95%)."
         )
     return (
@@ -274,14 +279,12 @@ def _say_shadow(words: Words, mean: float, reach: float, left_out: float) -> str
     value, low, high = _ends(mean, reach)
     unit, within = words.reward_unit, f"95% interval from {low} to {high}"
     if abs(mean) <= reach:
-        told = (
-            f"No difference between the shadow and the policy can be told yet ({within} {unit} for each {words.person})"
-        )
+        reported = f"No difference between the shadow and the policy can be reported yet ({within} {unit} for each {words.person})"
     else:
         more = f"{value} {unit} {'more' if mean > 0 else 'less'} for each {words.person}"
-        told = f"The shadow's lists would have brought {more} ({within})"
+        reported = f"The shadow's lists would have brought {more} ({within})"
     aside = f" {left_out:.0%} of the choices cannot be compared and are left out." if left_out > 0 else ""
-    return f"{told}, each {words.every} taken by itself.{aside}"
+    return f"{reported}, each {words.every} taken by itself.{aside}"
 
 
 def _ends(mean: float, reach: float) -> tuple[str, str, str]:

@@ -18,11 +18,11 @@ def status(
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a program at a glance: what to do next, who is in, whether it works, what was learnt."""
+    """Show a program at a glance: what to do next, who is in, whether it works, what was learned."""
     from restive.desk.overview import look_at
-    from restive.desk.picture import draw_status
+    from restive.desk.plots import draw_status
     from restive.desk.screen import print_status
-    from restive.figure import check_ending
+    from restive.plotting import check_ending
 
     if figure:
         check_ending(figure)
@@ -76,7 +76,7 @@ def history(
         if as_json:
             print_json(rows)
         else:
-            print_history(rows, program.plan.words, agent)
+            print_history(rows, program.config.words, agent)
 
 
 @verbs.command(name="list")
@@ -165,7 +165,7 @@ def demo(
 
     from restive.desk.demo import forget_store, play_demo
     from restive.desk.overview import look_at
-    from restive.desk.picture import draw_status
+    from restive.desk.plots import draw_status
     from restive.desk.screen import print_status
 
     with TemporaryDirectory() as folder, open_store(store or str(Path(folder) / "demo.db"), make=True) as opened:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from restive.desk import events
-from restive.desk.fold import Fold, Present
-from restive.desk.intake import Arrivals, Brought, check_lists, find_listed, find_present, name_few, place_states
-from restive.desk.memory import Memory
+from restive.desk.cache import Memory
+from restive.desk.ingest import Arrivals, Brought, check_lists, find_listed, find_present, name_few, place_states
+from restive.desk.projection import Present, Projection
 from restive.desk.remarks import count, refuse_alike, remark_on_groups, remark_on_round, say_names
 from restive.desk.store import Event, Writer
 from restive.errors import Conflict, InputError
@@ -19,14 +19,16 @@ class AlreadyDecided(Conflict):
     """The round has its list; a second decision would act on twice as many people."""
 
 
-def open_round(memory: Memory, writer: Writer, fold: Fold, brought: Brought, again: bool) -> tuple[Event, list[str]]:
+def open_round(
+    memory: Memory, writer: Writer, projection: Projection, brought: Brought, again: bool
+) -> tuple[Event, list[str]]:
     """Open a round, unless it is the last one asked for twice: the same table, and nothing came in since."""
-    before, lines = writer.length, fold.ledger.lines
+    before, lines = writer.length, projection.ledger.lines
     last = lines[-1] if lines and max(lines[-1].opened, lines[-1].decided) == before - 1 else None
-    opened, notes = _open(memory, writer, fold, brought)
+    opened, notes = _open(memory, writer, projection, brought)
     if last is None or again or opened.number != before:
         return opened, notes
-    if fold.read(last.opened).header["input"] == opened.header["input"]:
+    if projection.read(last.opened).header["input"] == opened.header["input"]:
         done, number = "decided" if last.decided >= 0 else "opened", last.round + 1
         raise AlreadyDecided(
             f"round {number} of {memory.name} was {done} at {last.at} from these very states, and nothing came in "
@@ -36,42 +38,42 @@ def open_round(memory: Memory, writer: Writer, fold: Fold, brought: Brought, aga
     return opened, notes
 
 
-def _open(memory: Memory, writer: Writer, fold: Fold, brought: Brought) -> tuple[Event, list[str]]:
+def _open(memory: Memory, writer: Writer, projection: Projection, brought: Brought) -> tuple[Event, list[str]]:
     notes = [f"columns not read: {', '.join(brought.unread)}"] if brought.unread else []
-    budget = fold.plan.budget if brought.budget is None else brought.budget
+    budget = projection.config.budget if brought.budget is None else brought.budget
     arrivals = None
     if brought.table is not None:
-        arrivals = place_states(brought.table, memory.names(fold), fold)
-        back = _find_returned(fold, arrivals)
-        notes += _join(memory, writer, fold, arrivals, brought.new)
-        notes += say_names("back, though they had left", memory.names(fold).call(back), fold.plan.words)
-    names, round_ = memory.names(fold), len(fold.ledger.lines)
-    present = find_present(fold, arrivals, round_)
+        arrivals = place_states(brought.table, memory.names(projection), projection)
+        back = _find_returned(projection, arrivals)
+        notes += _join(memory, writer, projection, arrivals, brought.new)
+        notes += say_names("back, though they had left", memory.names(projection).call(back), projection.config.words)
+    names, round_ = memory.names(projection), len(projection.ledger.lines)
+    present = find_present(projection, arrivals, round_)
     if present.number.size == 0:
         raise InputError("nobody has a state in this round; give a table of states.")
     must, strangers = find_listed(brought.must, names)
     never, unknown = find_listed(brought.never, names)
     if strangers:
         raise InputError(f"{name_few(strangers)}: on the must list, but not in the program.")
-    notes += say_names("on the never list, but not in the program", unknown, fold.plan.words)
-    notes += remark_on_round(memory.name, fold, present, names)
-    check_lists(must, never, fold, present, budget, names)
+    notes += say_names("on the never list, but not in the program", unknown, projection.config.words)
+    notes += remark_on_round(memory.name, projection, present, names)
+    check_lists(must, never, projection, present, budget, names)
     columns = present._asdict() | {"state": present.state.astype(np.int16)}
     extra = {what: {"number": listed} for what, listed in (("must", must), ("never", never)) if listed.size}
     header = {"budget": budget, "input": _digest(*_asked(present, arrivals), budget, must, never)}
     return memory.append(writer, events.OPENED, header, columns=columns, round=round_, extra=extra), notes
 
 
-def _find_returned(fold: Fold, arrivals: Arrivals) -> Ints:
+def _find_returned(projection: Projection, arrivals: Arrivals) -> Ints:
     """Who had left, and has a state again."""
-    known = arrivals.number[(arrivals.number < fold.ledger.agents) & (arrivals.state >= 0)]
-    return known[~fold.ledger.active[known]]
+    known = arrivals.number[(arrivals.number < projection.ledger.agents) & (arrivals.state >= 0)]
+    return known[~projection.ledger.active[known]]
 
 
-def _join(memory: Memory, writer: Writer, fold: Fold, arrivals: Arrivals, surely: bool) -> list[str]:
+def _join(memory: Memory, writer: Writer, projection: Projection, arrivals: Arrivals, surely: bool) -> list[str]:
     """Let in those who are new, and move those who changed their group."""
-    notes, new, first = remark_on_groups(fold, arrivals.new.groups), arrivals.new, fold.ledger.agents
-    names, words = memory.names(fold), fold.plan.words
+    notes, new, first = remark_on_groups(projection, arrivals.new.groups), arrivals.new, projection.ledger.agents
+    names, words = memory.names(projection), projection.config.words
     groups: dict[str, Any] = {"groups": new.groups}
     if new.names.len():
         if not surely:

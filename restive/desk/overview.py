@@ -1,17 +1,17 @@
-"""A program at a glance, put together from its fold and its log: what is printed and drawn of it."""
+"""A program at a glance, put together from its projection and its log: what is printed and drawn of it."""
 
 import math
 from typing import Any
 
 import numpy as np
 
+from restive.desk.config import WORDS, Config
 from restive.desk.desk import name_store
 from restive.desk.ledger import Line, Side
 from restive.desk.lift import LiftCurve, Shadow, compare_policies, lift, lift_by_round
-from restive.desk.plan import WORDS, Plan
 from restive.desk.program import Program
 from restive.desk.selection import FREE
-from restive.desk.status import Learnt, People, RoundRow, Status, Waiting, next_steps
+from restive.desk.status import Learned, People, RoundRow, Status, Waiting, next_steps
 from restive.desk.templates import TEMPLATES
 from restive.errors import InputError
 
@@ -23,31 +23,31 @@ MUCH = 0.05
 
 def look_at(program: Program) -> Status:
     """All that the page of a program shows."""
-    fold = program.fold
-    plan, ledger = fold.plan, fold.ledger
+    projection = program.projection
+    config, ledger = projection.config, projection.ledger
     people = _count_people(program)
     waiting = [_waiting(line) for line in ledger.lines if line.waiting or not (line.decided >= 0 or line.cancelled)]
     called = program.name + name_store(program.store.address)
     decided = sum(line.decided >= 0 or line.cancelled for line in ledger.lines)
     return Status(
         name=program.name,
-        title=find_title(plan),
+        title=find_title(config),
         store=program.store.address,
-        policy=plan.policy,
-        seed=plan.seed,
+        policy=config.policy,
+        seed=config.seed,
         people=people,
-        words=plan.words,
+        words=config.words,
         rounds=[_row(line) for line in ledger.lines],
         waiting=waiting,
-        lift=lift(ledger.total, ledger.seen, ledger.control, plan.words) if ledger.control.any() else None,
+        lift=lift(ledger.total, ledger.seen, ledger.control, config.words) if ledger.control.any() else None,
         curve=_curve(ledger.lines),
         caution=_caution(ledger.lines),
-        shadow_policy=plan.shadow,
-        shadow=compare_shadow(program) if plan.shadow else None,
-        learnt=find_learnt(program),
-        ahead=fold.minds["policy"].policy.far_sighted,
-        horizon=plan.horizon,
-        steps=next_steps(called, plan.words, people, waiting, decided, plan.horizon),
+        shadow_policy=config.shadow,
+        shadow=compare_shadow(program) if config.shadow else None,
+        learned=find_learned(program),
+        ahead=projection.policy_states["policy"].policy.far_sighted,
+        horizon=config.horizon,
+        steps=next_steps(called, config.words, people, waiting, decided, config.horizon),
     )
 
 
@@ -55,34 +55,34 @@ def summarise(program: Program) -> dict[str, Any]:
     """A program in one line; of one that cannot be read, as when the file of its policy is gone, why that is."""
     known = {"name": program.name, "created": program.created}
     try:
-        fold = program.fold
+        projection = program.projection
     except InputError as error:
         nothing = dict.fromkeys(("people", "rounds", "events", "waiting", "policy", "title"))
         return known | nothing | {"template": str(error)}
     return known | {
-        "people": int(fold.ledger.active.sum()),
-        "rounds": len(fold.ledger.lines),
-        "events": fold.length,
-        "waiting": sum(line.waiting for line in fold.ledger.lines),
-        "policy": fold.plan.policy,
-        "template": fold.plan.template or "",
-        "title": find_title(fold.plan),
+        "people": int(projection.ledger.active.sum()),
+        "rounds": len(projection.ledger.lines),
+        "events": projection.length,
+        "waiting": sum(line.waiting for line in projection.ledger.lines),
+        "policy": projection.config.policy,
+        "template": projection.config.template or "",
+        "title": find_title(projection.config),
     }
 
 
-def find_learnt(program: Program) -> list[Learnt]:
+def find_learned(program: Program) -> list[Learned]:
     """For each state, what the policy expects of acting on the people there are, if they were in it."""
-    fold = program.fold
-    mind, active = fold.minds["policy"], fold.ledger.active
-    if mind.belief is None:
+    projection = program.projection
+    policy_state, active = projection.policy_states["policy"], projection.ledger.active
+    if policy_state.belief is None:
         return []
     found = []
-    for code, state in enumerate(fold.plan.states):
-        estimate = mind.policy.estimate(mind.belief, np.full((1, fold.ledger.agents), code))
+    for code, state in enumerate(projection.config.states):
+        estimate = policy_state.policy.estimate(policy_state.belief, np.full((1, projection.ledger.agents), code))
         known = active & np.isfinite(estimate.benefit[0]) & ~np.isinf(estimate.error[0])
         benefit = estimate.benefit[0][known]
         mean, spread = (float(benefit.mean()), float(benefit.std())) if benefit.size else (math.nan, math.nan)
-        found.append(Learnt(state, int(known.sum()), mean, spread, int((benefit > 0).sum())))
+        found.append(Learned(state, int(known.sum()), mean, spread, int((benefit > 0).sum())))
     return found
 
 
@@ -92,24 +92,24 @@ def compare_shadow(program: Program) -> Shadow | None:
     for line in program.lines[-SHADOWED:]:
         if line.decided >= 0 and line.outcomes:
             found = program.memory.round(line.round)
-            if "shadow_chance" in found.columns:
-                rows = (found.columns["bar"] == FREE) & (found.after >= 0)
-                names = ("chosen", "chance", "shadow_chance", "shadow_chosen")
+            if "shadow_probability" in found.columns:
+                rows = (found.columns["exclusion"] == FREE) & (found.after >= 0)
+                names = ("chosen", "probability", "shadow_probability", "shadow_chosen")
                 parts.append([found.reward[rows], *(found.columns[name][rows] for name in names), found.number[rows]])
     if not parts:
         return None
-    reward, chosen, chance, shadow_chance, shadow_chosen, agent = (
+    reward, chosen, probability, shadow_probability, shadow_chosen, agent = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )
-    return compare_policies(reward, chosen, chance, shadow_chance, agent, shadow_chosen, program.plan.words)
+    return compare_policies(reward, chosen, probability, shadow_probability, agent, shadow_chosen, program.config.words)
 
 
-def find_title(plan: Plan) -> str:
+def find_title(config: Config) -> str:
     """That of the template, unless the program has states or words of its own."""
-    template = TEMPLATES.get(plan.template or "")
-    if template is None or plan.states != template.states:
+    template = TEMPLATES.get(config.template or "")
+    if template is None or config.states != template.states:
         return ""
-    return template.title if all(getattr(plan.words, name) == getattr(template, name) for name in WORDS) else ""
+    return template.title if all(getattr(config.words, name) == getattr(template, name) for name in WORDS) else ""
 
 
 def _caution(lines: list[Line]) -> str:
@@ -123,7 +123,7 @@ def _caution(lines: list[Line]) -> str:
 
 
 def _count_people(program: Program) -> People:
-    ledger = program.fold.ledger
+    ledger = program.projection.ledger
     before = ledger.lines[-2].agents if len(ledger.lines) > 1 else ledger.agents
     return People(
         active=int(ledger.active.sum()),

@@ -3,7 +3,7 @@
     decide   states in, list out           learn    outcomes in, also late, partial or corrected ones
     leave    people who are gone           erase    names that must be forgotten
 
-Rounds are numbered from 1 here, as people count them. Each of these verbs takes a deed: who asks, and a key by which it
+Rounds are numbered from 1 here, as people count them. Each of these verbs takes a context: who asks, and a key by which it
 is known if it is asked a second time; then it raises `Repeated` with what was answered, and records nothing.
 """
 
@@ -15,12 +15,12 @@ import numpy as np
 import polars as pl
 
 from restive.desk import events
-from restive.desk.advice import Advice
-from restive.desk.corrections import find_mended, mend_outcomes, mend_states
+from restive.desk.audit import NO_CONTEXT, Repeated, RequestContext
+from restive.desk.cache import Memory
+from restive.desk.config import Config
+from restive.desk.corrections import find_corrected, mend_outcomes, mend_states
 from restive.desk.decision import decide
-from restive.desk.deeds import NOBODY, Deed, Repeated
-from restive.desk.fold import Fold
-from restive.desk.intake import (
+from restive.desk.ingest import (
     Brought,
     find_listed,
     name_few,
@@ -32,16 +32,16 @@ from restive.desk.intake import (
     split_rounds,
 )
 from restive.desk.ledger import Line
-from restive.desk.memory import Memory
 from restive.desk.names import Names
 from restive.desk.opening import AlreadyDecided, open_round
-from restive.desk.plan import Plan
+from restive.desk.projection import Projection
+from restive.desk.recommendation import Advice
 from restive.desk.remarks import count, say_names
 from restive.desk.rounds import Round, gather
-from restive.desk.sheets import ROW
 from restive.desk.store import Event, ProgramRow, Store, StoreError, Writer
-from restive.desk.tables import Faults, read_states
-from restive.errors import Conflict, InputError, NotThere, check_whole
+from restive.desk.table_files import ROW
+from restive.desk.table_schema import Faults, read_states
+from restive.errors import Conflict, InputError, NotFound, check_whole
 from restive.types import Ints
 
 LOOKED_BACK = 10  # rounds that a table without a round might be about
@@ -75,24 +75,24 @@ class Program:
         self.memory = Memory(store, row.id, row.name)
 
     @property
-    def plan(self) -> Plan:
+    def config(self) -> Config:
         """By what it decides now."""
-        return self.fold.plan
+        return self.projection.config
 
     @property
-    def fold(self) -> Fold:
+    def projection(self) -> Projection:
         """What all its events add up to."""
-        return self.memory.fold()
+        return self.memory.projection()
 
     @property
     def names(self) -> Names:
         """Who its agents are."""
-        return self.memory.names(self.fold)
+        return self.memory.names(self.projection)
 
     @property
     def lines(self) -> list[Line]:
         """Its rounds in short."""
-        return self.fold.ledger.lines
+        return self.projection.ledger.lines
 
     def log(self) -> Iterator[Event]:
         """Its events, in order."""
@@ -100,52 +100,52 @@ class Program:
 
     def decide(
         self, states: object = None, budget: int | None = None, must: object = None, never: object = None,
-        round: int | None = None, again: bool = False, new: bool = False, dry_run: bool = False, deed: Deed = NOBODY,
+        round: int | None = None, again: bool = False, new: bool = False, dry_run: bool = False, context: RequestContext = NO_CONTEXT,
     ) -> Advice:  # fmt: skip
         """Decide a round: that of number `round` if it was opened before, else one opened now with these states.
 
         states   a file or table with agent, state and perhaps group; None: as last known
-        budget   how many can be acted on; None: the plan's
+        budget   how many can be acted on; None: the config's
         must     agents on the list in any case; never: agents not on it in this round
         round    its number: a round decided before is refused, whoever did it
         again    open another round though nothing was recorded since the last one, which had the same states
         new      let people in whose ids differ from known ones only by zeros before them or by capitals
         dry_run  say what would be decided, and record nothing
         """
-        brought = read_brought(states, budget, must, never, self.memory.last_known().plan, new, self.memory.knows)
+        brought = read_brought(states, budget, must, never, self.memory.last_known().config, new, self.memory.knows)
         advice: list[Advice] = []
-        with suppress(_Undo), self._writing(deed, "decided") as (writer, fold):
-            asked = _check_round(fold, round)
-            so_far, notes = self._take_or_open(writer, fold, asked, brought, again)
+        with suppress(_Undo), self._writing(context, "decided") as (writer, projection):
+            asked = _check_round(projection, round)
+            so_far, notes = self._take_or_open(writer, projection, asked, brought, again)
             opened = so_far[0]
-            made = decide(fold, opened)
+            made = decide(projection, opened)
             rest = {"columns": made.columns, "extra": {"list": made.list}, "round": opened.round}
             found = gather([*so_far, self.memory.append(writer, events.DECIDED, made.header, **rest)])
             self.memory.keep_round(found)
-            advice.append(self._advise(fold, found, notes))
-            _tell(writer, fold, "decided", opened.round, notes, listed=int(made.columns["chosen"].sum()))
+            advice.append(self._advise(projection, found, notes))
+            _tell(writer, projection, "decided", opened.round, notes, listed=int(made.columns["chosen"].sum()))
             if dry_run:
                 raise _Undo
         return advice[0]
 
     def open(
         self, states: object = None, budget: int | None = None, must: object = None, never: object = None,
-        again: bool = False, new: bool = False, deed: Deed = NOBODY,
+        again: bool = False, new: bool = False, context: RequestContext = NO_CONTEXT,
     ) -> int:  # fmt: skip
         """Open a round with states and a budget, to be decided later; returns its number."""
-        brought = read_brought(states, budget, must, never, self.memory.last_known().plan, new, self.memory.knows)
-        with self._writing(deed, "opened") as (writer, fold):
-            opened, notes = open_round(self.memory, writer, fold, brought, again)
-            _tell(writer, fold, "opened", opened.round, notes)
-            number = len(fold.ledger.lines)
+        brought = read_brought(states, budget, must, never, self.memory.last_known().config, new, self.memory.knows)
+        with self._writing(context, "opened") as (writer, projection):
+            opened, notes = open_round(self.memory, writer, projection, brought, again)
+            _tell(writer, projection, "opened", opened.round, notes)
+            number = len(projection.ledger.lines)
         return number
 
     def advice(self, round: int, notes: Sequence[str] = ()) -> Advice:
         """The list of a round, as it was decided."""
         found = self.round(round)
         if found.decided is None:
-            raise NotThere(f"round {round} of {self.name} is open, but not decided yet.")
-        return self._advise(self.fold, found, notes)
+            raise NotFound(f"round {round} of {self.name} is open, but not decided yet.")
+        return self._advise(self.projection, found, notes)
 
     def recognise(self, agents: object) -> None:
         """Call people by these names from now on, where the store knows only their pseudonyms."""
@@ -155,32 +155,32 @@ class Program:
         """A round as it stands now, outcomes and corrections included."""
         lines = self.lines
         if not lines:
-            raise NotThere(f"{self.name} has no round yet.")
+            raise NotFound(f"{self.name} has no round yet.")
         try:
             check_whole("round", round, 1, len(lines))
         except InputError as error:
-            raise NotThere(str(error)) from None
+            raise NotFound(str(error)) from None
         return self.memory.round(round - 1)
 
     def learn(
         self, outcomes: object, round: int | None = None, correct: bool = False, dry_run: bool = False,
-        deed: Deed = NOBODY,
+        context: RequestContext = NO_CONTEXT,
     ) -> Taken:  # fmt: skip
         """Take in what happened: who was acted on, the next state, the reward; for the last round if none is named.
 
         correct  let rows replace what is on record; the policies then know what they would know had it been right
         """
         known = self.memory.last_known()
-        table, where, others = read_reports(outcomes, known.plan, self.memory.names(known))
+        table, where, others = read_reports(outcomes, known.config, self.memory.names(known))
         taken: list[Taken] = []
-        with suppress(_Undo), self._writing(deed, "learnt") as (writer, fold):
-            by_round = split_rounds(table, where, fold, round)
+        with suppress(_Undo), self._writing(context, "learned") as (writer, projection):
+            by_round = split_rounds(table, where, projection, round)
             if round is None and table["round"].null_count() == table.height:
-                self._refuse_unclear(fold, table, where, *by_round)
+                self._refuse_unclear(projection, table, where, *by_round)
             reports, faults = [], []
             for number, part in by_round.items():
                 try:
-                    reports.append(self._learn(writer, fold, where, part, number, correct))
+                    reports.append(self._learn(writer, projection, where, part, number, correct))
                 except Faults as found:
                     faults += found.faults
             if faults:
@@ -191,75 +191,77 @@ class Program:
             aside = [name for part in reports for name in part.aside]
             notes = [f"columns not read: {', '.join(others)}"] if others else []
             if mistaken:
-                whom = count(mistaken, fold.plan.words)
+                whom = count(mistaken, projection.config.words)
                 notes.append(f"acted on, though in the control group: {whom}; this blurs what the program adds")
-            notes += say_names("took no part in the round, and left aside", aside, fold.plan.words)
+            notes += say_names("took no part in the round, and left aside", aside, projection.config.words)
             taken.append(Taken([number + 1 for number in by_round], new, corrected, repeated, waiting, notes))
-            _tell(writer, fold, "learnt", max(by_round), **taken[0]._asdict())
+            _tell(writer, projection, "learned", max(by_round), **taken[0]._asdict())
             if dry_run:
                 raise _Undo
         return taken[0]
 
-    def correct_states(self, states: object, round: int, dry_run: bool = False, deed: Deed = NOBODY) -> int:
+    def correct_states(
+        self, states: object, round: int, dry_run: bool = False, context: RequestContext = NO_CONTEXT
+    ) -> int:
         """Mend the states of a round that were recorded wrong; returns how many were."""
         frame, where = read_given(states, "states")
-        table = read_states(frame, where, self.plan.states).with_columns(frame[ROW].alias("row"))
-        mended = 0
-        with suppress(_Undo), self._writing(deed, "corrected") as (writer, fold):
+        table = read_states(frame, where, self.config.states).with_columns(frame[ROW].alias("row"))
+        corrected = 0
+        with suppress(_Undo), self._writing(context, "corrected") as (writer, projection):
             found = self.round(round)
-            number, state = find_mended(table, where, self.memory.names(fold), found)
-            mended = number.size
-            mend_states(self.memory, writer, fold, found, number, state)
-            _tell(writer, fold, "corrected", found.round, mended=mended)
+            number, state = find_corrected(table, where, self.memory.names(projection), found)
+            corrected = number.size
+            mend_states(self.memory, writer, projection, found, number, state)
+            _tell(writer, projection, "corrected", found.round, corrected=corrected)
             if dry_run:
                 raise _Undo
-        return mended
+        return corrected
 
-    def leave(self, agents: object, dry_run: bool = False, deed: Deed = NOBODY) -> int:
+    def leave(self, agents: object, dry_run: bool = False, context: RequestContext = NO_CONTEXT) -> int:
         """Agents who are gone; one who appears again in a table of states is back. Returns how many left."""
-        return self._drop(agents, events.LEFT, dry_run, deed)
+        return self._drop(agents, events.LEFT, dry_run, context)
 
-    def erase(self, agents: object, dry_run: bool = False, deed: Deed = NOBODY) -> int:
+    def erase(self, agents: object, dry_run: bool = False, context: RequestContext = NO_CONTEXT) -> int:
         """Forget names for good: what they taught stays, as a number without a name. Returns how many were erased.
 
         Without any names it takes out of the store's files what earlier erasures may have left there.
         """
-        erased = self._drop(agents, events.ERASED, dry_run, deed)
+        erased = self._drop(agents, events.ERASED, dry_run, context)
         self.memory.forget()
         if not erased and not dry_run:
             self.store.scrub()  # an erasure before this one may have left old copies in the files
         return erased
 
-    def cancel(self, round: int, dry_run: bool = False, deed: Deed = NOBODY) -> int:
+    def cancel(self, round: int, dry_run: bool = False, context: RequestContext = NO_CONTEXT) -> int:
         """Nobody acts by the list of this round, which was a mistake; returns how many were on it."""
-        with suppress(_Undo), self._writing(deed, "cancelled") as (writer, fold):
+        with suppress(_Undo), self._writing(context, "cancelled") as (writer, projection):
             self.round(round)
-            line = fold.ledger.lines[round - 1]
+            line = projection.ledger.lines[round - 1]
             if line.outcomes or line.done or line.cancelled:
                 why = "was cancelled before" if line.cancelled else "has outcomes, so it was no mistake"
                 raise Conflict(f"round {round} of {self.name} {why}; nothing was changed.")
             self.memory.append(writer, events.CANCELLED, {}, round=round - 1)
-            _tell(writer, fold, "cancelled", round - 1, listed=line.advised)
+            _tell(writer, projection, "cancelled", round - 1, listed=line.advised)
             if dry_run:
                 raise _Undo
         return line.advised
 
-    def change(self, *, deed: Deed = NOBODY, **settings: Any) -> Plan:
+    def change(self, *, context: RequestContext = NO_CONTEXT, **settings: Any) -> Config:
         """Change budget, cool_down, keep or shares from now on."""
-        with self._writing(deed, "changed") as (writer, fold):
-            plan = fold.plan.changed(settings).as_json()
-            changed = {name: plan[name] for name in settings}
+        with self._writing(context, "changed") as (writer, projection):
+            config = projection.config.changed(settings).as_json()
+            changed = {name: config[name] for name in settings}
             self.memory.append(writer, events.CHANGED, changed)
-            _tell(writer, fold, "changed", plan=plan, changed=changed)
-        return self.plan
+            _tell(writer, projection, "changed", config=config, changed=changed)
+        return self.config
 
     @contextmanager
-    def _writing(self, deed: Deed, verb: str) -> Iterator[tuple[Writer, Fold]]:
+    def _writing(self, context: RequestContext, verb: str) -> Iterator[tuple[Writer, Projection]]:
         """A transaction, with the program as it stands under its lock; what fails is forgotten here too."""
         writer = None
         try:
-            with self.store.writing(self.id, deed, verb) as writer:
-                yield writer, self.memory.fold(writer.length)
+            with self.store.writing(self.id, context, verb) as writer:
+                yield writer, self.memory.projection(writer.length)
         except Repeated:
             raise
         except BaseException as error:
@@ -270,31 +272,33 @@ class Program:
             raise
         self.memory.save()
 
-    def _advise(self, fold: Fold, found: Round, notes: Sequence[str]) -> Advice:
-        ahead = fold.minds["policy"].policy.far_sighted
-        return Advice(self.name, fold.plan, found, self.memory.names(fold), ahead, fold.ledger.groups, notes)
+    def _advise(self, projection: Projection, found: Round, notes: Sequence[str]) -> Advice:
+        ahead = projection.policy_states["policy"].policy.far_sighted
+        return Advice(
+            self.name, projection.config, found, self.memory.names(projection), ahead, projection.ledger.groups, notes
+        )
 
     def _take_or_open(
-        self, writer: Writer, fold: Fold, asked: int | None, brought: Brought, again: bool
+        self, writer: Writer, projection: Projection, asked: int | None, brought: Brought, again: bool
     ) -> tuple[list[Event], list[str]]:
         """The events of the round that was opened before, or of one opened now."""
-        lines = fold.ledger.lines
+        lines = projection.ledger.lines
         waiting = [line.round for line in lines if line.decided < 0 and not line.cancelled]
         if asked is None and waiting and brought.table is None:
             asked = waiting[0]
         if asked is None or asked == len(lines):
-            opened, notes = open_round(self.memory, writer, fold, brought, again)
+            opened, notes = open_round(self.memory, writer, projection, brought, again)
             return [opened], notes
         if not brought.nothing():
             raise InputError(f"round {asked + 1} was opened with states and a budget of its own; decide it without.")
         return list(self.store.events(self.id, round=asked)), []
 
-    def _refuse_unclear(self, fold: Fold, table: pl.DataFrame, where: str, usual: int) -> None:
+    def _refuse_unclear(self, projection: Projection, table: pl.DataFrame, where: str, usual: int) -> None:
         """A table that names no round, about people of whom an earlier round still waits to hear."""
-        earlier = [line for line in fold.ledger.lines[:usual] if line.decided >= 0 and line.waiting]
+        earlier = [line for line in projection.ledger.lines[:usual] if line.decided >= 0 and line.waiting]
         if not earlier:
             return
-        names = self.memory.names(fold)
+        names = self.memory.names(projection)
         numbers = names.find(names.inward(table["agent"])).drop_nulls().to_numpy().astype(np.int64)
         for line in [line for line in earlier if line.waiting >= numbers.size > 0][-LOOKED_BACK:]:
             found = self.memory.round(line.round)
@@ -304,7 +308,7 @@ class Program:
                 raise InputError(f"{where}: {which} Say by --round or by a column round which one is meant.")
 
     def _learn(
-        self, writer: Writer, fold: Fold, where: str, table: pl.DataFrame, number: int, correct: bool
+        self, writer: Writer, projection: Projection, where: str, table: pl.DataFrame, number: int, correct: bool
     ) -> "_Heard":
         """Record the outcomes of a round; what became of them."""
         found = self.memory.round(number)
@@ -312,41 +316,41 @@ class Program:
             raise InputError(f"{where}: round {number + 1} was cancelled, so nothing can have come of it.")
         if found.decided is None:
             raise InputError(f"{where}: round {number + 1} is not decided yet, so nothing can have come of it.")
-        sorted_ = sort_outcomes(table, where, self.memory.names(fold), found, fold, correct)
+        sorted_ = sort_outcomes(table, where, self.memory.names(projection), found, projection, correct)
         came = int((sorted_.new.after >= 0).sum())
-        waiting = found.missing - fold.ledger.lines[number].gone - came
+        waiting = found.missing - projection.ledger.lines[number].gone - came
         if sorted_.corrected.number.size:
-            mend_outcomes(self.memory, writer, fold, found, sorted_.corrected)
+            mend_outcomes(self.memory, writer, projection, found, sorted_.corrected)
         if sorted_.new.number.size:
             self.memory.append(writer, events.OUTCOMES, {}, columns=sorted_.new.columns(), round=number)
-        mistaken = int((fold.ledger.control[sorted_.new.number] & sorted_.new.done & ~sorted_.new.known).sum())
+        mistaken = int((projection.ledger.control[sorted_.new.number] & sorted_.new.done & ~sorted_.new.known).sum())
         new, corrected = sorted_.new.number.size, sorted_.corrected.number.size
         return _Heard((new, corrected, sorted_.repeated, waiting, mistaken), sorted_.aside)
 
-    def _drop(self, agents: object, kind: str, dry_run: bool, deed: Deed) -> int:
+    def _drop(self, agents: object, kind: str, dry_run: bool, context: RequestContext) -> int:
         listed, dropped = read_list(agents, "agents"), 0
-        with suppress(_Undo), self._writing(deed, kind) as (writer, fold):
-            number, unknown = find_listed(listed, self.memory.names(fold))
+        with suppress(_Undo), self._writing(context, kind) as (writer, projection):
+            number, unknown = find_listed(listed, self.memory.names(projection))
             if unknown:
                 raise InputError(f"{name_few(unknown)}: not in the program {self.name}; nothing was changed.")
             if kind == events.LEFT:
-                number = number[fold.ledger.active[number]]
+                number = number[projection.ledger.active[number]]
             dropped = number.size
             if dropped:
-                gone = self._count_missing(fold, number) if kind == events.ERASED else {}
+                gone = self._count_missing(projection, number) if kind == events.ERASED else {}
                 self.memory.append(writer, kind, gone, columns={"number": number})
             if kind == events.ERASED:
                 for agent in number.tolist():
                     writer.erase_name(agent)
-            _tell(writer, fold, kind, count=dropped)
+            _tell(writer, projection, kind, count=dropped)
             if dry_run:
                 raise _Undo
         return dropped
 
-    def _count_missing(self, fold: Fold, number: Ints) -> dict[str, dict[str, int]]:
+    def _count_missing(self, projection: Projection, number: Ints) -> dict[str, dict[str, int]]:
         """How many outcomes of each round will never come, because nobody can say any more whose they are."""
         missing = {}
-        for line in fold.ledger.lines:
+        for line in projection.ledger.lines:
             if line.waiting:
                 found = self.memory.round(line.round)
                 places, there = found.find(number)
@@ -355,19 +359,24 @@ class Program:
 
 
 def _tell(
-    writer: Writer, fold: Fold, verb: str, round_: int | None = None, notes: Sequence[str] = (), **answer: Any
+    writer: Writer,
+    projection: Projection,
+    verb: str,
+    round_: int | None = None,
+    notes: Sequence[str] = (),
+    **answer: Any,
 ) -> None:
     """Write down who did what; remarks may name people, whom a store with pseudonyms does not know."""
     number = None if round_ is None else round_ + 1
-    kept = [] if fold.plan.pseudonyms else list(notes)
+    kept = [] if projection.config.pseudonyms else list(notes)
     writer.tell(verb, number, ({} if number is None else {"round": number}) | answer | {"notes": kept})
 
 
-def _check_round(fold: Fold, round_: int | None) -> int | None:
+def _check_round(projection: Projection, round_: int | None) -> int | None:
     """The round that is asked for, from 0, if it can still be decided."""
     if round_ is None:
         return None
-    lines = fold.ledger.lines
+    lines = projection.ledger.lines
     number = check_whole("round", round_, 1, len(lines) + 1) - 1
     if number < len(lines) and lines[number].cancelled:
         raise Conflict(f"round {round_} was cancelled; decide another.")

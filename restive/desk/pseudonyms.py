@@ -3,7 +3,7 @@
     pseudonym = first 32 hex digits of HMAC-SHA256(key, name)
 
 The same name always has the same pseudonym, so rounds fit together; without the key nobody can say whose it is. The key
-is a file in a folder of its own, readable by its owner alone; the plan keeps only the key's fingerprint. A program on
+is a file in a folder of its own, readable by its owner alone; the config keeps only the key's fingerprint. A program on
 another machine needs a copy of that file. Deleting the key makes all names of the program unknown for good.
 """
 

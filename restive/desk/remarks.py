@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from restive.desk.fold import Fold, Present
-from restive.desk.intake import name_few
+from restive.desk.config import Words
+from restive.desk.ingest import name_few
 from restive.desk.names import Names
-from restive.desk.plan import Words
+from restive.desk.projection import Present, Projection
 from restive.errors import InputError
 
 FEW = 3
@@ -31,27 +31,27 @@ def say_names(what: str, names: Sequence[str], words: Words) -> list[str]:
     return [f"{what}: {count(len(names), words)} ({name_few(list(names))})"] if names else []
 
 
-def remark_on_round(program: str, fold: Fold, present: Present, names: Names) -> list[str]:
+def remark_on_round(program: str, projection: Projection, present: Present, names: Names) -> list[str]:
     """Older states, people left out, groups that nobody is in, a round beyond the horizon, one without outcomes."""
-    ledger, plan, round_ = fold.ledger, fold.plan, len(fold.ledger.lines)
+    ledger, config, round_ = projection.ledger, projection.config, len(projection.ledger.lines)
     out = ledger.active.copy()
     out[present.number] = False
-    kept = int(present.kept.sum())
-    notes = [f"with a state kept from an earlier round: {count(kept, plan.words)}"] if kept else []
-    notes += say_names("left out, without a recent state", names.call(np.flatnonzero(out)), plan.words)
-    if plan.shares:
+    kept = int(present.carried_over.sum())
+    notes = [f"with a state kept from an earlier round: {count(kept, config.words)}"] if kept else []
+    notes += say_names("left out, without a recent state", names.call(np.flatnonzero(out)), config.words)
+    if config.shares:
         used = {ledger.groups[code] for code in np.unique(ledger.group[ledger.active]) if code >= 0}
-        notes += [f"nobody is in the group {group}, which has a share" for group in plan.shares if group not in used]
-    if plan.horizon is not None and round_ >= plan.horizon:
-        notes.append(f"round {round_ + 1} is beyond the {plan.horizon} rounds that were planned")
+        notes += [f"nobody is in the group {group}, which has a share" for group in config.shares if group not in used]
+    if config.horizon is not None and round_ >= config.horizon:
+        notes.append(f"round {round_ + 1} is beyond the {config.horizon} rounds that were planned")
     if ledger.lines and ledger.lines[-1].waiting == ledger.lines[-1].present:
         notes.append(f"round {round_} has no outcomes yet; if it was a mistake: restive desk cancel {program} {round_}")
     return notes
 
 
-def remark_on_groups(fold: Fold, groups: Sequence[str]) -> list[str]:
+def remark_on_groups(projection: Projection, groups: Sequence[str]) -> list[str]:
     """Groups that appear after the first round."""
-    return [f"a new group: {group}" for group in groups] if fold.ledger.lines and fold.ledger.groups else []
+    return [f"a new group: {group}" for group in groups] if projection.ledger.lines and projection.ledger.groups else []
 
 
 def refuse_alike(alike: Mapping[str, str]) -> None:

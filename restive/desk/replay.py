@@ -1,7 +1,7 @@
 """Proof that a program's log is whole and that every decision in it comes out the same, from its events alone.
 
 The log is folded from the first event on, without snapshots. Each round is decided again from what was known then, so a
-correction counts from where it stands; and in the end what the desk believes is held against this fold.
+correction counts from where it stands; and in the end what the desk believes is held against this projection.
 """
 
 import hashlib
@@ -13,10 +13,10 @@ import numpy as np
 
 from restive.desk import events
 from restive.desk.decision import decide
-from restive.desk.fold import Fold
 from restive.desk.program import Program
+from restive.desk.projection import Projection
 from restive.desk.store import Event
-from restive.policies.growing import flatten
+from restive.policies.belief import flatten
 
 
 @dataclass
@@ -43,40 +43,40 @@ class Replay:
 
 
 def replay(program: Program, progress: Callable[[int, int], None] = lambda done, total: None) -> Replay:
-    """Fold the log of a program anew, decide every round again, and compare."""
+    """Projection the log of a program anew, decide every round again, and compare."""
     length = program.store.verify(program.id)
     found = Replay(program.name, length)
-    fold = program.memory.fresh_fold(0)
+    projection = program.memory.fresh_projection(0)
     for event in program.log():
         if event.number >= length:
             break
         if event.kind == events.DECIDED:
-            _decide_again(program, fold, event, found)
+            _decide_again(program, projection, event, found)
         if event.kind == events.CORRECTED:
-            fold = _fold_until(program, event.number + 1)
+            projection = _projection_until(program, event.number + 1)
         else:
-            fold.apply(event)
+            projection.apply(event)
         found.end = event.digest
         progress(event.number + 1, length)
-    found.belief = digest(fold)
-    found.believed = digest(program.memory.fold(length))
+    found.belief = digest(projection)
+    found.believed = digest(program.memory.projection(length))
     return found
 
 
-def _fold_until(program: Program, length: int) -> Fold:
+def _projection_until(program: Program, length: int) -> Projection:
     """What so many events add up to, by the log alone."""
-    fold = program.memory.fresh_fold(length)
+    projection = program.memory.fresh_projection(length)
     for event in program.log():
         if event.number >= length:
             break
-        fold.apply(event)
-    return fold
+        projection.apply(event)
+    return projection
 
 
-def _decide_again(program: Program, fold: Fold, event: Event, found: Replay) -> None:
+def _decide_again(program: Program, projection: Projection, event: Event, found: Replay) -> None:
     assert event.round is not None
-    opened = program.store.event(program.id, fold.ledger.lines[event.round].opened)
-    made = decide(fold, opened)
+    opened = program.store.event(program.id, projection.ledger.lines[event.round].opened)
+    made = decide(projection, opened)
     found.rounds += 1
     differs = list(_differences(made.header, made.columns, made.list, event))
     if differs:
@@ -102,12 +102,19 @@ def _equal(one: Any, two: Any) -> bool:
     return np.array_equal(one, two, equal_nan=one.dtype.kind == "f" == two.dtype.kind)
 
 
-def digest(fold: Fold) -> str:
-    """What sets a fold apart: its beliefs and its ledger, to the last bit."""
-    told = hashlib.sha256(repr((fold.length, fold.ledger.about())).encode())
-    arrays = [fold.ledger.arrays(), *(flatten(mind.belief) for mind in fold.minds.values() if mind.belief is not None)]
+def digest(projection: Projection) -> str:
+    """What sets a projection apart: its beliefs and its ledger, to the last bit."""
+    reported = hashlib.sha256(repr((projection.length, projection.ledger.about())).encode())
+    arrays = [
+        projection.ledger.arrays(),
+        *(
+            flatten(policy_state.belief)
+            for policy_state in projection.policy_states.values()
+            if policy_state.belief is not None
+        ),
+    ]
     for named in arrays:
         for name, array in sorted(named.items()):
-            told.update(name.encode())
-            told.update(np.ascontiguousarray(array).data)
-    return told.hexdigest()[:16]
+            reported.update(name.encode())
+            reported.update(np.ascontiguousarray(array).data)
+    return reported.hexdigest()[:16]

@@ -23,15 +23,15 @@ class Round:
     header: dict[str, Any]  # of the opened round
     number: Ints
     state: Ints
-    kept: Bools  # whether the state is an older one
-    told: Bools  # whether somebody said it for this round; else it was carried on
+    carried_over: Bools  # whether the state is an older one
+    reported: Bools  # whether somebody said it for this round; else it was carried on
     done: Ints  # −1 not known, 0 not done, 1 done
     reward: Floats  # NaN not known
     after: Ints  # −1 not known
-    heard: Ints  # the number of the event that first said `after`, −1 not known
+    reported_at: Ints  # the number of the event that first said `after`, −1 not known
     decided: dict[str, Any] | None = None  # the header of the decision
     decided_at: str = ""
-    columns: dict[str, Any] = field(default_factory=dict)  # chosen, chance, bar, and those of the shadow
+    columns: dict[str, Any] = field(default_factory=dict)  # chosen, probability, bar, and those of the shadow
     list: dict[str, Any] = field(default_factory=dict)
     cancelled: bool = False
 
@@ -77,9 +77,9 @@ def _open(event: Event) -> Round:
     assert event.round is not None
     none = np.full(number.size, UNKNOWN)
     reward = np.full(number.size, np.nan)
-    kept, told = event.columns["kept"].copy(), event.columns["told"].copy()
+    kept, reported = event.columns["carried_over"].copy(), event.columns["reported"].copy()
     return Round(
-        event.round, event.at, event.header, number, state, kept, told, none, reward, none.copy(), none.copy()
+        event.round, event.at, event.header, number, state, kept, reported, none, reward, none.copy(), none.copy()
     )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def _decide(found: Round, event: Event) -> None:
 def _take_outcomes(found: Round, event: Event) -> None:
     places, _ = found.find(event.columns["number"].astype(np.int64))
     whole = event.columns["after"] >= 0
-    found.heard[places[whole & (found.after[places] < 0)]] = event.number
+    found.reported_at[places[whole & (found.after[places] < 0)]] = event.number
     found.done[places] = event.columns["done"]
     found.reward[places[whole]] = event.columns["reward"][whole]
     found.after[places[whole]] = event.columns["after"][whole]
@@ -102,7 +102,7 @@ def _correct(found: Round, event: Event) -> None:
         _take_outcomes(found, event)
         return
     places, _ = found.find(event.columns["number"].astype(np.int64))
-    for name in ("state", "kept", "told"):
+    for name in ("state", "carried_over", "reported"):
         getattr(found, name)[places] = event.columns[name]
 
 

@@ -1,4 +1,4 @@
-"""What the verbs of `restive desk` say: lists, plans, notes and bars. Libraries are loaded late."""
+"""What the verbs of `restive desk` say: lists, configs, notes and bars. Libraries are loaded late."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from restive.errors import InputError
 
 if TYPE_CHECKING:
-    from restive.desk.advice import Advice
+    from restive.desk.recommendation import Advice
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def bar(label: str) -> Iterator[Callable[[int, int], None]]:
 def say_advice(advice: "Advice", out: Path | None, as_json: bool, dry_run: bool, most: int = 60) -> None:
     """A list, to read, to write or as data; to read, the first `most` lines of it."""
     from restive.desk.screen import print_list
-    from restive.desk.sheets import write_sheet
+    from restive.desk.table_files import write_sheet
 
     if out and not dry_run:
         try:
@@ -41,11 +41,11 @@ def say_advice(advice: "Advice", out: Path | None, as_json: bool, dry_run: bool,
     else:
         rows = [
             {"rank": f"+{row['rank']}" if row["list"] == "spare" else row["rank"], "person": row["agent"],
-             "state": row["state_now"], "benefit": row["benefit"], "error": row["error"], "chance": row["probability"],
+             "state": row["state_now"], "benefit": row["benefit"], "error": row["error"], "probability": row["probability"],
              "why": row["reason"]}
             for row in advice.table.head(most).to_dicts()
         ]  # fmt: skip
-        chosen, words = len(advice.chosen), advice.plan.words
+        chosen, words = len(advice.chosen), advice.config.words
         would = " (dry run, nothing recorded)" if dry_run else ""
         whom = words.person if chosen == 1 else words.people
         title = f"{advice.program}, round {advice.round}{would}: {chosen:,} {whom} to {words.verb}, then spares"
@@ -58,55 +58,57 @@ def say_advice(advice: "Advice", out: Path | None, as_json: bool, dry_run: bool,
 
 
 def _rules(advice: "Advice") -> Iterator[str]:
-    from restive.desk.reasons import things
+    from restive.desk.explanations import things
 
     left_out = advice.left_out()
     if left_out:
         yield "Not on the list: " + ", ".join(f"{number:,} by {why}" for why, number in left_out.items()) + "."
     priced = {rule: price for rule, price in advice.prices.items() if price is not None}
     if priced:
-        words = advice.plan.words
+        words = advice.config.words
         unit = f"{things(words)} over the {words.every}s to come" if advice.ahead else words.reward_unit
         yield f"What rules cost, in {unit}: " + ", ".join(f"{rule} {price:.2g}" for rule, price in priced.items()) + "."
 
 
-def say_plan(name: str, plan: dict[str, Any], what: str, as_json: bool) -> None:
-    """A plan in a few sentences."""
+def say_config(name: str, config: dict[str, Any], what: str, as_json: bool) -> None:
+    """A config in a few sentences."""
     from restive.desk.desk import name_store
 
     if as_json:
-        print_json({"program": name, **plan})
+        print_json({"program": name, **config})
         return
     worth = (
-        "reported with each outcome" if plan["rewards"] is None else ", ".join(f"{each:g}" for each in plan["rewards"])
+        "reported with each outcome"
+        if config["rewards"] is None
+        else ", ".join(f"{each:g}" for each in config["rewards"])
     )
     print(f"Program {name} {what}.")
-    print(f"States: {', '.join(plan['states'])}; worth: {worth}.")
-    print(f"Budget: {plan['budget']:,} a round. Policy: {plan['policy']}.")
-    if plan["control"]:
-        print(f"About {plan['control']:.0%} of the people are never treated, so that the effect can be seen.")
-    for rule in _plan_rules(plan):
+    print(f"States: {', '.join(config['states'])}; worth: {worth}.")
+    print(f"Budget: {config['budget']:,} a round. Policy: {config['policy']}.")
+    if config["control"]:
+        print(f"About {config['control']:.0%} of the people are never treated, so that the effect can be seen.")
+    for rule in _config_rules(config):
         print(rule)
-    if "store" in plan:
-        print(f"Store: {plan['store']}")
-        print(f"Next: restive desk decide {name} --states STATES.csv --out list.csv{name_store(plan['store'])}")
+    if "store" in config:
+        print(f"Store: {config['store']}")
+        print(f"Next: restive desk decide {name} --states STATES.csv --out list.csv{name_store(config['store'])}")
 
 
-def _plan_rules(plan: dict[str, Any]) -> Iterator[str]:
+def _config_rules(config: dict[str, Any]) -> Iterator[str]:
     """What else was settled, as far as it is anything."""
-    if plan["shadow"]:
-        yield f"Shadow, which decides nothing: {plan['shadow']}."
-    if plan["cool_down"] > 1:
-        yield f"Nobody twice in {plan['cool_down']:,} rounds."
-    if plan["shares"]:
-        shares = ", ".join(f"{group} {share:.0%}" for group, share in plan["shares"].items())
+    if config["shadow"]:
+        yield f"Shadow, which decides nothing: {config['shadow']}."
+    if config["cool_down"] > 1:
+        yield f"Nobody twice in {config['cool_down']:,} rounds."
+    if config["shares"]:
+        shares = ", ".join(f"{group} {share:.0%}" for group, share in config["shares"].items())
         yield f"Least share of the list: {shares}."
-    if plan["horizon"]:
-        yield f"Rounds in all: {plan['horizon']:,}."
-    if plan["pseudonyms"]:
+    if config["horizon"]:
+        yield f"Rounds in all: {config['horizon']:,}."
+    if config["pseudonyms"]:
         from restive.desk.pseudonyms import keys_folder
 
-        yield f"Names are kept as codes; their key: {keys_folder() / plan['pseudonyms']}.key, keep a copy of it."
+        yield f"Names are kept as codes; their key: {keys_folder() / config['pseudonyms']}.key, keep a copy of it."
 
 
 def print_json(record: object) -> None:

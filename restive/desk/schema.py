@@ -1,6 +1,6 @@
 """The tables of a store, and how a store of an older version is brought to this one.
 
-The log and the roster are version 1, the index of histories and the snapshots version 2, deeds, tokens and sessions
+The log and the roster are version 1, the index of histories and the snapshots version 2, audit_log, tokens and sessions
 version 3. A migration is a function over
 alembic's operations; the list of them is the history of the schema: one that was released is never edited, and its
 place in the list is the version it makes. `restive_schema` holds the version a store has.
@@ -10,7 +10,7 @@ place in the list is the version it makes. `restive_schema` holds the version a 
     parts      the arrays of an event: name "" and a chunk of agents, or WHOLE; or the name of an extra and WHOLE
     roster     the names in chunks, the only personal data
     snapshots  a belief after so many events, in slots, cut into pieces
-    deeds      who had what recorded, by which key, and what was answered; program null: it was about the whole store
+    audit_log      who had what recorded, by which key, and what was answered; program null: it was about the whole store
     tokens     whom a server lets in, by the digest of a secret; grants: as what, in which program (null: in all)
     sessions   who is signed in, by the digest of a cookie
 """
@@ -51,8 +51,8 @@ snapshots = sa.table(
     sa.column("slot", sa.Text),
     sa.column("body", sa.LargeBinary),
 )
-deeds = sa.table(
-    "deeds",
+audit_log = sa.table(
+    "audit_log",
     *(sa.column(name, LONG) for name in ("number", "program", "round")),
     *(sa.column(name, sa.Text) for name in ("at", "by", "verb", "key", "asked", "answer")),
 )
@@ -63,7 +63,7 @@ tokens = sa.table(
 )
 grants = sa.table("grants", *(sa.column(name, LONG) for name in ("token", "program")), sa.column("role", sa.Text))
 sessions = sa.table("sessions", sa.column("token", LONG), *(sa.column(name, sa.Text) for name in ("digest", "expires")))
-TABLES = (programs, events, parts, roster, snapshots, deeds, tokens, grants, sessions)
+TABLES = (programs, events, parts, roster, snapshots, audit_log, tokens, grants, sessions)
 
 
 def make_log_and_roster(op: "Operations") -> None:
@@ -118,10 +118,10 @@ def add_histories_and_snapshots(op: "Operations") -> None:
     _store_uncompressed(op, "snapshots")
 
 
-def add_deeds_and_tokens(op: "Operations") -> None:
+def add_audit_log_and_tokens(op: "Operations") -> None:
     """Version 3: who did what, and who may."""
     op.create_table(
-        "deeds",
+        "audit_log",
         sa.Column("number", LONG, primary_key=True, autoincrement=True),
         sa.Column("program", LONG, sa.ForeignKey("programs.id")),
         sa.Column("at", sa.Text, nullable=False),
@@ -133,7 +133,7 @@ def add_deeds_and_tokens(op: "Operations") -> None:
         sa.Column("answer", sa.Text, nullable=False),
         sa.UniqueConstraint("program", "key"),
     )
-    op.create_index("deeds_by_program", "deeds", ["program", "number"])
+    op.create_index("audit_log_by_program", "audit_log", ["program", "number"])
     op.create_table(
         "tokens",
         sa.Column("id", LONG, primary_key=True, autoincrement=True),
@@ -157,7 +157,7 @@ def add_deeds_and_tokens(op: "Operations") -> None:
 MIGRATIONS: tuple[Callable[["Operations"], None], ...] = (
     make_log_and_roster,
     add_histories_and_snapshots,
-    add_deeds_and_tokens,
+    add_audit_log_and_tokens,
 )
 NEWEST = len(MIGRATIONS)
 

@@ -16,8 +16,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from restive.desk.plan import Words
-from restive.desk.reasons import REACH, capital, rounded, things
+from restive.desk.config import Words
+from restive.desk.explanations import REACH, capital, rounded, things
 from restive.desk.status import RoundRow, Status
 from restive.types import Floats
 
@@ -29,7 +29,7 @@ FOLDED, GAP = 12, 2  # a column of text is folded to no less than this; columns 
 
 
 def print_status(status: Status) -> None:
-    """The page of a program: what to do, who is in, whether it works, the last rounds, what was learnt."""
+    """The page of a program: what to do, who is in, whether it works, the last rounds, what was learned."""
     console = _console()
     console.print(Text(status.title or status.name, style="bold"))
     console.print(Text(_about(status), style="dim"))
@@ -39,14 +39,14 @@ def print_status(status: Status) -> None:
     _print_works(console, status)
     if status.rounds:
         _print_rounds(console, status)
-    if status.learnt:
-        _print_learnt(console, status)
+    if status.learned:
+        _print_learned(console, status)
 
 
 def print_list(rows: Sequence[Row], words: Words, title: str = "") -> None:
-    """A decision: rank, person, state, benefit, chance and, on a line of its own, why.
+    """A decision: rank, person, state, benefit, probability and, on a line of its own, why.
 
-    Keys of a row: rank, person, state, benefit, error, chance, why; any but rank and person may be missing.
+    Keys of a row: rank, person, state, benefit, error, probability, why; any but rank and person may be missing.
     """
     console = _console()
     if title:
@@ -58,17 +58,17 @@ def print_list(rows: Sequence[Row], words: Words, title: str = "") -> None:
             "state": row.get("state"),
             "benefit (95%)": show_benefit(_number(row.get("benefit")), _number(row.get("error"))),
             "how sure": how_sure(_number(row.get("benefit")), _number(row.get("error"))),
-            "chance": _percent(_number(row.get("chance"))),
+            "probability": _percent(_number(row.get("probability"))),
         }
         for row in rows
     ]
-    _print_table(console, lines, fold=(words.person, "state"), below=[str(row.get("why") or "") for row in rows])
+    _print_table(console, lines, projection=(words.person, "state"), below=[str(row.get("why") or "") for row in rows])
     if rows:
         console.print(Text(f"Benefit: {things(words)} that {words.action} is expected to add.", style="dim"))
 
 
 def print_history(rows: Sequence[Row], words: Words, person: str) -> None:
-    """An agent's rounds. Keys: round, at, state, chosen, done, chance, reward, after, note."""
+    """An agent's rounds. Keys: round, at, state, chosen, done, probability, reward, after, note."""
     console = _console()
     console.print(Text(f"{capital(words.person)} {person}", style="bold"))
     lines = [
@@ -79,20 +79,20 @@ def print_history(rows: Sequence[Row], words: Words, person: str) -> None:
             "done": _yes(row.get("done")),
             "reward": _plain(row.get("reward")),
             "state after": row.get("after"),
-            "chance": _percent(_number(row.get("chance"))),
+            "probability": _percent(_number(row.get("probability"))),
             "at": _minute(row.get("at")),
             "note": row.get("note"),
         }
         for row in rows
     ]
-    _print_table(console, lines, fold=("state", "state after", "note"))
+    _print_table(console, lines, projection=("state", "state after", "note"))
 
 
 def print_programs(rows: Sequence[Row]) -> None:
     """The programs of a store. Keys: name, people, rounds, waiting, policy, created, template, events."""
     names = ("name", "people", "rounds", "waiting", "policy", "created", "template", "events")
     lines = [{name: _minute(row.get(name)) if name == "created" else row.get(name) for name in names} for row in rows]
-    _print_table(_console(), lines, fold=("name", "template", "policy"), none="No programs yet.")
+    _print_table(_console(), lines, projection=("name", "template", "policy"), none="No programs yet.")
 
 
 def print_tokens(rows: Sequence[Row]) -> None:
@@ -102,7 +102,7 @@ def print_tokens(rows: Sequence[Row]) -> None:
         {name: row.get(name) for name in ("name", "id", "grants")} | {name: _minute(row.get(name)) for name in times}
         for row in rows
     ]
-    _print_table(_console(), lines, fold=("name", "grants"), none="No tokens yet.")
+    _print_table(_console(), lines, projection=("name", "grants"), none="No tokens yet.")
 
 
 def print_templates(rows: Sequence[Row]) -> None:
@@ -183,9 +183,9 @@ def _people(status: Status) -> str:
 
 def _print_works(console: Console, status: Status) -> None:
     """Whether it works, in bars and sentences."""
-    told = [status.lift.sentence, _total(status), status.caution] if status.lift else []
-    if lines := [*_curves(status, console.width), *filter(None, told)]:
-        console.print(Text("\nDoes it work?" if told else "\nReward", style="bold"))
+    reported = [status.lift.sentence, _total(status), status.caution] if status.lift else []
+    if lines := [*_curves(status, console.width), *filter(None, reported)]:
+        console.print(Text("\nDoes it work?" if reported else "\nReward", style="bold"))
         console.print(Text("\n".join(lines)))
     if status.shadow is not None:
         common = f" {status.shadow.overlap:.0%} of the list in common." if math.isfinite(status.shadow.overlap) else ""
@@ -194,7 +194,7 @@ def _print_works(console: Console, status: Status) -> None:
 
 
 def _total(status: Status) -> str:
-    """What the program added in all, and by each action, where that can be told."""
+    """What the program added in all, and by each action, where that can be reported."""
     lift, what = status.lift, things(status.words)
     if lift is None or not math.isfinite(lift.extra_high):
         return ""
@@ -259,7 +259,7 @@ def _legend(rows: Sequence[RoundRow], status: Status) -> str:
     return f"{more}Reward {who} who could be on the list, control {who} who could not, in {status.words.reward_unit}."
 
 
-def _print_learnt(console: Console, status: Status) -> None:
+def _print_learned(console: Console, status: Status) -> None:
     words = status.words
     span = f"over the {words.every}s to come" if status.ahead else f"in the next {words.every}"
     console.print(Text(f"\nWhat {words.action} is expected to bring, {things(words)} {span}", style="bold"))
@@ -270,15 +270,15 @@ def _print_learnt(console: Console, status: Status) -> None:
             f"expected to help, of {words.people}": f"{each.helped:,} of {each.people:,}",
             "spread": rounded(each.spread)[0] if math.isfinite(each.spread) else NOTHING,
         }
-        for each in status.learnt
+        for each in status.learned
     ]
-    _print_table(console, lines, fold=("state",))
+    _print_table(console, lines, projection=("state",))
 
 
 def _print_table(
     console: Console,
     rows: Sequence[Row],
-    fold: Iterable[str] = (),
+    projection: Iterable[str] = (),
     below: Sequence[str] = (),
     none: str = "Nothing to show.",
 ) -> None:
@@ -292,8 +292,8 @@ def _print_table(
     cells = {name: [_text(row.get(name)) for row in rows] for name in rows[0]}
     cells = {name: column for name, column in cells.items() if any(cell not in ("", NOTHING) for cell in column)}
     wanted = {name: max(map(cell_len, [name, *column])) for name, column in cells.items()}
-    widths = _fit(wanted, set(fold) & set(wanted), console.width)
-    right = {name for name in widths if not any(cell[:1].isalpha() for cell in cells[name]) and name not in fold}
+    widths = _fit(wanted, set(projection) & set(wanted), console.width)
+    right = {name for name in widths if not any(cell[:1].isalpha() for cell in cells[name]) and name not in projection}
     lines = [[Text(cells[name][place]) for name in widths] for place in range(len(rows))]
     if not below:
         console.print(_grid(widths, right, lines))
@@ -347,10 +347,10 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-def _percent(chance: float) -> str:
-    if math.isnan(chance):
+def _percent(probability: float) -> str:
+    if math.isnan(probability):
         return NOTHING
-    return "<1%" if 0 < chance < 0.01 else ">99%" if 0.99 < chance < 1 else f"{chance:.0%}"
+    return "<1%" if 0 < probability < 0.01 else ">99%" if 0.99 < probability < 1 else f"{probability:.0%}"
 
 
 def _yes(value: object) -> str:

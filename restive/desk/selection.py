@@ -4,10 +4,10 @@ Selection: those who must be are; then from each group with a minimum its best, 
 best of all that are left, until the budget is used. Without such rules this is the choice of the simulation, bit for
 bit. While exploring, "the best" are drawn by lot instead. The probability of each agent follows in closed form
 
-    chance = explore · lot + (1 − explore) · best,   best = first + (1 − first) · rest
+    probability = explore · lot + (1 − explore) · best,   best = first + (1 − first) · rest
 
 where first and rest are 1 above a bar, the places left shared equally at it, and 0 below; where priorities hold luck of
-their own it is averaged over that luck (`restive.kernels.chances`).
+their own it is averaged over that luck (`restive.kernels.inclusion`).
 """
 
 import math
@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restive.kernels import randomness
-from restive.kernels.chances import chances
-from restive.kernels.choose import choose, find_bar, inclusion
+from restive.kernels import rng
+from restive.kernels.inclusion import inclusion_probabilities
+from restive.kernels.top_k import choose, find_bar, inclusion
 from restive.policies.base import Draws, Estimate, Ranking
 from restive.types import Bools, Floats, Ints
 
@@ -28,7 +28,7 @@ CONTROL, GROUPS, REDRAWN = (2**32 + stream for stream in range(3))
 FREE, IN_CONTROL, ON_NEVER, COOLING, ON_MUST, GONE = range(6)
 BARS = ("", "control group", "never list", "cooling down", "must list", "gone since")
 # How often luck is drawn again to average over it: often for few agents, whose bar moves much from draw to draw.
-FEWEST_DRAWS, MOST_DRAWS, DRAWN_NUMBERS = 32, 512, 2**16
+MIN_DRAWS, MAX_DRAWS, DRAWN_NUMBERS = 32, 512, 2**16
 # An average over a few draws can miss what did happen.
 UNLIKELY = 1e-4
 
@@ -36,51 +36,49 @@ UNLIKELY = 1e-4
 class Rules(NamedTuple):
     """What holds in a round beside the priorities."""
 
-    bar: Ints  # [M] why an agent is not free to be chosen, see BARS
+    exclusion: Ints  # [M] why an agent is not free to be chosen, see BARS
     group: Ints  # [M] −1 for none
     shares: Mapping[int, float]  # the least share of the budget for some groups
     budget: int
 
     def free(self) -> Bools:
         """Who can be chosen by priority."""
-        free: Bools = self.bar == FREE
+        free: Bools = self.exclusion == FREE
         return free
 
     def places(self) -> int:
         """How many are chosen: all of the budget, if there are so many."""
-        return min(self.budget, int(((self.bar == FREE) | (self.bar == ON_MUST)).sum()))
+        return min(self.budget, int(((self.exclusion == FREE) | (self.exclusion == ON_MUST)).sum()))
 
 
 class Choice(NamedTuple):
     """Who is chosen."""
 
     chosen: Bools
-    chance: Floats
+    probability: Floats
     by_lot: bool
     by_luck: Bools  # chosen, but not if the priorities held no luck
 
 
 def in_control(seed: int, share: float, numbers: Ints) -> Bools:
     """Whether agents are in the control group: a function of the seed and of each agent's own number."""
-    keys = randomness.branch(randomness.run_keys(seed, np.zeros(1, np.int64)), CONTROL, 0)
-    drawn: Bools = randomness.uniform(keys, numbers)[0] < share
+    keys = rng.branch(rng.run_keys(seed, np.zeros(1, np.int64)), CONTROL, 0)
+    drawn: Bools = rng.uniform(keys, numbers)[0] < share
     return drawn
 
 
 def choose_agents(ranking: Ranking, estimate: Estimate, rules: Rules, draws: Draws) -> Choice:
     """The choice of one round; `ranking` and `estimate` are [1, M], over all present agents."""
-    free, must = np.flatnonzero(rules.free()), rules.bar == ON_MUST
+    free, must = np.flatnonzero(rules.free()), rules.exclusion == ON_MUST
     places = rules.places() - int(must.sum())
     group = rules.group[free]
     minimum = _minimums(rules, must, group, places)
     part = draws._replace(agents=np.ascontiguousarray(draws.agents[free]), budget=places)
     priority, explore = np.ascontiguousarray(ranking.priority[0, free]), ranking.explore
     taken = _take(priority, explore, group, minimum, part)
-    chosen, chance, lucky = must.copy(), must.astype(np.float64), np.zeros(must.size, np.bool_)
+    chosen, probability, lucky = must.copy(), must.astype(np.float64), np.zeros(must.size, np.bool_)
     chosen[free] = taken
-    by_lot = bool(
-        places and randomness.uniform(draws.branch(randomness.EXPLORE), np.zeros(1, np.int64))[0, 0] < explore[0]
-    )
+    by_lot = bool(places and rng.uniform(draws.branch(rng.EXPLORE), np.zeros(1, np.int64))[0, 0] < explore[0])
     luck, mean = np.ascontiguousarray(estimate.luck[0, free]), np.ascontiguousarray(estimate.benefit[0, free])
     if luck.any():
         best = _average_luck(mean, luck, group, minimum, part)
@@ -88,8 +86,8 @@ def choose_agents(ranking: Ranking, estimate: Estimate, rules: Rules, draws: Dra
         lucky[free] = taken & ~_take(mean, np.zeros(1), group, minimum, part)
     else:
         best = _best(priority, group, minimum, part)
-    chance[free] = explore[0] * _lot(group, minimum, places) + (1 - explore[0]) * best
-    return Choice(chosen, chance, by_lot, lucky)
+    probability[free] = explore[0] * _lot(group, minimum, places) + (1 - explore[0]) * best
+    return Choice(chosen, probability, by_lot, lucky)
 
 
 def price_rules(benefit: Floats, rules: Rules, group_names: Mapping[int, str]) -> dict[str, float]:
@@ -102,10 +100,10 @@ def price_rules(benefit: Floats, rules: Rules, group_names: Mapping[int, str]) -
     worth = np.where(np.isfinite(benefit), benefit, 0.0)
     kept = _value(worth, rules)
     prices = {}
-    for code, barred in enumerate(np.bincount(rules.bar).tolist()):
+    for code, barred in enumerate(np.bincount(rules.exclusion).tolist()):
         if code == FREE or not barred:
             continue
-        lifted = rules._replace(bar=np.where(rules.bar == code, FREE, rules.bar))
+        lifted = rules._replace(exclusion=np.where(rules.exclusion == code, FREE, rules.exclusion))
         prices[BARS[code]] = max(0.0, _value(worth, lifted) - kept)
     for code in rules.shares:
         others = {other: share for other, share in rules.shares.items() if other != code}
@@ -115,7 +113,7 @@ def price_rules(benefit: Floats, rules: Rules, group_names: Mapping[int, str]) -
 
 def _value(worth: Floats, rules: Rules) -> float:
     """The sum of what the best list under these rules is worth, exact whatever the order of its agents."""
-    free, must = np.flatnonzero(rules.free()), rules.bar == ON_MUST
+    free, must = np.flatnonzero(rules.free()), rules.exclusion == ON_MUST
     places = rules.places() - int(must.sum())
     group, values = rules.group[free], np.ascontiguousarray(worth[free])
     minimum = _minimums(rules, must, group, places)
@@ -152,16 +150,16 @@ def _take(priority: Floats, explore: Floats, group: Ints, minimum: Ints, draws: 
     if taken.any():
         left = np.flatnonzero(~taken)
         remaining = draws.budget - int(minimum.sum())
-        taken[left] = _choose(priority[left], explore, remaining, draws, draws.agents[left], randomness.TIE)
+        taken[left] = _choose(priority[left], explore, remaining, draws, draws.agents[left], rng.TIE)
     else:
-        taken = _choose(priority, explore, draws.budget, draws, draws.agents, randomness.TIE)
+        taken = _choose(priority, explore, draws.budget, draws, draws.agents, rng.TIE)
     return taken
 
 
 def _choose(priority: Floats, explore: Floats, budget: int, draws: Draws, agents: Ints, ties: int) -> Bools:
     """The choice of the simulation; one coin says for all stages whether the round explores."""
     action = np.empty((1, priority.size), np.int64)
-    coins = draws.branch(randomness.EXPLORE)
+    coins = draws.branch(rng.EXPLORE)
     choose(priority[None], explore, budget, coins, draws.branch(ties), np.ascontiguousarray(agents), action)
     taken: Bools = action[0] == 1
     return taken
@@ -207,7 +205,9 @@ def _average_luck(mean: Floats, luck: Floats, group: Ints, minimum: Ints, draws:
     """The probability of each agent over all the luck that its priority might have held."""
     if draws.budget == 0:
         return np.zeros(mean.size)
-    number = int(np.clip(DRAWN_NUMBERS // max(mean.size, 1), FEWEST_DRAWS, MOST_DRAWS))
+    number = int(np.clip(DRAWN_NUMBERS // max(mean.size, 1), MIN_DRAWS, MAX_DRAWS))
     key = draws.branch(REDRAWN)[0]
-    estimated: Floats = chances(mean, luck, group.astype(np.int64), minimum, draws.budget, key, draws.agents, number)
+    estimated: Floats = inclusion_probabilities(
+        mean, luck, group.astype(np.int64), minimum, draws.budget, key, draws.agents, number
+    )
     return estimated

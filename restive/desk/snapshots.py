@@ -1,4 +1,4 @@
-"""A fold as compact bytes, so that a long program opens fast: plain data and arrays of any shape, no pickle.
+"""A projection as compact bytes, so that a long program opens fast: plain data and arrays of any shape, no pickle.
 
 What is kept is small beside what it stands for: counts have few different values (`restive.desk.pack`).
 """
@@ -11,7 +11,7 @@ import numpy as np
 from restive.desk.pack import DTYPES, pack, unpack
 from restive.errors import InputError
 
-FORMAT = "restive-fold-1"
+FORMAT = "restive-projection-1"
 PIECE = 2**26  # numbers in one packed column
 
 
@@ -42,7 +42,7 @@ def read_kept(content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
             raise InputError(f"a snapshot of format {header['format']!r}; this version reads {FORMAT!r}.")
         return header["about"], {name: _join(columns, name, *kind) for name, kind in header["arrays"].items()}
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"not a snapshot of a fold ({error}).") from None
+        raise InputError(f"not a snapshot of a projection ({error}).") from None
 
 
 def _join(columns: dict[str, Any], name: str, dtype: str, shape: list[int]) -> Any:

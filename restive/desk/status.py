@@ -1,6 +1,6 @@
-"""What a program's page shows, as plain data: rounds, people, lift, shadow, what was learnt, and what to do next.
+"""What a program's page shows, as plain data: rounds, people, lift, shadow, what was learned, and what to do next.
 
-The program fills it in; `restive.desk.screen` prints it, `restive.desk.picture` draws it, `as_json` is its twin for
+The program fills it in; `restive.desk.screen` prints it, `restive.desk.plots` draws it, `as_json` is its twin for
 other software. What is not known is NaN here and null in JSON. Rounds are numbered from 1, times are UTC in ISO 8601.
 """
 
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from restive.desk.config import Words
 from restive.desk.lift import Lift, LiftCurve, Shadow
-from restive.desk.plan import Words
 from restive.version import __version__
 
 
@@ -56,7 +56,7 @@ class People:
 
 
 @dataclass(frozen=True)
-class Learnt:
+class Learned:
     """What the policy believes of acting in one state."""
 
     state: str
@@ -100,7 +100,7 @@ class Status:
     caution: str = ""  # why the lift is not to be relied on yet
     shadow_policy: str | None = None
     shadow: Shadow | None = None
-    learnt: Sequence[Learnt] = ()
+    learned: Sequence[Learned] = ()
     ahead: bool = True  # benefits count all rounds to come, not the next one alone
     horizon: int | None = None
     steps: Sequence[Step] = ()  # what to do next, the most urgent first

@@ -19,7 +19,15 @@ from typing import Any, NamedTuple, Self
 import polars as pl
 import sqlalchemy as sa
 
-from restive.desk.connection import (
+from restive.desk.audit import (
+    NO_CONTEXT,
+    AuditRow,
+    RequestContext,
+    as_audit_entry,
+    refuse_repeated,
+    select_audit_entries,
+)
+from restive.desk.database import (
     DEVICE,
     LOCKED,
     LOST,
@@ -32,12 +40,11 @@ from restive.desk.connection import (
     scrub,
     use_write_ahead_log,
 )
-from restive.desk.deeds import NOBODY, Deed, DeedRow, as_deed, refuse_repeated, select_deeds
 from restive.desk.parts import CHUNK, Event, Part, Scalar, assemble, link, pick
 from restive.desk.roster import split_names
-from restive.desk.schema import NEWEST, check_version, deeds, events, migrate, parts, programs, roster, snapshots
+from restive.desk.schema import NEWEST, audit_log, check_version, events, migrate, parts, programs, roster, snapshots
 from restive.desk.writer import Writer, write_time
-from restive.errors import Conflict, InputError, NotThere
+from restive.errors import Conflict, InputError, NotFound
 
 __all__ = ["Event", "ProgramRow", "Store", "StoreError", "Writer"]
 
@@ -65,7 +72,7 @@ def read_clock() -> datetime:
 class Store:
     """A database of programs; shared between threads as it is, between processes by its address.
 
-    `by` is whom deeds are laid to that name nobody.
+    `by` is whom audit_log are laid to that name nobody.
     """
 
     def __init__(self, engine: sa.Engine, address: str, clock: Callable[[], datetime]):
@@ -117,39 +124,39 @@ class Store:
             return known[name]
         near = difflib.get_close_matches(name, known, n=3) or list(known)[:5]
         there = f"there are {', '.join(near)}" if near else "there is none yet"
-        raise NotThere(f"The store {self.address} has no program {name!r}, {there}: mend the name or create it.")
+        raise NotFound(f"The store {self.address} has no program {name!r}, {there}: mend the name or create it.")
 
     @contextmanager
-    def creating(self, name: str, deed: Deed = NOBODY, verb: str = "") -> Iterator[Writer]:
+    def creating(self, name: str, context: RequestContext = NO_CONTEXT, verb: str = "") -> Iterator[Writer]:
         """A writer for a new program, which is there once the block has ended well."""
 
         def claim(connection: sa.Connection) -> int:
             there = connection.execute(sa.select(programs.c.id).where(programs.c.name == name)).scalar()
             if there is not None:
-                refuse_repeated(connection, there, deed, verb)
+                refuse_repeated(connection, there, context, verb)
             row = {"name": name, "created": write_time(self._clock)}
             try:
                 return int(connection.execute(programs.insert().values(row).returning(programs.c.id)).scalar_one())
             except sa.exc.IntegrityError:
                 raise Conflict(f"The store {self.address} has a program {name!r} already: take another name.") from None
 
-        with self._write(claim, deed) as writer:
+        with self._write(claim, context) as writer:
             yield writer
 
     @contextmanager
-    def writing(self, program_id: int, deed: Deed = NOBODY, verb: str = "") -> Iterator[Writer]:
+    def writing(self, program_id: int, context: RequestContext = NO_CONTEXT, verb: str = "") -> Iterator[Writer]:
         """A writer that holds the program's lock; once the block has ended well all is recorded, otherwise nothing.
 
-        `verb` is what is done, by which a deed that comes again is known.
+        `verb` is what is done, by which a context that comes again is known.
         """
 
         def claim(connection: sa.Connection) -> int:
             if connection.execute(LOCKED_ROW, {"program": program_id}).first() is None:
-                raise NotThere(f"The store {self.address} has no program with the id {program_id}.")
-            refuse_repeated(connection, program_id, deed, verb)
+                raise NotFound(f"The store {self.address} has no program with the id {program_id}.")
+            refuse_repeated(connection, program_id, context, verb)
             return program_id
 
-        with self._write(claim, deed) as writer:
+        with self._write(claim, context) as writer:
             yield writer
 
     @contextmanager
@@ -173,13 +180,13 @@ class Store:
         """The time that is written down."""
         return write_time(self._clock)
 
-    def lay(self, deed: Deed) -> Deed:
-        """The deed, laid to whoever opened the store if it names nobody."""
-        return deed if deed.by else replace(deed, by=self.by)
+    def lay(self, context: RequestContext) -> RequestContext:
+        """The context, laid to whoever opened the store if it names nobody."""
+        return context if context.by else replace(context, by=self.by)
 
-    def deeds(self, program_id: int | None, before: int | None = None, limit: int = 100) -> list[DeedRow]:
+    def audit_log(self, program_id: int | None, before: int | None = None, limit: int = 100) -> list[AuditRow]:
         """Who did what in a program, or (None) in all of them and in the store itself; the newest first."""
-        return [as_deed(row) for row in self.execute(select_deeds(program_id, before, limit))]
+        return [as_audit_entry(row) for row in self.execute(select_audit_entries(program_id, before, limit))]
 
     def length(self, program_id: int) -> int:
         """How many events there are."""
@@ -194,7 +201,7 @@ class Store:
         round: int | None = None,
         columns: bool = True,
     ) -> Iterator[Event]:
-        """The events from number `first` on, in order; all kinds and rounds unless told otherwise."""
+        """The events from number `first` on, in order; all kinds and rounds unless reported otherwise."""
         for row, pieces in self._log(program_id, first, kinds, round, columns):
             yield _make_event(row, *assemble(pieces))
 
@@ -280,14 +287,14 @@ class Store:
                 self._turn.release()
 
     @contextmanager
-    def _write(self, claim: Callable[[sa.Connection], int], deed: Deed) -> Iterator[Writer]:
+    def _write(self, claim: Callable[[sa.Connection], int], context: RequestContext) -> Iterator[Writer]:
         """One transaction around a writer for the program that `claim` locks."""
         writer, committing = None, False
         try:
             with self._begin() as connection:
                 if connection.dialect.name == "postgresql":
                     connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{PATIENCE}s'")
-                writer = Writer(connection, claim(connection), self._clock, self.lay(deed))
+                writer = Writer(connection, claim(connection), self._clock, self.lay(context))
                 yield writer
                 writer.finish()
                 committing = True
@@ -310,7 +317,7 @@ class Store:
     def scrub(self) -> None:
         """Take erased names out of the files; when that fails they are gone from the roster all the same."""
         try:
-            cause = scrub(self._engine, roster.name, deeds.name)
+            cause = scrub(self._engine, roster.name, audit_log.name)
         except sa.exc.SQLAlchemyError as error:
             cause = find_cause(error)[0]
         if cause is not None:

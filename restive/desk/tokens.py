@@ -17,24 +17,24 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from restive.desk.deeds import NOBODY, Deed, record_deed
-from restive.desk.plan import NAME
+from restive.desk.audit import NO_CONTEXT, RequestContext, record_audit_entry
+from restive.desk.config import NAME
 from restive.desk.schema import grants as roles
 from restive.desk.schema import programs, sessions, tokens
 from restive.desk.store import Store
 from restive.desk.writer import write_time
-from restive.errors import Conflict, InputError, NotThere, check_whole
+from restive.errors import Conflict, InputError, NotFound, check_whole
 
 ROLES = ("viewer", "operator", "admin")  # each may do all that those before it may
-RESERVED = ("local", "library", "command")  # who else does deeds
+RESERVED = ("local", "library", "command")  # who else does audit_log
 SECRET = re.compile(r"rst_([0-9]{1,18})_[A-Za-z0-9_-]{43}")
-LONGEST_DAYS, LONGEST_NAME = 3650, 60
-HOURS, MOST_SESSIONS = 12, 20
+MAX_DAYS, MAX_NAME = 3650, 60
+HOURS, MAX_SESSIONS = 12, 20
 NO_DIGEST = "0" * 64  # what a secret is compared with when there is no token of its number
 
 
 @dataclass(frozen=True)
-class Holder:
+class Principal:
     """Whoever asks, by a token or a session: the role in each program by its name, None for all programs."""
 
     id: int | None
@@ -43,7 +43,7 @@ class Holder:
 
     @property
     def signature(self) -> str:
-        """How deeds name this holder: a name can be given again once its token is revoked, a number cannot."""
+        """How audit_log name this principal: a name can be given again once its token is revoked, a number cannot."""
         return self.name if self.id is None else f"{self.name} (token {self.id})"
 
     def role(self, program: str | None) -> str | None:
@@ -57,11 +57,11 @@ class Holder:
         return held is not None and ROLES.index(held) >= ROLES.index(role)
 
     def sees(self, program: str) -> bool:
-        """Whether the program is there at all, for this holder."""
+        """Whether the program is there at all, for this principal."""
         return self.role(program) is not None
 
 
-LOCAL = Holder(None, "local", {None: "admin"})  # everybody, where a store has no tokens and nobody else can reach it
+LOCAL = Principal(None, "local", {None: "admin"})  # everybody, where a store has no tokens and nobody else can reach it
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Grant:
 
 @dataclass(frozen=True)
 class Token:
-    """A token as it is told of, without its secret; times are UTC."""
+    """A token as it is reported of, without its secret; times are UTC."""
 
     id: int
     name: str
@@ -89,13 +89,17 @@ class Token:
 
 
 def make_token(
-    store: Store, name: str, grants: Mapping[str | None, str], days: int | None = None, deed: Deed = NOBODY
+    store: Store,
+    name: str,
+    grants: Mapping[str | None, str],
+    days: int | None = None,
+    context: RequestContext = NO_CONTEXT,
 ) -> str:
     """Make a token and return its secret, which cannot be seen again; `days` is how long it is good for."""
     check_token_name(name)
     rows = _check_grants(store, grants)
     now = store.now()
-    until = None if days is None else _add(now, timedelta(days=check_whole("days", days, 1, LONGEST_DAYS)))
+    until = None if days is None else _add(now, timedelta(days=check_whole("days", days, 1, MAX_DAYS)))
     made = {"name": name, "created": now, "expires": until}
     with store.transact() as connection:
         _hold_names(connection)
@@ -108,21 +112,23 @@ def make_token(
         connection.execute(roles.insert(), [row | {"token": number} for row in rows])
         granted = [{"program": program, "role": role} for program, role in grants.items()]
         answer = {"token": name, "id": number, "grants": granted, "expires": until}
-        record_deed(connection, None, now, store.lay(deed), "token made", answer=answer)
+        record_audit_entry(connection, None, now, store.lay(context), "token made", answer=answer)
     return secret
 
 
-def revoke_token(store: Store, name: str, deed: Deed = NOBODY) -> None:
+def revoke_token(store: Store, name: str, context: RequestContext = NO_CONTEXT) -> None:
     """End a token and its sessions, now."""
     now = store.now()
     with store.transact() as connection:
         _hold_names(connection)
         found = connection.execute(sa.select(tokens.c.id).where(tokens.c.name == name, _live(now))).scalar()
         if found is None:
-            raise NotThere(f"There is no token {name!r} that could be revoked; `restive desk token list` shows all.")
+            raise NotFound(f"There is no token {name!r} that could be revoked; `restive desk token list` shows all.")
         connection.execute(tokens.update().where(tokens.c.id == found).values(revoked=now))
         connection.execute(sessions.delete().where(sessions.c.token == found))
-        record_deed(connection, None, now, store.lay(deed), "token revoked", answer={"token": name, "id": found})
+        record_audit_entry(
+            connection, None, now, store.lay(context), "token revoked", answer={"token": name, "id": found}
+        )
 
 
 def list_tokens(store: Store) -> list[Token]:
@@ -141,24 +147,24 @@ def has_tokens(store: Store) -> bool:
     return bool(store.execute(sa.select(tokens.c.id).limit(1)))
 
 
-def find_holder(store: Store, secret: str) -> Holder | None:
+def find_principal(store: Store, secret: str) -> Principal | None:
     """Whose secret it is; None where there is no such token any more, or never was."""
     shaped = SECRET.fullmatch(secret)
     rows = store.execute(_select_grants().where(tokens.c.id == int(shaped[1]), _live(store.now()))) if shaped else []
     # Also where there is no such token, so that the time taken does not tell.
     fits = hmac.compare_digest(rows[0].digest if rows else NO_DIGEST, _digest(secret))
-    return _as_holder(rows) if rows and fits else None
+    return _as_principal(rows) if rows and fits else None
 
 
 def open_session(store: Store, secret: str, hours: int = HOURS) -> str | None:
     """Sign in: the value of the cookie, or None if the secret is nobody's; the oldest of too many sessions ends."""
-    holder = find_holder(store, secret)
-    if holder is None:
+    principal = find_principal(store, secret)
+    if principal is None:
         return None
     now, cookie = store.now(), _draw()
-    mine = sessions.c.token == holder.id
-    kept = sa.select(sessions.c.digest).where(mine).order_by(sessions.c.expires.desc()).limit(MOST_SESSIONS - 1)
-    row = {"digest": _digest(cookie), "token": holder.id, "expires": _add(now, timedelta(hours=hours))}
+    mine = sessions.c.token == principal.id
+    kept = sa.select(sessions.c.digest).where(mine).order_by(sessions.c.expires.desc()).limit(MAX_SESSIONS - 1)
+    row = {"digest": _digest(cookie), "token": principal.id, "expires": _add(now, timedelta(hours=hours))}
     with store.transact() as connection:
         connection.execute(sessions.delete().where(sessions.c.expires <= now))
         newest = connection.execute(kept).scalars().all()
@@ -167,11 +173,11 @@ def open_session(store: Store, secret: str, hours: int = HOURS) -> str | None:
     return cookie
 
 
-def find_session(store: Store, cookie: str) -> Holder | None:
+def find_session(store: Store, cookie: str) -> Principal | None:
     """Who is signed in with this cookie, as long as the session and its token last."""
     now = store.now()
     mine = sa.and_(sessions.c.digest == _digest(cookie), sessions.c.expires > now, _live(now))
-    return _as_holder(store.execute(_select_grants().join(sessions, sessions.c.token == tokens.c.id).where(mine)))
+    return _as_principal(store.execute(_select_grants().join(sessions, sessions.c.token == tokens.c.id).where(mine)))
 
 
 def close_session(store: Store, cookie: str) -> None:
@@ -183,7 +189,7 @@ def close_session(store: Store, cookie: str) -> None:
 def check_token_name(name: str) -> str:
     """The name of a token, if it can be one."""
     plain = name.replace(".", "").replace("-", "").replace("_", "")
-    if not (0 < len(name) <= LONGEST_NAME and plain.isalnum() and name[0].isalnum()):
+    if not (0 < len(name) <= MAX_NAME and plain.isalnum() and name[0].isalnum()):
         raise InputError(f"the token's name is {name!r}; {NAME}.")
     if name in RESERVED:
         raise InputError(f"the token's name is {name!r}, which stands for who needs no token; take another.")
@@ -216,8 +222,8 @@ def _select_grants() -> sa.Select[Any]:
     return sa.select(*columns).select_from(named).where(there)
 
 
-def _as_holder(rows: list[sa.Row[Any]]) -> Holder | None:
-    return Holder(rows[0].id, rows[0].token, {row.program: row.role for row in rows}) if rows else None
+def _as_principal(rows: list[sa.Row[Any]]) -> Principal | None:
+    return Principal(rows[0].id, rows[0].token, {row.program: row.role for row in rows}) if rows else None
 
 
 def _live(now: str) -> sa.ColumnElement[bool]:

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import sqlalchemy as sa
 
-from restive.desk.deeds import NOBODY, Deed, forget_people, record_deed
+from restive.desk.audit import NO_CONTEXT, RequestContext, forget_people, record_audit_entry
 from restive.desk.parts import Columns, Event, Header, divide, link
 from restive.desk.roster import ROSTER_CHUNK, as_names, join_names, split_names
 from restive.desk.schema import events, parts, roster, snapshots
@@ -35,9 +35,13 @@ class Writer:
     """Adds to a program; `length` is the number of events there are, those of this writer included."""
 
     def __init__(
-        self, connection: sa.Connection, program: int, clock: Callable[[], datetime], deed: Deed = NOBODY
+        self,
+        connection: sa.Connection,
+        program: int,
+        clock: Callable[[], datetime],
+        context: RequestContext = NO_CONTEXT,
     ) -> None:
-        self.program, self.deed = program, deed
+        self.program, self.context = program, context
         self.erased = False
         self._erasing: dict[int, pl.Series] = {}
         self._connection = connection
@@ -77,7 +81,7 @@ class Writer:
     def tell(self, verb: str, round: int | None, answer: dict[str, Any]) -> None:
         """Write down who did what, and what is answered; rounds count from 1."""
         at = max(self._at, write_time(self._clock))
-        record_deed(self._connection, self.program, at, self.deed, verb, round, answer)
+        record_audit_entry(self._connection, self.program, at, self.context, verb, round, answer)
 
     def add_names(self, names: Sequence[str] | pl.Series) -> None:
         """Put names at the end of the roster: the first becomes the agent with the lowest number not used so far."""

@@ -11,9 +11,9 @@ except ModuleNotFoundError as missing:
         raise
     raise ImportError("restive.gym needs Gymnasium: pip install 'restive[gym]'") from None
 
-from restive.gym.agent_sets import AgentSets
-from restive.gym.environments import Environment, VectorEnvironment
-from restive.gym.player import Player
+from restive.gym.agent import Player
+from restive.gym.envs import Environment, VectorEnvironment
+from restive.gym.spaces import AgentSets
 from restive.problems import PROBLEMS
 
 __all__ = ["AgentSets", "Environment", "Player", "VectorEnvironment"]

@@ -6,8 +6,8 @@ addressing finds each value's code; the value before is tried first, because nei
 
 import numpy as np
 
-from restive.kernels.compiled import compiled
-from restive.kernels.randomness import mix
+from restive.kernels.jit import compiled
+from restive.kernels.rng import mix
 from restive.types import Bytes, Keys
 
 LARGEST = 256

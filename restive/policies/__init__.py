@@ -11,8 +11,8 @@ from restive.policies.cet_whittle import CetWhittle
 from restive.policies.egt import Egt
 from restive.policies.greedy_oracle import GreedyOracle
 from restive.policies.lagrange import Lagrange
+from restive.policies.loader import load_policy
 from restive.policies.omr_oracle import OmrOracle
-from restive.policies.own import load_policy
 from restive.policies.random import Random
 from restive.policies.rma2b import Rma2b
 from restive.policies.thompson_whittle import ThompsonWhittle

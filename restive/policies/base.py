@@ -5,7 +5,7 @@
     policy.learn(belief, state, action, reward, after) writes into the belief's arrays what was seen
     policy.learn_some(belief, agents, ...)             the same when only some agents were seen
     policy.estimate(belief, state)                     what acting is worth as far as it can tell, for those who ask why
-    policy.welcome(belief, newcomers)                  a belief has got room for more agents (restive.policies.growing)
+    policy.welcome(belief, newcomers)                  a belief has got room for more agents (restive.policies.belief)
 
 Settings are the fields of a frozen dataclass. A learner gets only the shape; an oracle also gets the model. Everything
 random comes from `draws`, a pure function of seed, run, step, agent and stream. A belief holds all that a policy
@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, Union, get_args,
 import numpy as np
 
 from restive.errors import InputError
-from restive.kernels import randomness
+from restive.kernels import rng
 from restive.types import Floats, Ints, Keys
 
 Belief = TypeVar("Belief")
@@ -60,15 +60,15 @@ class Draws(NamedTuple):
 
     def branch(self, stream: int) -> Keys:
         """The keys of the runs for one stream in this step, [R]: what compiled kernels take."""
-        return randomness.branch(self.keys, stream, self.step)
+        return rng.branch(self.keys, stream, self.step)
 
-    def uniform(self, stream: int = randomness.OWN) -> Floats:
-        """One uniform number in [0, 1) for each run and agent, [R, N]; streams from `randomness.OWN` on are yours."""
-        return randomness.uniform(self.branch(stream), self.agents)
+    def uniform(self, stream: int = rng.OWN) -> Floats:
+        """One uniform number in [0, 1) for each run and agent, [R, N]; streams from `rng.OWN` on are yours."""
+        return rng.uniform(self.branch(stream), self.agents)
 
-    def uniform_by_run(self, stream: int = randomness.OWN) -> Floats:
+    def uniform_by_run(self, stream: int = rng.OWN) -> Floats:
         """One uniform number in [0, 1) for each run, [R]."""
-        return randomness.uniform(self.branch(stream), NO_AGENT)[:, 0]
+        return rng.uniform(self.branch(stream), NO_AGENT)[:, 0]
 
 
 class Ranking(NamedTuple):
@@ -154,16 +154,16 @@ class Learner(Policy[Belief]):
 
     def learn_some(self, belief: Belief, agents: Ints, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """Learn on the part of the belief that is about these agents; arrays without an axis of agents are shared."""
-        from restive.policies import growing  # which is about learners, and so comes after this file
+        from restive.policies import belief as arrays  # which is about learners, and so comes after this file
 
         states = 1 + max(int(state.max(initial=0)), int(after.max(initial=0)))
-        axes = growing.agent_axes(self, Shape(1, agents.size, states, 1, 2, np.ones(1)))
-        if agents.size == growing.count_agents(belief, axes):
+        axes = arrays.agent_axes(self, Shape(1, agents.size, states, 1, 2, np.ones(1)))
+        if agents.size == arrays.count_agents(belief, axes):
             self.learn(belief, state, action, reward, after)
         else:
-            part = growing.take(belief, axes, agents)
+            part = arrays.take(belief, axes, agents)
             self.learn(part, state, action, reward, after)
-            growing.put(belief, axes, agents, part)
+            arrays.put(belief, axes, agents, part)
 
 
 class Oracle(Policy[Belief]):

@@ -3,14 +3,14 @@
 It is `thompson-whittle` without the draw: at the start of an episode each agent's model is the mean of its posterior,
 and the Whittle indices of that model are followed as if it were true. Nothing is ever tried for the sake of learning.
 Certainty equivalence is the oldest rule of adaptive control (Mandl 1974); the episodes are those of Akbarzadeh and
-Mahajan (2023), see `restive.policies.episodes`, so that the two policies differ in the draw alone.
+Mahajan (2023), see `restive.policies.episodic`, so that the two policies differ in the draw alone.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from restive.policies.base import Draws
-from restive.policies.episodes import EpisodicWhittle
+from restive.policies.episodic import EpisodicWhittle
 from restive.types import Floats, Ints
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from restive.policies.base import Model, Shape
-from restive.policies.table import TableOracle
-from restive.solvers.greedy import benefit
+from restive.policies.index_table import TableOracle
+from restive.solvers.myopic import benefit
 from restive.types import Floats
 
 

@@ -1,8 +1,9 @@
 """`lagrange`: a price for the action, values of a shared model at that price, and a little curiosity. Our own.
 
 For each agent it keeps counts of moves, and for all agents a prior that says what their rows have in common and how far
-they differ, learnt from the data (`restive.kernels.pooling`), with kinds of agents where a few kinds explain the moves
-(`restive.kernels.kinds`). Values are not planned anew but kept: every second step each agent's take one sweep of value
+they differ, learnt from the data (`restive.kernels.hierarchical_prior`), with kinds of agents
+where a few kinds explain the moves
+(`restive.kernels.mixture`). Values are not planned anew but kept: every second step each agent's take one sweep of value
 iteration under the mean of its posterior, in which acting costs a price that all agents share:
 
     worth(s)  = reward(s) + discount · max(wait(s), act(s) − price)   of arriving in s, relative to the other states
@@ -22,13 +23,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from restive.kernels import randomness
-from restive.kernels.compiled import compiled
-from restive.kernels.kinds import KINDS, learn_kinds
-from restive.kernels.pooling import learn_pool, learn_rewards
-from restive.kernels.randomness import bell, fold
+from restive.kernels import rng
+from restive.kernels.hierarchical_prior import learn_pool, learn_rewards
+from restive.kernels.jit import compiled
+from restive.kernels.mixture import KINDS, learn_kinds
+from restive.kernels.rng import bell, fold
 from restive.policies.base import Draws, Estimate, Learner, Shape, check_setting
-from restive.policies.counts import Counts, no_counts
+from restive.policies.transition_counts import Counts, no_counts
 from restive.types import Floats, Ints, Keys
 
 # What agents share is estimated after each of the first steps, then whenever the steps have grown by a twelfth.
@@ -103,7 +104,7 @@ class Lagrange(Learner[Market]):
 
     def rank(self, belief: Market, state: Ints, draws: Draws) -> Floats:
         """By the gain from acting beyond its price, with some luck where little is known."""
-        return self._rank(belief, state, draws.branch(randomness.POSTERIOR), draws.agents, NO_PARTS)
+        return self._rank(belief, state, draws.branch(rng.POSTERIOR), draws.agents, NO_PARTS)
 
     def estimate(self, belief: Market, state: Ints) -> Estimate:
         """What acting leads to beyond waiting, as `rank` has it: priority = benefit − price + luck · bell.

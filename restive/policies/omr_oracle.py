@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from restive.policies.base import Draws, Model, Oracle, Shape, check_setting
-from restive.policies.plans import Plans, blank, known_horizon, put, shares_at
-from restive.policies.table import look_up
+from restive.policies.fluid_schedule import Plans, blank, known_horizon, put, shares_at
+from restive.policies.index_table import look_up
 from restive.solvers.fluid import plan
 from restive.types import Floats, Ints
 

@@ -17,9 +17,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from restive.policies.base import Draws, Estimate, Learner, Ranking, Shape, check_setting, rank_only
-from restive.policies.counts import Counts, count_moves, mean_rewards, mean_transitions, no_counts
-from restive.policies.plans import Plans, blank, known_horizon, put, shares_at
-from restive.policies.table import look_up
+from restive.policies.fluid_schedule import Plans, blank, known_horizon, put, shares_at
+from restive.policies.index_table import look_up
+from restive.policies.transition_counts import Counts, count_moves, mean_rewards, mean_transitions, no_counts
 from restive.solvers.fluid import plan
 from restive.types import Floats, Ints
 

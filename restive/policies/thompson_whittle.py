@@ -1,7 +1,7 @@
 """`thompson-whittle`: posterior sampling with Whittle indices, RB-TSDE of Akbarzadeh and Mahajan (2023).
 
 At the start of an episode one model for each agent is drawn from the posterior of its transitions (Dirichlet, uniform
-prior), and its Whittle indices are followed until the episode ends; when it does is in `restive.policies.episodes`.
+prior), and its Whittle indices are followed until the episode ends; when it does is in `restive.policies.episodic`.
 Departures: discounted indices by default (discount=1 for the average reward of the original); rewards are estimated,
 the original assumes that they are known.
 """
@@ -11,10 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from restive.kernels import randomness
-from restive.kernels.posterior import sample_rows
+from restive.kernels import rng
+from restive.kernels.dirichlet import sample_rows
 from restive.policies.base import Draws
-from restive.policies.episodes import EpisodicWhittle
+from restive.policies.episodic import EpisodicWhittle
 from restive.types import Floats, Ints
 
 
@@ -27,5 +27,5 @@ class ThompsonWhittle(EpisodicWhittle):
     def guess(self, moves: Floats, due: Ints, draws: Draws) -> Floats:
         """A draw from the posterior: rows ~ Dirichlet(prior + moves)."""
         drawn = np.empty_like(moves)
-        sample_rows(moves, self.prior, draws.branch(randomness.POSTERIOR)[due], draws.agents, drawn)
+        sample_rows(moves, self.prior, draws.branch(rng.POSTERIOR)[due], draws.agents, drawn)
         return drawn

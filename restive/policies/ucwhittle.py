@@ -17,9 +17,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from restive.policies.base import Draws, Estimate, Learner, Shape, check_setting, rank_only
-from restive.policies.counts import Counts, count_moves, mean_rewards, mean_transitions, no_counts
-from restive.policies.table import look_up
-from restive.solvers.optimism import optimistic_model
+from restive.policies.index_table import look_up
+from restive.policies.transition_counts import Counts, count_moves, mean_rewards, mean_transitions, no_counts
+from restive.solvers.optimistic_mdp import optimistic_model
 from restive.solvers.whittle import whittle_indices
 from restive.types import Floats, Ints
 

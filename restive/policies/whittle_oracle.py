@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from restive.policies.base import Model, Shape, check_setting
-from restive.policies.table import TableOracle
+from restive.policies.index_table import TableOracle
 from restive.solvers.whittle import whittle_indices
 from restive.types import Floats
 

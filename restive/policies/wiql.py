@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from restive.kernels.compiled import compiled
+from restive.kernels.jit import compiled
 from restive.policies.base import Draws, Estimate, Learner, Ranking, Shape, check_setting, rank_only
 from restive.types import Floats, Ints
 

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Mapping
 
 from restive.errors import InputError, check_whole
-from restive.kernels.randomness import LARGEST_SEED
+from restive.kernels.rng import MAX_SEED
 from restive.problem import Problem
 from restive.problems.counterexamples import counterexample_heterogeneous, counterexample_three_state
 from restive.problems.domains import (
@@ -66,5 +66,5 @@ def make_problems(name: str, **settings: int) -> list[Problem]:
         if key not in known:
             has = ", ".join(known) if known else "none, it is fixed"
             raise InputError(f"{name} has no setting {key!r}. Its settings: {has}.")
-        check_whole(key, value, 0 if key in ("seed", "budget") else 1, LARGEST_SEED if key == "seed" else None)
+        check_whole(key, value, 0 if key in ("seed", "budget") else 1, MAX_SEED if key == "seed" else None)
     return family(**settings)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restive.errors import InputError, check_whole
-from restive.kernels import randomness
+from restive.kernels import rng
 from restive.problem import Problem
 from restive.problems.ladder import place_moves
 from restive.problems.two_state import chances
@@ -172,11 +172,11 @@ def find_groups(family: str, agents: int = 200, seed: int = 0, instance: int = 0
     if family not in known:
         raise InputError(f"family is {family!r}; it must be one of {', '.join(known)}.")
     check_whole("agents", agents, 1)
-    check_whole("seed", seed, 0, randomness.LARGEST_SEED)
+    check_whole("seed", seed, 0, rng.MAX_SEED)
     check_whole("instance", instance, 0)
     if family != PHARMACY.name:
         return [""] * agents
-    keys = randomness.run_keys(seed, np.array([instance]))
+    keys = rng.run_keys(seed, np.array([instance]))
     return [REGIONS[code] for code in _regions(keys, agents)[0]]
 
 
@@ -231,7 +231,7 @@ def long_run(down: Floats, up: Floats) -> Floats:
 
 
 def _keys(instances: int, seed: int) -> Keys:
-    return randomness.run_keys(seed, np.arange(instances))
+    return rng.run_keys(seed, np.arange(instances))
 
 
 def _pick(luck: Floats, shares: Floats) -> Ints:

@@ -12,7 +12,7 @@ shares are uniform, from nothing to all of it. At the ends of the ladder a move 
 import numpy as np
 
 from restive.errors import check_whole
-from restive.kernels import randomness
+from restive.kernels import rng
 from restive.problem import Problem
 from restive.problems.two_state import chances
 from restive.types import Floats
@@ -23,7 +23,7 @@ CLIMB, SLIP = 0.3, 0.5
 def ladder(instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 0, states: int = 5) -> list[Problem]:
     """S rungs worth 0 to 1 in equal steps; agents climb or slip one rung at most, and acting never makes it worse."""
     check_whole("states", states, 2)
-    keys = randomness.run_keys(seed, np.arange(instances))
+    keys = rng.run_keys(seed, np.arange(instances))
     climb, slip, lift, hold = (
         np.stack([chances(keys, agents, 4 * rung + part) for rung in range(states)], axis=-1) for part in range(4)
     )

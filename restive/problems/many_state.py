@@ -7,7 +7,7 @@ paper says only that its ten-state instances are random.
 import numpy as np
 
 from restive.errors import check_whole
-from restive.kernels import randomness
+from restive.kernels import rng
 from restive.problem import Problem
 from restive.problems.two_state import chances
 
@@ -17,7 +17,7 @@ def many_state(
 ) -> list[Problem]:
     """S states worth 0 to S − 1; every row of every agent uniform on the simplex."""
     check_whole("states", states, 1)
-    keys = randomness.run_keys(seed, np.arange(instances))
+    keys = rng.run_keys(seed, np.arange(instances))
     cells = [-np.log1p(-chances(keys, agents, cell)) for cell in range(2 * states * states)]
     weight = np.stack(cells, axis=-1).reshape(instances, agents, 2, states, states)
     reward = np.arange(states, dtype=np.float64)

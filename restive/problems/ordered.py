@@ -7,7 +7,7 @@ between the other's two benefits then leaves one state in which acting costs, an
 
 import numpy as np
 
-from restive.kernels import randomness
+from restive.kernels import rng
 from restive.problem import Problem
 from restive.problems.two_state import fill_rows, uniform_chances
 from restive.types import Bools, Floats
@@ -18,7 +18,7 @@ APART = 0.15
 
 def ordered(instances: int = 1, seed: int = 0) -> list[Problem]:
     """Two agents of which one is better in every state; the other is better in state 1 by 0.15 or more."""
-    keys = randomness.run_keys(seed, np.arange(instances * TRIES))
+    keys = rng.run_keys(seed, np.arange(instances * TRIES))
     good = uniform_chances(keys, 2).reshape(instances, TRIES, 2, 2, 2)
     kept = good[np.arange(instances), _fits(good).argmax(axis=1)]
     return [Problem(fill_rows(each), [0.0, 1.0], 1, name="ordered-v1") for each in kept]

@@ -6,14 +6,14 @@ what a state is worth to one agent says nothing about what it is worth to anothe
 
 import numpy as np
 
-from restive.kernels import randomness
+from restive.kernels import rng
 from restive.problem import Problem
 from restive.problems.two_state import chances, fill_rows, uniform_chances
 
 
 def own_rewards(instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 0) -> list[Problem]:
     """Two states worth a uniform number each to each agent; transitions as in two-state-v1."""
-    keys = randomness.run_keys(seed, np.arange(instances))
+    keys = rng.run_keys(seed, np.arange(instances))
     reward = np.stack([chances(keys, agents, cell) for cell in (4, 5)], axis=-1)
     transition = fill_rows(uniform_chances(keys, agents))
     return [Problem(rows, worth, budget, name="own-rewards-v1") for rows, worth in zip(transition, reward, strict=True)]

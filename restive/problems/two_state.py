@@ -5,20 +5,20 @@ Also what the other families with two states share: the same numbers, and instan
 
 import numpy as np
 
-from restive.kernels import randomness
+from restive.kernels import rng
 from restive.problem import Problem
 from restive.types import Floats, Keys
 
 
 def two_state(instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 0) -> list[Problem]:
     """Two states worth 0 and 1; P(s → 1 | a) ~ U(0, 1), independently for each agent, state and action."""
-    good = uniform_chances(randomness.run_keys(seed, np.arange(instances)), agents)
+    good = uniform_chances(rng.run_keys(seed, np.arange(instances)), agents)
     return build_instances(good, budget, "two-state-v1")
 
 
 def chances(keys: Keys, agents: int, cell: int) -> Floats:
     """Uniform numbers, [I, N]: an agent's stay the same when more instances or agents are asked for."""
-    return randomness.uniform(randomness.branch(keys, randomness.FAMILY, cell), np.arange(agents))
+    return rng.uniform(rng.branch(keys, rng.FAMILY, cell), np.arange(agents))
 
 
 def uniform_chances(keys: Keys, agents: int) -> Floats:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from restive.kernels import randomness
+from restive.kernels import rng
 from restive.problem import Problem
 from restive.problems.two_state import chances
 from restive.types import Floats
@@ -20,7 +20,7 @@ def wireless(instances: int = 1, agents: int = 50, budget: int = 10, seed: int =
     """Two states worth 0.9 and 1; each agent is one of five channels, drawn uniformly."""
     record = channels()
     chains = np.stack([chain(environment) for environment in record["environments"]])
-    luck = chances(randomness.run_keys(seed, np.arange(instances)), agents, 0)
+    luck = chances(rng.run_keys(seed, np.arange(instances)), agents, 0)
     reward = [record["reward"][state] for state in record["states"]]
     return [
         Problem(chains[kind], reward, budget, states=tuple(record["states"]), name="wireless-v1")

@@ -128,7 +128,7 @@ class ProgramLines(Answer):
     next: str | None = Field(description=NEXT)
 
 
-class Plan(Answer):
+class Config(Answer):
     """What a program decides by."""
 
     states: list[str] = Field(description="The worst first.")
@@ -156,14 +156,14 @@ class Program(Answer):
     events: int = Field(description="How many events its log has.")
     rounds: int
     people: int = Field(description="Who has neither left nor been erased.")
-    plan: Plan
+    config: Config
 
 
 class Planned(Answer):
     """A program that was made or changed."""
 
     name: str
-    plan: Plan
+    config: Config
 
 
 class EventLine(Answer):
@@ -184,7 +184,7 @@ class EventPage(Answer):
     next: str | None = Field(description=NEXT)
 
 
-class DeedLine(Answer):
+class AuditEntry(Answer):
     """Who did what."""
 
     number: int
@@ -199,5 +199,5 @@ class DeedLine(Answer):
 class Audit(Answer):
     """Deeds, the newest first."""
 
-    items: list[DeedLine]
+    items: list[AuditEntry]
     next: str | None = Field(description=NEXT)

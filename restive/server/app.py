@@ -13,16 +13,16 @@ from starlette.exceptions import HTTPException
 
 from restive.desk.desk import Desk
 from restive.errors import InputError
-from restive.server.document import ABOUT, SUMMARY, TAGS, describe_api, find_methods
-from restive.server.document import router as document
-from restive.server.failures import Refusal, describe, translate
-from restive.server.guard import protect
-from restive.server.pages import router as pages
-from restive.server.pages.rendering import show_failure
-from restive.server.programs import Programs
+from restive.server.errors import Refusal, describe, translate
+from restive.server.middleware import protect
+from restive.server.openapi import ABOUT, SUMMARY, TAGS, describe_api, find_methods
+from restive.server.openapi import router as document
+from restive.server.program_pool import Programs
 from restive.server.refusing import make_answer, wants_page
 from restive.server.routes import ROUTERS
 from restive.server.settings import Settings
+from restive.server.views import router as pages
+from restive.server.views.base import show_failure
 from restive.version import __version__
 
 

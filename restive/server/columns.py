@@ -9,10 +9,10 @@ from itertools import islice
 from operator import itemgetter
 from typing import NoReturn, TypeVar
 
-from restive.desk.tables import Fault, Faults
+from restive.desk.table_schema import Fault, Faults
 from restive.errors import InputError
 
-MOST_BLAMED = 1000  # cells
+MAX_BLAMED = 1000  # cells
 SAID = {
     str: "a text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null",
     list: "a list", dict: "an object",
@@ -107,5 +107,5 @@ def _blame_cells(cells: list[object], name: str, where: str, kinds: tuple[type, 
 def _blame(where: str, wrong: Iterable[tuple[int | None, T]], say: Callable[[T], tuple[str | None, str]]) -> NoReturn:
     """Say of the first that are wrong what is, and of the others only how many they are."""
     found = iter(wrong)
-    faults = [Fault(place, *say(what)) for place, what in islice(found, MOST_BLAMED)]
+    faults = [Fault(place, *say(what)) for place, what in islice(found, MAX_BLAMED)]
     raise Faults(where, faults, len(faults) + sum(1 for _ in found))

@@ -45,7 +45,7 @@ def serve(
         raise InputError('The server needs a few more packages: pip install "restive[server]".')
     from restive.desk.options import open_store
     from restive.server.listening import load_tls
-    from restive.server.serving import serve as serve_desk
+    from restive.server.run import serve as serve_desk
     from restive.server.settings import MIB, Settings
 
     largest = check_whole("--largest-body", largest_body, 1, 4096) * MIB

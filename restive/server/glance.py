@@ -116,7 +116,7 @@ class Status(Answer):
     caution: str = Field(description="Why the lift is not to be relied on yet.")
     shadow_policy: str | None
     shadow: Shadow | None
-    learnt: list[Known]
+    learned: list[Known]
     ahead: bool = Field(description="Whether benefits count all rounds to come, not the next one alone.")
     horizon: int | None
     steps: list[str] = Field(description="What to do next, a sentence each.")

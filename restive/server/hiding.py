@@ -1,7 +1,7 @@
 """What nobody at the other end of a wire needs to know: in which folder of the server's machine something lies.
 
-A program may decide by a policy in a file of its own, which the plan names with its whole path, and the desk says of a
-key or a sheet where it looked for it. Of such a path only the last name is told.
+A program may decide by a policy in a file of its own, which the config names with its whole path, and the desk says of a
+key or a sheet where it looked for it. Of such a path only the last name is reported.
 """
 
 import os
@@ -48,8 +48,8 @@ def hide_folders(sentence: str) -> str:
 def _list_folders() -> tuple[str, ...]:
     """Folders that the server has to do with, whatever letters are in their names; the longest first."""
     given = [keys_folder(), Path.home(), Path.cwd(), Path(tempfile.gettempdir())]
-    told = {str(path) for each in given for path in (each, each.resolve()) if len(path.parts) > 1}
-    return tuple(sorted(told | {repr(each)[1:-1] for each in told}, key=len, reverse=True))
+    reported = {str(path) for each in given for path in (each, each.resolve()) if len(path.parts) > 1}
+    return tuple(sorted(reported | {repr(each)[1:-1] for each in reported}, key=len, reverse=True))
 
 
 @cache
@@ -60,10 +60,10 @@ def _make_pattern(folders: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w./\\])(?:{'|'.join(begins)})(?:(?<=\\)|{SEPARATOR})(?:{INSIDE}{SEPARATOR})*")
 
 
-def hide_plans(record: Mapping[str, Any]) -> dict[str, Any]:
+def hide_configs(record: Mapping[str, Any]) -> dict[str, Any]:
     """Plain data in which every policy stands without its folder, however deep.
 
-    >>> hide_plans({"header": {"policy": "/home/ann/mine.py"}})
+    >>> hide_configs({"header": {"policy": "/home/ann/mine.py"}})
     {'header': {'policy': 'mine.py'}}
     """
     return {name: _hide(name, value) for name, value in record.items()}
@@ -71,5 +71,5 @@ def hide_plans(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _hide(name: str, value: Any) -> Any:
     if isinstance(value, Mapping):
-        return hide_plans(value)
+        return hide_configs(value)
     return name_policy(value) if name in SPECS and isinstance(value, str) else value

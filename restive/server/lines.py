@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 from starlette.requests import ClientDisconnect, Request
 
-from restive.server.failures import Refusal
+from restive.server.errors import Refusal
 
 LATER = {"Retry-After": "10"}
 BUSY = "Others are still at work there; nothing of this request was done: try again in a while."

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from restive.server.failures import PROBLEMS
+from restive.server.errors import PROBLEMS
 
 JSON = "application/json"
 SAMPLES = {"name": "shops", "round": "1"}  # what stands for a parameter of a path in an example

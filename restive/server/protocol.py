@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 from httptools import HttpParserError
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from restive.server.failures import PROBLEM, Refusal, describe
-from restive.server.guard import SECURITY
+from restive.server.errors import PROBLEM, Refusal, describe
+from restive.server.middleware import SECURITY
 from restive.server.settings import Settings
 
-MOST_WAITING = 16  # requests sent before the first is answered
+MAX_WAITING = 16  # requests sent before the first is answered
 BESIDE = 64 << 10  # bytes beside the content of a body, and as much again for each of its bytes as below
 PER_BYTE = 16
 ENDING = 10.0  # seconds that a server which is to end waits for a caller to take anything of an answer
@@ -103,7 +103,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The head is there, and the request can be answered."""
-        if len(self.pipeline) >= MOST_WAITING:
+        if len(self.pipeline) >= MAX_WAITING:
             raise HttpParserError("too many requests at once")
         if self._deadline is not None:
             self._deadline.cancel()

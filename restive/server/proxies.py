@@ -1,7 +1,7 @@
 """Who asks when a proxy passes requests on: as X-Forwarded-For and -Proto say, but only if the proxy is trusted.
 
 Trusted are those on this machine, or instead those that are named: in a private network anybody could say they were
-anybody. Every proxy adds whom it heard from at the end, and only what a trusted one added is believed: from the end,
+anybody. Every proxy adds whom it reported_at from at the end, and only what a trusted one added is believed: from the end,
 the first address that is no named proxy.
 """
 

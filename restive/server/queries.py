@@ -8,11 +8,11 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from restive.desk.cells import LONGEST_ID
-from restive.desk.plan import LARGEST_BUDGET
-from restive.server.models import AGAIN, CORRECT, DRY, LARGEST_ROUND, NEW, NUMBER, Text
+from restive.desk.cells import MAX_ID
+from restive.desk.config import MAX_BUDGET
+from restive.server.requests import AGAIN, CORRECT, DRY, MAX_ROUND, NEW, NUMBER, Text
 
-LARGEST_PAGE = 1000
+MAX_PAGE = 1000
 
 
 def _read_whole(given: object) -> object:
@@ -30,8 +30,8 @@ def _read_switch(given: object) -> object:
 
 # The bounds come before the reader, or the document would not have them.
 Whole = Annotated[int, BeforeValidator(_read_whole)]
-WholeBudget = Annotated[int, Field(ge=0, le=LARGEST_BUDGET), BeforeValidator(_read_whole)]
-WholeRound = Annotated[int, Field(ge=1, le=LARGEST_ROUND), BeforeValidator(_read_whole)]
+WholeBudget = Annotated[int, Field(ge=0, le=MAX_BUDGET), BeforeValidator(_read_whole)]
+WholeRound = Annotated[int, Field(ge=1, le=MAX_ROUND), BeforeValidator(_read_whole)]
 WholePlace = Annotated[int, Field(ge=1, le=10**15), BeforeValidator(_read_whole)]
 Switch = Annotated[bool, BeforeValidator(_read_switch)]
 
@@ -46,26 +46,26 @@ class Page(Query):
     """Which part of a long list."""
 
     after: Whole = Field(0, ge=0, le=10**15, description="Go on behind this place; `next` of an answer has it.")
-    limit: Whole = Field(100, ge=1, le=LARGEST_PAGE, description="How many at most.")
+    limit: Whole = Field(100, ge=1, le=MAX_PAGE, description="How many at most.")
 
 
 class Back(Query):
     """Which part of a list that begins with the newest."""
 
     before: WholePlace | None = Field(None, description="Go on with what is older than this number.")
-    limit: Whole = Field(100, ge=1, le=LARGEST_PAGE, description="How many at most.")
+    limit: Whole = Field(100, ge=1, le=MAX_PAGE, description="How many at most.")
 
 
 class Find(Page):
     """Whom to look for."""
 
-    find: str = Field("", max_length=LONGEST_ID, description="A part of the id, in capitals or not; none: everybody.")
+    find: str = Field("", max_length=MAX_ID, description="A part of the id, in capitals or not; none: everybody.")
 
 
 class OfAgent(Query):
     """Whose history."""
 
-    agent: str = Field(min_length=1, max_length=LONGEST_ID, description="The id of the person.", examples=["ann"])
+    agent: str = Field(min_length=1, max_length=MAX_ID, description="The id of the person.", examples=["ann"])
 
 
 class DryRun(Query):

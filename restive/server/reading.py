@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 
 import polars as pl
 
-from restive.desk.sheets import read_sheet
+from restive.desk.table_files import read_sheet
 from restive.errors import InputError
 from restive.server.settings import MIB, Limits
 
@@ -34,7 +34,7 @@ SMALL = 1 * MIB  # a CSV file that waits for nobody, whatever is in it
 THREADS = "2"  # of the child; each takes memory of its own
 KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TEMP", "SYSTEMROOT")  # the child need not know more of where it runs
 READ, FAULTY = 0, 2  # how the child ends when it has something to say
-LONGEST_SENTENCE = 10_000
+MAX_SENTENCE = 10_000
 _GATES: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, asyncio.Semaphore]] = WeakKeyDictionary()
 
 
@@ -115,10 +115,10 @@ async def _read_in_child(path: Path, kind: str, limits: Limits) -> pl.DataFrame:
 
 async def _hear(child: asyncio.subprocess.Process) -> str:
     """What the child says, up to the longest sentence there is."""
-    said = await child.stdout.read(LONGEST_SENTENCE) if child.stdout else b""
-    while len(said) < LONGEST_SENTENCE and child.stdout and (more := await child.stdout.read(LONGEST_SENTENCE)):
+    said = await child.stdout.read(MAX_SENTENCE) if child.stdout else b""
+    while len(said) < MAX_SENTENCE and child.stdout and (more := await child.stdout.read(MAX_SENTENCE)):
         said += more
-    return said.decode(errors="replace").strip()[:LONGEST_SENTENCE]
+    return said.decode(errors="replace").strip()[:MAX_SENTENCE]
 
 
 async def _end(child: asyncio.subprocess.Process) -> None:
@@ -129,7 +129,7 @@ async def _end(child: asyncio.subprocess.Process) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """What the child is told: where the package is, and none of the secrets that the server may have been given."""
+    """What the child is reported: where the package is, and none of the secrets that the server may have been given."""
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     return kept | {"PYTHONPATH": str(Path(__file__).parents[2]), "POLARS_MAX_THREADS": THREADS}
 

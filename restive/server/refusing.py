@@ -8,7 +8,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from restive.server.failures import Failure, Refusal, answer, describe
+from restive.server.errors import Failure, Refusal, answer, describe
 
 PAGE = Template(
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'

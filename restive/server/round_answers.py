@@ -27,7 +27,7 @@ class Listed(Answer):
     benefit: float | None = Field(description="What acting is expected to add, in the program's unit.")
     error: float | None = Field(description="The standard error of that.")
     exploration: bool = Field(description="Whether this person was drawn by lot, to learn.")
-    probability: float = Field(description="The chance that this person had of being chosen.")
+    probability: float = Field(description="The probability that this person had of being chosen.")
     priority: float | None
     margin: float | None = Field(description="How far the priority lies above that of the first who was not chosen.")
     reason: str = Field(description="Why, in a sentence or two.")
@@ -41,7 +41,7 @@ class Decision(Answer):
     decided_at: str
     budget: int
     present: int = Field(description="People with a state in this round.")
-    kept: int = Field(description="Of these, those whose state is an older one.")
+    carried_over: int = Field(description="Of these, those whose state is an older one.")
     left_out: dict[str, int] = Field(description="How many could not be chosen, by reason.")
     policy: str
     explored: int = Field(description="Of those on the list, how many were drawn by lot.")
@@ -102,7 +102,7 @@ class Listing(Answer):
     next: str | None = Field(description=NEXT)
 
 
-class Learnt(Answer):
+class Learned(Answer):
     """What became of a table of outcomes."""
 
     rounds: list[int] = Field(description="The rounds it was about.")
@@ -114,10 +114,10 @@ class Learnt(Answer):
     recorded: bool = Field(description=RECORDED)
 
 
-class Mended(Answer):
+class StatesCorrected(Answer):
     """How many states were corrected."""
 
-    mended: int
+    corrected: int
     recorded: bool = Field(description=RECORDED)
 
 
@@ -162,7 +162,7 @@ class Past(Answer):
     at: str
     state: str | None = None
     chosen: bool | None = None
-    chance: float | None = None
+    probability: float | None = None
     note: str | None = None
     done: bool | None = None
     reward: float | None = None

@@ -1,7 +1,7 @@
 """Settings of a server: where it listens, whom it lets in, and how much of anything one caller may ask of it.
 
 A server is open when it asks nobody for a token. It may be so only where nobody but this machine can reach it, and only
-as long as its store has no token: see `restive.server.identity`. Sizes are bytes, times are seconds.
+as long as its store has no token: see `restive.server.auth`. Sizes are bytes, times are seconds.
 """
 
 import ipaddress
@@ -53,7 +53,7 @@ class Settings:
     idle_seconds: float = 30.0  # between two requests of one connection
     body_seconds: float = 60.0
     body_pace: int = 256 << 10  # bytes a second that a body must bring beyond `body_seconds`
-    linger_seconds: float = 5.0  # for the rest of a body that is too large, so that the refusal is heard
+    linger_seconds: float = 5.0  # for the rest of a body that is too large, so that the refusal is reported_at
     stall_seconds: float = 120.0  # for a caller who takes nothing of an answer
     answer_pace: int = 32 << 10  # bytes a second that a caller must take beyond `stall_seconds`
     largest_unsent: int = 256 * MIB  # of all answers that wait for callers to take them

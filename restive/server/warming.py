@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from restive.desk import events
+from restive.desk.config import Config
 from restive.desk.desk import Desk
-from restive.desk.plan import Plan
 from restive.desk.store import Store
 
 MOST = 5  # different policies; each takes its share of a second
@@ -29,7 +29,7 @@ def warm(desk: Desk) -> None:
 
 def find_policies(store: Store) -> list[tuple[str, str | None]]:
     """The policies and shadows of the newest programs, each pair once."""
-    usual: tuple[str, str | None] = (Plan.policy, None)
+    usual: tuple[str, str | None] = (Config.policy, None)
     found = {}
     for row in reversed(store.programs()[-MOST * 10 :]):
         created = next(store.events(row.id, kinds=[events.CREATED], columns=False), None)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restive.errors import InputError
-from restive.solvers.market import Agents, Bench, add_up, fill, hold, look_back, move, recall, sweep
+from restive.solvers.fluid_kernels import Agents, Bench, add_up, fill, hold, look_back, move, recall, sweep
 from restive.types import Floats
 
 NARROW, WIDE, NARROWEST = 1e-3, 0.3, 1e-5

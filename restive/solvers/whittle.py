@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from restive.errors import InputError, check_whole
-from restive.kernels.compiled import compiled
-from restive.processors import available_processors, spread
+from restive.kernels.jit import compiled
+from restive.parallel import available_processors, spread
 from restive.types import Bools, Floats, Ints
 
 SMALL = 48  # states; beyond, LAPACK outruns the loop below although it is called agent by agent

@@ -42,14 +42,14 @@ class Heard:
 
 @dataclass
 class Scripted:
-    """The address, what was heard so far, and the pauses that the client made."""
+    """The address, what was reported_at so far, and the pauses that the client made."""
 
     address: str
-    heard: list[Heard]
+    reported_at: list[Heard]
     pauses: list[float] = field(default_factory=list)
 
     def keys(self) -> list[str | None]:
-        return [each.headers.get("idempotency-key") for each in self.heard]
+        return [each.headers.get("idempotency-key") for each in self.reported_at]
 
 
 def problem(status: int, sentence: str = "no", recorded: bool | None = False, **headers: str) -> Answer:
@@ -61,7 +61,7 @@ def problem(status: int, sentence: str = "no", recorded: bool | None = False, **
 @contextmanager
 def serve(*script: Answer | str) -> Iterator[Scripted]:
     """Answer by the script, one after the other; the last for good."""
-    heard: list[Heard] = []
+    reported_at: list[Heard] = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -69,8 +69,8 @@ def serve(*script: Answer | str) -> Iterator[Scripted]:
         def answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             named = {name.lower(): value for name, value in self.headers.items()}
-            heard.append(Heard(self.command, self.path, named, body))
-            answer = script[min(len(heard), len(script)) - 1]
+            reported_at.append(Heard(self.command, self.path, named, body))
+            answer = script[min(len(reported_at), len(script)) - 1]
             if isinstance(answer, str):
                 self.close_connection = True
                 with contextlib.suppress(OSError):
@@ -93,7 +93,7 @@ def serve(*script: Answer | str) -> Iterator[Scripted]:
     thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.01))
     thread.start()
     try:
-        yield Scripted(f"http://127.0.0.1:{server.server_port}", heard)
+        yield Scripted(f"http://127.0.0.1:{server.server_port}", reported_at)
     finally:
         server.shutdown()
         server.server_close()

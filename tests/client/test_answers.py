@@ -5,7 +5,7 @@ from typing import is_typeddict
 import pytest
 
 from restive.client import answers, glance
-from restive.server import models, routes
+from restive.server import requests, routes
 from restive.server.answers import Answer
 
 assert routes.ROUTERS  # with them come all answers that there are
@@ -34,10 +34,10 @@ def test_an_answer_has_exactly_the_fields_that_the_server_promises(name: str) ->
 
 
 def test_all_answers_are_held_to_it() -> None:
-    assert [name for name in OURS if name not in THEIRS] == ["PlanSettings", "Changes"]
+    assert [name for name in OURS if name not in THEIRS] == ["ConfigSettings", "Changes"]
 
 
 def test_settings_are_those_that_the_server_takes() -> None:
-    made = set(models.Create.model_fields) - {"name", "template"}
-    assert set(answers.PlanSettings.__annotations__) == made
-    assert set(answers.Changes.__annotations__) == set(models.Change.model_fields)
+    made = set(requests.Create.model_fields) - {"name", "template"}
+    assert set(answers.ConfigSettings.__annotations__) == made
+    assert set(answers.Changes.__annotations__) == set(requests.Change.model_fields)

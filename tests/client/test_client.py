@@ -13,8 +13,8 @@ import pytest
 
 from client.served import Served
 from restive.client import Advice, Client, Program, Refused
-from restive.client.sending import Sender
-from restive.desk.sheets import read_sheet, write_sheet
+from restive.client.transport import Sender
+from restive.desk.table_files import read_sheet, write_sheet
 from restive.desk.tokens import make_token, revoke_token
 from restive.errors import InputError
 
@@ -46,7 +46,7 @@ def test_the_story_of_a_program(client: Client, calls: Program, tmp_path: Path) 
     assert calls.leave(["007"]) == 1
     assert calls.erase(["006"]) == 1
     assert calls.change(budget=5)["budget"] == 5
-    assert calls.plan["budget"] == 5
+    assert calls.config["budget"] == 5
     rounds = list(calls.rounds())
     assert [(row["round"], row["cancelled"], row["outcomes"]) for row in rounds] == [(1, False, 8), (2, True, 0)]
     found = calls.round(1)
@@ -58,7 +58,7 @@ def test_the_story_of_a_program(client: Client, calls: Program, tmp_path: Path) 
     kinds = [event["kind"] for event in calls.events()]
     assert kinds[0] == "created"
     assert [event["kind"] for event in calls.events(after=2)] == kinds[2:]
-    verbs = [deed["verb"] for deed in calls.audit()]
+    verbs = [context["verb"] for context in calls.audit()]
     assert verbs[-1] == "created"
     assert verbs[0] == "changed"
     assert calls.status()["people"]["active"] == 6
@@ -71,7 +71,7 @@ def test_who_one_is_and_what_there_is(served: Served, client: Client) -> None:
     assert client.me()["grants"] == [{"program": None, "role": "admin"}]
     assert "pharmacy" in [template["name"] for template in client.templates()]
     assert "lagrange" in [policy["name"] for policy in client.policies()]
-    assert [deed["verb"] for deed in client.audit()][-1] == "token made"
+    assert [context["verb"] for context in client.audit()][-1] == "token made"
     assert served.secret not in f"{client!r}{client.program('x')!r}"
 
 
@@ -167,7 +167,7 @@ def test_an_answer_that_was_lost_decides_nothing_twice(served: Served, calls: Pr
     assert program.leave(["001"]) == 1
     losing.close()
     assert [(row["round"], row["outcomes"]) for row in calls.rounds()] == [(1, 8)]
-    assert [deed["verb"] for deed in calls.audit()] == ["left", "changed", "learnt", "decided", "created"]
+    assert [context["verb"] for context in calls.audit()] == ["left", "changed", "learned", "decided", "created"]
 
 
 def test_many_threads_share_a_client_and_one_decides(calls: Program) -> None:
@@ -188,7 +188,7 @@ def test_many_threads_share_a_client_and_one_decides(calls: Program) -> None:
     assert sorted(ends) == ["decided 1", *["refused 409"] * 7]
 
 
-def test_faults_of_a_table_are_told_by_row_and_column(calls: Program, tmp_path: Path) -> None:
+def test_faults_of_a_table_are_reported_by_row_and_column(calls: Program, tmp_path: Path) -> None:
     (tmp_path / "states.csv").write_text("agent,state\nann,low\nben,hihg\n")
     for states in (tmp_path / "states.csv", {"ann": "low", "ben": "hihg"}):
         with pytest.raises(Refused) as caught:
@@ -262,7 +262,7 @@ def test_a_list_that_does_not_come_at_once_is_whole_all_the_same(
     calls: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = calls.decide(STATES, dry_run=True)
-    monkeypatch.setattr("restive.client.program.LONGEST_LIST", 1)
+    monkeypatch.setattr("restive.client.program.MAX_LIST_LENGTH", 1)
     monkeypatch.setattr("restive.client.program.PAGE", 3)
     advice = calls.decide(STATES)
     assert len(advice.people) == 8

@@ -35,11 +35,11 @@ def append_until_killed(address: str, program: int, acknowledged: Connection) ->
             acknowledged.send((last.number, last.digest))
 
 
-def open_and_create(address: str, name: str, told: Connection) -> None:
+def open_and_create(address: str, name: str, reported: Connection) -> None:
     """Open a store that may not be there yet, and create a program."""
     try:
         with Store.open(address) as store, store.creating(name) as writer:
             writer.append("created", {})
-        told.send("created")
+        reported.send("created")
     except Exception as error:
-        told.send(f"{type(error).__name__}: {error}")
+        reported.send(f"{type(error).__name__}: {error}")

@@ -6,12 +6,12 @@ from multiprocessing.synchronize import Barrier
 from restive.desk import AlreadyDecided, Desk
 
 
-def decide_when_told(address: str, name: str, states: dict[str, str], ready: Barrier, told: Connection) -> None:
+def decide_when_reported(address: str, name: str, states: dict[str, str], ready: Barrier, reported: Connection) -> None:
     """Wait for the others, decide, and say how that ended."""
     with Desk(address) as desk:
         program = desk.program(name)
         ready.wait()
         try:
-            told.send(("decided", program.decide(states).chosen))
+            reported.send(("decided", program.decide(states).chosen))
         except AlreadyDecided as error:
-            told.send(("told", str(error)))
+            reported.send(("reported", str(error)))

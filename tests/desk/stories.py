@@ -9,7 +9,7 @@ import pytest
 
 from restive.desk import Desk
 from restive.desk.program import Program
-from restive.policies.growing import flatten
+from restive.policies.belief import flatten
 
 LEARNERS = ["random", "egt", "wiql", "ucwhittle", "thompson-whittle", "cet-whittle", "lagrange", "rma2b"]
 # The same, but for long stories: the quick run has three of them.
@@ -65,11 +65,11 @@ def record(program: Program, story: Sequence[Chapter], first: int = 0) -> None:
 
 def know(program: Program) -> dict[str, Any]:
     """All that a program knows but when and under which number it was recorded, by name, as plain data."""
-    fold = program.fold
-    found = {f"ledger.{name}": array.tolist() for name, array in fold.ledger.arrays().items()}
-    for slot, mind in fold.minds.items() if fold.ledger.agents else ():
-        found |= {f"{slot}.{name}": array.tobytes() for name, array in flatten(mind.belief).items()}
-    lines = [dataclasses.asdict(line) for line in fold.ledger.lines]
+    projection = program.projection
+    found = {f"ledger.{name}": array.tolist() for name, array in projection.ledger.arrays().items()}
+    for slot, policy_state in projection.policy_states.items() if projection.ledger.agents else ():
+        found |= {f"{slot}.{name}": array.tobytes() for name, array in flatten(policy_state.belief).items()}
+    lines = [dataclasses.asdict(line) for line in projection.ledger.lines]
     return found | {
         "lines": [{k: v for k, v in line.items() if k not in ("at", "opened", "decided")} for line in lines]
     }

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from restive.desk import Desk, memory
-from restive.desk.connection import StoreError
+from restive.desk.database import StoreError
 from restive.desk.names import ERASED
 from restive.desk.program import Program
 from restive.desk.replay import replay

@@ -23,7 +23,7 @@ Play = Callable[[Program, int], object]
 
 
 def compare(desk: Desk, play: Play, mend: Callable[[Program], object], **settings: Any) -> Program:
-    """Live through something once with the right number and once with the wrong one, which is then mended."""
+    """Live through something once with the right number and once with the wrong one, which is then corrected."""
     tale = len(desk.programs())
     usual = {"policy": "random", "shadow": "egt", "keep": 9} | settings
     right, wrong = (make(desk, f"{name}-{tale}", **usual) for name in ("right", "wrong"))
@@ -33,8 +33,8 @@ def compare(desk: Desk, play: Play, mend: Callable[[Program], object], **setting
     mend(wrong)
     for program in (wrong, desk.program(wrong.name)):
         assert states(program) == states(right)
-        assert [program.round(n + 1).kept.tolist() for n in range(len(right.lines))] == [
-            right.round(n + 1).kept.tolist() for n in range(len(right.lines))
+        assert [program.round(n + 1).carried_over.tolist() for n in range(len(right.lines))] == [
+            right.round(n + 1).carried_over.tolist() for n in range(len(right.lines))
         ]
         assert know(program) == know(right)
     assert replay(wrong).proven
@@ -46,7 +46,7 @@ def states(program: Program) -> list[list[int]]:
     return [program.round(number + 1).state.tolist() for number in range(len(program.lines))]
 
 
-def mended(program: Program) -> list[tuple[int | None, str, list[int]]]:
+def corrected(program: Program) -> list[tuple[int | None, str, list[int]]]:
     """The corrections on record: of which round, of what, and of whom."""
     return [
         (event.round, event.header["what"], event.columns["number"].tolist())
@@ -71,7 +71,7 @@ def close(program: Program, rounds: Sequence[int], *agents: str) -> None:
 
 
 @pytest.mark.parametrize("shadow", STEADY)
-def test_a_wrong_outcome_is_mended_in_all_rounds_that_carried_it_on(desk: Desk, shadow: str) -> None:
+def test_a_wrong_outcome_is_corrected_in_all_rounds_that_carried_it_on(desk: Desk, shadow: str) -> None:
     def play(program: Program, right: int) -> None:
         program.decide({"a": 0, "b": 1, "z": 0})
         program.learn(went("a", right) + went("b", 1 - right))
@@ -81,18 +81,18 @@ def test_a_wrong_outcome_is_mended_in_all_rounds_that_carried_it_on(desk: Desk, 
     wrong = compare(
         desk, play, lambda p: p.learn(went("a", 1) + went("b", 0), round=1, correct=True), shadow=shadow
     )  # fmt: skip
-    assert mended(wrong) == [(0, "outcomes", [0, 1]), *((later, "states", [0, 1]) for later in (1, 2, 3))]
+    assert corrected(wrong) == [(0, "outcomes", [0, 1]), *((later, "states", [0, 1]) for later in (1, 2, 3))]
 
 
 @pytest.mark.parametrize("shadow", STEADY)
-def test_a_wrong_state_is_mended_in_all_rounds_that_carried_it_on(desk: Desk, shadow: str) -> None:
+def test_a_wrong_state_is_corrected_in_all_rounds_that_carried_it_on(desk: Desk, shadow: str) -> None:
     def play(program: Program, right: int) -> None:
         program.decide({"a": right, "b": 1, "z": 0})
         pass_by(program, 3, first=1)
         close(program, [1, 2, 3, 4], "a", "b")
 
     wrong = compare(desk, play, lambda p: p.correct_states({"a": 1, "b": 1}, round=1), shadow=shadow)
-    assert mended(wrong) == [(later, "states", [0]) for later in range(4)]
+    assert corrected(wrong) == [(later, "states", [0]) for later in range(4)]
 
 
 def test_a_correction_says_who_said_so_and_whether_the_state_is_an_older_one(desk: Desk) -> None:
@@ -103,12 +103,12 @@ def test_a_correction_says_who_said_so_and_whether_the_state_is_an_older_one(des
 
     wrong = compare(desk, play, lambda p: p.learn(went("a", 1), round=1, correct=True))
     _, second, third = (event for event in wrong.log() if event.kind == "corrected")
-    assert [second.columns[name].tolist() for name in ("state", "kept", "told")] == [[1], [False], [False]]
-    assert [third.columns[name].tolist() for name in ("state", "kept", "told")] == [[1], [True], [False]]
-    assert wrong.round(2).told.tolist() == wrong.round(3).told.tolist() == [False, False, True]
+    assert [second.columns[name].tolist() for name in ("state", "carried_over", "reported")] == [[1], [False], [False]]
+    assert [third.columns[name].tolist() for name in ("state", "carried_over", "reported")] == [[1], [True], [False]]
+    assert wrong.round(2).reported.tolist() == wrong.round(3).reported.tolist() == [False, False, True]
     wrong.correct_states({"a": 0, "b": 1}, round=3)
-    assert wrong.round(3).told.tolist() == [True, True, True]
-    assert wrong.round(3).kept.tolist() == [False, False, False]
+    assert wrong.round(3).reported.tolist() == [True, True, True]
+    assert wrong.round(3).carried_over.tolist() == [False, False, False]
 
 
 def test_a_state_that_somebody_said_stops_it(desk: Desk) -> None:
@@ -121,7 +121,7 @@ def test_a_state_that_somebody_said_stops_it(desk: Desk) -> None:
         close(program, [2, 3, 4], "a", "b")
 
     wrong = compare(desk, play, lambda p: p.learn(went("a", 1) + went("b", 1), round=1, correct=True))
-    assert mended(wrong) == [(0, "outcomes", [0, 1]), (1, "states", [0, 1]), (2, "states", [1]), (3, "states", [1])]
+    assert corrected(wrong) == [(0, "outcomes", [0, 1]), (1, "states", [0, 1]), (2, "states", [1]), (3, "states", [1])]
 
 
 def test_a_state_that_was_said_to_be_the_wrong_one_is_let_stand(desk: Desk) -> None:
@@ -134,7 +134,7 @@ def test_a_state_that_was_said_to_be_the_wrong_one_is_let_stand(desk: Desk) -> N
 
     wrong = compare(desk, play, lambda p: p.learn(went("a", 1), round=1, correct=True))
     assert states(wrong)[1][0] == 0
-    assert mended(wrong) == [(0, "outcomes", [0])]
+    assert corrected(wrong) == [(0, "outcomes", [0])]
 
 
 def test_an_outcome_of_its_own_stops_it(desk: Desk) -> None:
@@ -147,10 +147,10 @@ def test_an_outcome_of_its_own_stops_it(desk: Desk) -> None:
         close(program, [3, 4], "a", "b")
 
     wrong = compare(desk, play, lambda p: p.learn(went("a", 1) + went("b", 1), round=1, correct=True))
-    assert mended(wrong) == [(0, "outcomes", [0, 1]), (1, "states", [0, 1]), (2, "states", [1]), (3, "states", [1])]
+    assert corrected(wrong) == [(0, "outcomes", [0, 1]), (1, "states", [0, 1]), (2, "states", [1]), (3, "states", [1])]
 
 
-def test_a_late_outcome_is_mended_where_it_was_known_and_not_before(desk: Desk) -> None:
+def test_a_late_outcome_is_corrected_where_it_was_known_and_not_before(desk: Desk) -> None:
     def play(program: Program, right: int) -> None:
         program.decide({"a": 0, "b": 0, "z": 0})
         pass_by(program, 1, first=1)  # goes on from the table of round 1
@@ -160,10 +160,10 @@ def test_a_late_outcome_is_mended_where_it_was_known_and_not_before(desk: Desk) 
 
     wrong = compare(desk, play, lambda p: p.learn(went("a", 1), round=1, correct=True))
     assert states(wrong) == [[0, 0, 0], [0, 0, 1], [1, 0, 0]]
-    assert mended(wrong) == [(0, "outcomes", [0]), (2, "states", [0])]
+    assert corrected(wrong) == [(0, "outcomes", [0]), (2, "states", [0])]
 
 
-def test_a_wrong_state_went_on_until_its_outcome_was_heard_of(desk: Desk) -> None:
+def test_a_wrong_state_went_on_until_its_outcome_was_reported_at_of(desk: Desk) -> None:
     def play(program: Program, right: int) -> None:
         program.decide({"a": right, "b": 0, "z": 0})
         pass_by(program, 1, first=1)
@@ -172,7 +172,7 @@ def test_a_wrong_state_went_on_until_its_outcome_was_heard_of(desk: Desk) -> Non
         close(program, [2, 3], "a", "b")
 
     wrong = compare(desk, play, lambda p: p.correct_states({"a": 1}, round=1))
-    assert mended(wrong) == [(0, "states", [0]), (1, "states", [0])]
+    assert corrected(wrong) == [(0, "states", [0]), (1, "states", [0])]
 
 
 def test_an_outcome_of_a_later_round_that_came_first_is_the_newer_word(desk: Desk) -> None:
@@ -185,7 +185,7 @@ def test_an_outcome_of_a_later_round_that_came_first_is_the_newer_word(desk: Des
         close(program, [3], "a")
 
     wrong = compare(desk, play, lambda p: p.learn(went("a", 1), round=1, correct=True))
-    assert mended(wrong) == [(0, "outcomes", [0])]
+    assert corrected(wrong) == [(0, "outcomes", [0])]
 
 
 def test_who_is_left_out_for_a_while_still_goes_on_from_the_right_state(desk: Desk) -> None:
@@ -199,10 +199,10 @@ def test_who_is_left_out_for_a_while_still_goes_on_from_the_right_state(desk: De
 
     wrong = compare(desk, play, lambda p: p.correct_states({"a": 1}, round=1))
     assert [program.size for program in (wrong.round(n).number for n in (1, 2, 3))] == [2, 1, 2]
-    assert mended(wrong) == [(0, "states", [0]), (2, "states", [0])]
+    assert corrected(wrong) == [(0, "states", [0]), (2, "states", [0])]
 
 
-def test_a_round_that_is_open_is_mended_before_it_is_decided(desk: Desk) -> None:
+def test_a_round_that_is_open_is_corrected_before_it_is_decided(desk: Desk) -> None:
     def play(program: Program, right: int) -> None:
         program.decide({"a": 0, "b": 0, "z": 0})
         program.learn(went("a", right))
@@ -213,7 +213,7 @@ def test_a_round_that_is_open_is_mended_before_it_is_decided(desk: Desk) -> None
     assert replay(wrong).proven
 
 
-def test_corrections_may_be_mended_again_in_any_order(desk: Desk) -> None:
+def test_corrections_may_be_corrected_again_in_any_order(desk: Desk) -> None:
     def play(program: Program, right: int) -> None:
         program.decide({"a": right, "b": right, "z": 0})
         program.learn(went("a", right))
@@ -287,12 +287,12 @@ def test_a_dry_run_mends_no_round(desk: Desk) -> None:
     before = know(program)
     assert program.learn(went("a", 1), round=1, correct=True, dry_run=True).corrected == 1
     assert program.correct_states({"a": 1}, round=1, dry_run=True) == 1
-    assert (mended(program), know(program)) == ([], before)
+    assert (corrected(program), know(program)) == ([], before)
     assert program.correct_states({"a": 0}, round=1) == 0  # it is so already
-    assert mended(program) == []
+    assert corrected(program) == []
 
 
-def test_what_another_process_mended_is_seen_in_the_rounds_at_hand(desk: Desk) -> None:
+def test_what_another_process_corrected_is_seen_in_the_rounds_at_hand(desk: Desk) -> None:
     one = make(desk, "seen", keep=9)
     one.decide({"a": 0, "z": 0})
     one.learn(went("a", 0))
@@ -305,22 +305,22 @@ def test_what_another_process_mended_is_seen_in_the_rounds_at_hand(desk: Desk) -
 
 @pytest.mark.parametrize("seed", [1, 2, 3, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(4, 40))])
 def test_any_story_with_gaps_and_delays_ends_as_if_right_at_once(desk: Desk, seed: int) -> None:
-    """States go missing, outcomes come late or never; some of both are wrong, and mended in any order."""
+    """States go missing, outcomes come late or never; some of both are wrong, and corrected in any order."""
     rng, agents, rounds = np.random.default_rng(seed), call(6), 7
     said = [{name: int(rng.integers(2)) for name in agents if rng.random() < 0.4} for _ in range(rounds)]
     said[0] = dict.fromkeys(agents, 0)
     after = rng.integers(2, size=(rounds, len(agents)))
-    heard = np.arange(rounds)[:, None] + rng.integers(0, 4, size=after.shape)  # after which round
+    reported_at = np.arange(rounds)[:, None] + rng.integers(0, 4, size=after.shape)  # after which round
     slips = [(number, name) for number in range(rounds) for name in said[number] if rng.random() < 0.3]
-    lapses = [place for place in zip(*np.nonzero(heard < rounds), strict=True) if rng.random() < 0.3]
+    lapses = [place for place in zip(*np.nonzero(reported_at < rounds), strict=True) if rng.random() < 0.3]
 
     def play(program: Program, right: int) -> None:
         for number in range(rounds):
-            told = {name: state ^ ((number, name) in slips and not right) for name, state in said[number].items()}
-            program.decide(told or None, again=True)
+            reported = {name: state ^ ((number, name) in slips and not right) for name, state in said[number].items()}
+            program.decide(reported or None, again=True)
             rows = [
                 went(agents[n], int(after[at, n]) ^ ((at, n) in lapses and not right), round=int(at) + 1, done=n < 2)[0]
-                for at, n in zip(*np.nonzero(heard == number), strict=True)
+                for at, n in zip(*np.nonzero(reported_at == number), strict=True)
             ]
             if rows:
                 program.learn(rows)
@@ -338,10 +338,10 @@ def test_any_story_with_gaps_and_delays_ends_as_if_right_at_once(desk: Desk, see
     compare(desk, play, mend, keep=99)
 
 
-def test_a_story_where_everybody_always_has_a_state_is_mended_in_place(desk: Desk) -> None:
+def test_a_story_where_everybody_always_has_a_state_is_corrected_in_place(desk: Desk) -> None:
     story, program = write(rounds=4), make(desk, "in-place", policy="random")
     record(program, story)
     row = story[1].rows[0]
     program.learn([row | {"next_state": 1 - row["next_state"]}], round=2, correct=True)
     program.correct_states({"a03": 1 - story[2].states["a03"]}, round=3)
-    assert mended(program) == [(1, "outcomes", [int(row["agent"][1:])]), (2, "states", [3])]
+    assert corrected(program) == [(1, "outcomes", [int(row["agent"][1:])]), (2, "states", [3])]

@@ -8,11 +8,11 @@ import pytest
 
 from restive import make_problems
 from restive.desk import Desk, Program, StoreError
-from restive.desk.desk import default_store, make_plan, name_store, open_desk, refuse_taken
+from restive.desk.desk import default_store, make_config, name_store, open_desk, refuse_taken
 from restive.desk.replay import digest, replay
 from restive.desk.templates import TEMPLATES
 from restive.errors import InputError
-from restive.policies.growing import flatten
+from restive.policies.belief import flatten
 from restive.simulate import Simulation
 from restive.world import World
 
@@ -61,7 +61,7 @@ def agree_with_simulation(policy: str, store: Path, steps: int, restart_every: i
                 play_step(program, simulation, world, step)
                 if step % 15 == 3:
                     program.memory.save(now=True)
-    mine, theirs = flatten(program.fold.minds["policy"].belief), flatten(simulation.belief)
+    mine, theirs = flatten(program.projection.policy_states["policy"].belief), flatten(simulation.belief)
     assert mine.keys() == theirs.keys()
     for name, array in theirs.items():
         assert np.array_equal(mine[name], array), name
@@ -127,24 +127,24 @@ def test_a_correction_ends_as_if_it_had_been_right_at_once(policy: str, tmp_path
         right, wrong = (desk.create(name, control=0.0, **settings) for name in ("right", "wrong"))
         play(right, 6)
         play(wrong, 6, wrong=True)
-        before = digest(wrong.fold)
+        before = digest(wrong.projection)
         row = right.round(3)
         agent = row.number[4]
         name = right.names.call([agent])[0]
         fixed = [{"agent": name, "done": bool(row.done[4]), "next_state": int(row.after[4])}]
         with pytest.raises(Exception, match="another outcome on record for round 3"):
             wrong.learn(fixed, round=3)
-        assert digest(wrong.fold) == before
+        assert digest(wrong.projection) == before
         taken = wrong.learn(fixed, round=3, correct=True)
         assert (taken.new, taken.corrected, taken.repeated) == (0, 1, 0)
         for one, two in zip(beliefs(right), beliefs(wrong), strict=True):
             assert np.array_equal(one, two)
-        assert np.array_equal(right.fold.ledger.total, wrong.fold.ledger.total)
+        assert np.array_equal(right.projection.ledger.total, wrong.projection.ledger.total)
         assert replay(wrong).proven
 
 
 def beliefs(program: Any) -> list[Any]:
-    return list(flatten(program.fold.minds["policy"].belief).values())
+    return list(flatten(program.projection.policy_states["policy"].belief).values())
 
 
 OWN = """
@@ -191,20 +191,20 @@ def test_a_policy_of_ones_own_decides_from_any_folder(tmp_path: Path, monkeypatc
 
 
 def test_settings_stand_above_those_of_the_template() -> None:
-    plan = make_plan("shops", "pharmacy", budget=7)
-    assert (plan.budget, plan.cool_down, plan.template, plan.words.action) == (7, 2, "pharmacy", "a coupon")
-    assert (plan.states, plan.rewards) == (TEMPLATES["pharmacy"].states, TEMPLATES["pharmacy"].rewards)
+    config = make_config("shops", "pharmacy", budget=7)
+    assert (config.budget, config.cool_down, config.template, config.words.action) == (7, 2, "pharmacy", "a coupon")
+    assert (config.states, config.rewards) == (TEMPLATES["pharmacy"].states, TEMPLATES["pharmacy"].rewards)
 
 
 def test_states_of_ones_own_do_not_keep_the_rewards_of_a_template() -> None:
-    plan = make_plan("shops", "pharmacy", states=["low", "high"])
-    assert (plan.states, plan.rewards) == (("low", "high"), None)
+    config = make_config("shops", "pharmacy", states=["low", "high"])
+    assert (config.states, config.rewards) == (("low", "high"), None)
 
 
 def test_the_seed_follows_from_the_name_unless_it_is_given() -> None:
-    one, same, other = (make_plan(name, "pharmacy").seed for name in ("shops", "shops", "schools"))
+    one, same, other = (make_config(name, "pharmacy").seed for name in ("shops", "shops", "schools"))
     assert one == same != other
-    assert make_plan("shops", "pharmacy", seed=5).seed == 5
+    assert make_config("shops", "pharmacy", seed=5).seed == 5
 
 
 @pytest.mark.parametrize(
@@ -215,11 +215,11 @@ def test_the_seed_follows_from_the_name_unless_it_is_given() -> None:
         ({"states": ["low", "high"], "policy": "egtt"}, "there is no policy 'egtt'"),
         ({"states": ["low", "high"], "shadow": "whittle-oracle"}, "needs to know how people move"),
         ({"states": ["low", "high"], "policy": "nowhere.py"}, "there is no such file"),
-        ({"states": ["low", "high"], "colour": "red"}, "a plan has no 'colour'"),
+        ({"states": ["low", "high"], "colour": "red"}, "a config has no 'colour'"),
         ({"states": ["low", "high"], "rewards": [1, 2, 3]}, "give 2 numbers, one for each state"),
     ],
 )
-def test_a_plan_that_cannot_be_is_refused_and_no_program_is_made(
+def test_a_config_that_cannot_be_is_refused_and_no_program_is_made(
     settings: dict[str, Any], sentence: str, tmp_path: Path
 ) -> None:
     with Desk(tmp_path / "desk.db") as desk:

@@ -1,13 +1,13 @@
-"""The kinds of events: each is known to the fold, and described."""
+"""The kinds of events: each is known to the projection, and described."""
 
 from restive.desk import events
-from restive.desk.fold import FOLDERS
+from restive.desk.projection import HANDLERS
 
 KINDS = {value for name, value in vars(events).items() if name.isupper()}
 
 
 def test_every_kind_of_event_is_folded_and_no_other() -> None:
-    assert set(FOLDERS) == KINDS
+    assert set(HANDLERS) == KINDS
     assert len(KINDS) == 11
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from restive.desk import excel
 from restive.desk.excel import excel_bytes, read_excel
-from restive.desk.sheets import ROW, read_sheet
+from restive.desk.table_files import ROW, read_sheet
 from restive.errors import InputError
 
 QUICK = settings(max_examples=100, derandomize=True, deadline=None, database=None)
@@ -171,7 +171,7 @@ def test_a_workbook_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.Monk
     bomb = packed({**parts_of(book(*PLAIN)), "xl/media/image1.png": bytes(5_000_000)})
     assert len(bomb) < 20_000
     assert read_excel(bomb, "book.xlsx").height == 3
-    monkeypatch.setattr(excel, "MOST_BYTES", 4_000_000)
+    monkeypatch.setattr(excel, "MAX_BYTES", 4_000_000)
     assert refusal(bomb).startswith("book.xlsx: too much to read")
 
 

@@ -27,15 +27,15 @@ def make_program(desk: Desk, shadow: str | None = "wiql") -> Program:
 
 
 def test_an_export_has_agents_rounds_and_a_file_for_each_round(tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
     with Desk(tmp_path / "desk.db") as desk:
         program = make_program(desk)
-        files = export(program, tmp_path / "out" / "deep", lambda done, total: told.append((done, total)))
+        files = export(program, tmp_path / "out" / "deep", lambda done, total: reported.append((done, total)))
         found = program.round(2)
     assert [str(file.relative_to(tmp_path / "out" / "deep")) for file in files] == [
         "agents.parquet", "rounds.parquet", "records/round-00001.parquet", "records/round-00002.parquet",
     ]  # fmt: skip
-    assert told == [(1, 2), (2, 2)]
+    assert reported == [(1, 2), (2, 2)]
     agents = pl.read_parquet(files[0])
     assert agents["agent"].to_list() == [None, "ben", "cem", "dee", "eve"]
     assert agents["group"].to_list() == ["north", "south", None, "north", None]
@@ -50,11 +50,11 @@ def test_an_export_has_agents_rounds_and_a_file_for_each_round(tmp_path: Path) -
     last = records.filter(round=2, agent="cem").row(0, named=True)
     assert (last["done"], last["reward"], last["next_state"]) == (False, None, None)
     ben = records.filter(round=2, agent="ben").row(0, named=True)
-    assert (ben["state"], ben["advised"], ben["probability"], ben["bar"]) == ("low", False, 0.0, "never list")
+    assert (ben["state"], ben["advised"], ben["probability"], ben["exclusion"]) == ("low", False, 0.0, "never list")
     assert (ben["reward"], ben["next_state"]) == (0.0, "low")
     assert records.filter(round=1)["agent"].to_list() == ["(erased)", "ben", "cem", "dee"]
     assert records.filter(round=1)["done"].to_list() == [False, False, True, False]
-    assert "shadow_chance" in records.columns
+    assert "shadow_probability" in records.columns
 
 
 def test_probabilities_of_a_round_add_up_to_the_list(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_probabilities_of_a_round_add_up_to_the_list(tmp_path: Path) -> None:
     for file in files[2:]:
         records = pl.read_parquet(file)
         assert records["probability"].sum() == pytest.approx(records["advised"].sum())
-        assert "shadow_chance" not in records.columns
+        assert "shadow_probability" not in records.columns
 
 
 def test_a_second_export_replaces_the_first(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from desk.postgres import PASSWORD, Postgres
 from desk.survivor import PLAN, PROCESSES, prove
 from restive import cli
 from restive.desk import Desk, Program, memory
-from restive.desk.connection import StoreError
+from restive.desk.database import StoreError
 from restive.desk.replay import digest, replay
 from restive.desk.writer import Writer
 
@@ -63,14 +63,14 @@ class Standing:
     """How a program stands, to compare with how it stands after a fault."""
 
     def __init__(self, program: Program) -> None:
-        self.program, self.length, self.digest = program, program.fold.length, digest(program.fold)
+        self.program, self.length, self.digest = program, program.projection.length, digest(program.projection)
 
     def check(self) -> None:
         """Nothing was lost and nothing was added, in memory as in the store."""
         assert self.program.store.verify(self.program.id) == self.length
-        assert digest(self.program.fold) == self.digest
+        assert digest(self.program.projection) == self.digest
         with Desk(real_address(self.program)) as desk:
-            assert digest(desk.program("calls").fold) == self.digest
+            assert digest(desk.program("calls").projection) == self.digest
 
 
 def real_address(program: Program) -> str:
@@ -111,10 +111,10 @@ def test_a_full_disk_records_nothing_and_the_program_goes_on_when_there_is_room(
         with pages(program) as leave_room_for:
             leave_room_for(1)  # as many as there are, then
             standing = Standing(program)
-            with pytest.raises(StoreError) as told:
+            with pytest.raises(StoreError) as reported:
                 program.decide(states(2, 50_000))
-            assert f"no room left on the disk; {NOTHING}: make room and try again" in said(told)
-            assert told.value.recorded is False
+            assert f"no room left on the disk; {NOTHING}: make room and try again" in said(reported)
+            assert reported.value.recorded is False
             standing.check()
             for step in range(2, 40):
                 leave_room_for(2**30)
@@ -141,7 +141,7 @@ def test_a_snapshot_that_finds_no_room_takes_nothing_back(tmp_path: Path, monkey
         program = begin(desk)
         monkeypatch.setattr(Writer, "put_snapshot", fail)
         advice = program.decide(states(2))
-        assert program.store.verify(program.id) == program.fold.length
+        assert program.store.verify(program.id) == program.projection.length
         with Desk(address) as another:
             assert another.program("calls").advice(advice.round).chosen == advice.chosen
         monkeypatch.undo()
@@ -245,7 +245,7 @@ def allow(folder: Path, files: int, inside: int) -> None:
     folder.chmod(inside)
 
 
-def test_a_file_that_may_only_be_read_is_told_and_written_again_when_it_may_be(open_folder: Path) -> None:
+def test_a_file_that_may_only_be_read_is_reported_and_written_again_when_it_may_be(open_folder: Path) -> None:
     address = str(open_folder / "store.db")
     with Desk(address) as desk:
         program = begin(desk)
@@ -256,9 +256,9 @@ def test_a_file_that_may_only_be_read_is_told_and_written_again_when_it_may_be(o
         program = desk.program("calls")
         standing = Standing(program)
         for verb in (partial(program.decide, states(2)), partial(program.erase, ["p00001"])):
-            with pytest.raises(StoreError) as told:
+            with pytest.raises(StoreError) as reported:
                 verb()
-            assert f"it may only be read; {NOTHING}: allow writing to its files" in said(told)
+            assert f"it may only be read; {NOTHING}: allow writing to its files" in said(reported)
             standing.check()
         with as_before():
             allow(open_folder, 0o666, 0o777)
@@ -268,22 +268,22 @@ def test_a_file_that_may_only_be_read_is_told_and_written_again_when_it_may_be(o
             check_going_on(program, address)
 
 
-def test_a_folder_that_may_only_be_read_is_told_and_its_programs_can_be_looked_at(open_folder: Path) -> None:
+def test_a_folder_that_may_only_be_read_is_reported_and_its_programs_can_be_looked_at(open_folder: Path) -> None:
     address = str(open_folder / "store.db")
     with Desk(address) as desk:
         standing = Standing(begin(desk))
     allow(open_folder, 0o444, 0o555)
     with as_somebody():
-        with pytest.raises(StoreError) as told:
+        with pytest.raises(StoreError) as reported:
             Desk(address)
-        assert "Opening the store" in said(told)
+        assert "Opening the store" in said(reported)
         with Desk(address, read_only=True) as desk:
             program = desk.program("calls")
-            assert digest(program.fold) == standing.digest
+            assert digest(program.projection) == standing.digest
             assert len(program.advice(1).chosen) == 4
-            with pytest.raises(StoreError) as told:
+            with pytest.raises(StoreError) as reported:
                 program.decide(states(2))
-            assert "may only be read" in said(told)
+            assert "may only be read" in said(reported)
     allow(open_folder, 0o666, 0o777)
     with Desk(address) as desk:
         check_going_on(desk.program("calls"), address)
@@ -304,12 +304,12 @@ def stop_at(kind: str, server: Postgres, monkeypatch: pytest.MonkeyPatch, before
     place = "append" if before else "tell"
     plain = getattr(Writer, place)
 
-    def stop(writer: Writer, told: str, *rest: Any, **more: Any) -> Any:
-        answer = None if told == kind and before else plain(writer, told, *rest, **more)
-        if told == kind:
+    def stop(writer: Writer, reported: str, *rest: Any, **more: Any) -> Any:
+        answer = None if reported == kind and before else plain(writer, reported, *rest, **more)
+        if reported == kind:
             monkeypatch.setattr(Writer, place, plain)
             server.stop("immediate")
-        return plain(writer, told, *rest, **more) if told == kind and before else answer
+        return plain(writer, reported, *rest, **more) if reported == kind and before else answer
 
     monkeypatch.setattr(Writer, place, stop)
 
@@ -320,20 +320,20 @@ def test_a_server_that_stops_in_mid_write_loses_nothing(own_server: Postgres, mo
         program = begin(desk)
         standing = Standing(program)
         stop_at("decided", own_server, monkeypatch, before=True)
-        with pytest.raises(StoreError) as told:
+        with pytest.raises(StoreError) as reported:
             program.decide(states(2))
-        assert f"the connection was lost; {NOTHING}: try again when the server is up" in said(told)
-        assert told.value.recorded is False
-        with pytest.raises(StoreError) as told:
+        assert f"the connection was lost; {NOTHING}: try again when the server is up" in said(reported)
+        assert reported.value.recorded is False
+        with pytest.raises(StoreError) as reported:
             program.learn(outcomes(3))
-        assert "no server answers there" in said(told)
+        assert "no server answers there" in said(reported)
         own_server.start()
         standing.check()
         stop_at("decided", own_server, monkeypatch, before=False)
-        with pytest.raises(StoreError) as told:
+        with pytest.raises(StoreError) as reported:
             program.decide(states(2))
-        assert "it is not known whether this call was recorded" in said(told)
-        assert told.value.recorded is None
+        assert "it is not known whether this call was recorded" in said(reported)
+        assert reported.value.recorded is None
         own_server.start()
         standing.check()
         check_going_on(program, address)
@@ -472,12 +472,12 @@ def test_a_reader_who_goes_away_ends_the_command_quietly_and_the_round_is_record
     assert running.stdout is not None
     assert running.stderr is not None
     running.stdout.close()
-    heard = running.stderr.read().decode()
+    reported_at = running.stderr.read().decode()
     running.stderr.close()
     code = running.wait()
-    print(f"\n  exit {code}: {heard!r}")
-    assert "Traceback" not in heard
-    assert "Exception ignored" not in heard
+    print(f"\n  exit {code}: {reported_at!r}")
+    assert "Traceback" not in reported_at
+    assert "Exception ignored" not in reported_at
     with Desk(command.store) as desk:
         assert len(desk.program("calls").advice(1).chosen) == 5
         assert replay(desk.program("calls")).proven

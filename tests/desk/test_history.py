@@ -28,8 +28,8 @@ def test_a_history_has_a_row_for_each_round_with_corrections_in_their_places(pro
     program.learn([{"agent": "ann", "next_state": "high"}, {"agent": "ben", "next_state": "low"}])
     program.decide({"ann": "high", "ben": "low"})
     program.learn([{"agent": "ann", "done": "yes"}])  # done, though it was not on the list
-    first = {"round": 1, "state": "low", "chosen": True, "chance": 1.0, "done": True, "note": "must list"}
-    second = {"round": 2, "state": "high", "chosen": False, "chance": 0.0, "done": True, "note": "cooling down"}
+    first = {"round": 1, "state": "low", "chosen": True, "probability": 1.0, "done": True, "note": "must list"}
+    second = {"round": 2, "state": "high", "chosen": False, "probability": 0.0, "done": True, "note": "cooling down"}
     assert without_time(find_history(program, "ann")) == [first | {"reward": 5.0, "after": "high"}, second]
     program.learn([{"agent": "ann", "done": "no", "next_state": "low"}], round=1, correct=True)
     program.correct_states({"ann": "low"}, 2)

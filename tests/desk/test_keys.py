@@ -2,9 +2,9 @@
 
 import pytest
 
-from desk.test_command import Call, call, shops
+from desk.test_cli import Call, call, shops
 from restive.desk import Desk
-from restive.desk.tokens import Holder, find_holder
+from restive.desk.tokens import Principal, find_principal
 
 __all__ = ["call", "shops"]
 
@@ -16,7 +16,7 @@ def test_the_secret_is_alone_on_standard_output(shops: Call) -> None:
         "restive: this is the secret of the token ann; keep it, it is not shown again. It expires"
     )
     with Desk("desk.db") as desk:
-        assert find_holder(desk.store, made.out.removesuffix("\n")) == Holder(1, "ann", {"shops": "operator"})
+        assert find_principal(desk.store, made.out.removesuffix("\n")) == Principal(1, "ann", {"shops": "operator"})
 
 
 def test_a_token_for_all_programs_can_be_the_first_in_a_store(call: Call) -> None:
@@ -24,7 +24,7 @@ def test_a_token_for_all_programs_can_be_the_first_in_a_store(call: Call) -> Non
     assert (made["id"], made["name"], made["expires"], made["revoked"]) == (1, "boss", None, None)
     assert made["grants"] == [{"program": None, "role": "admin"}]
     with Desk("desk.db") as desk:
-        assert find_holder(desk.store, made["secret"]) == Holder(1, "boss", {None: "admin"})
+        assert find_principal(desk.store, made["secret"]) == Principal(1, "boss", {None: "admin"})
 
 
 def test_a_token_for_a_program_makes_no_store(call: Call) -> None:
@@ -51,8 +51,8 @@ def test_revoking_as_data(shops: Call) -> None:
     shops("token", "make", "ann", "--role", "viewer")
     assert shops("token", "revoke", "ann", "--json").data == {"name": "ann", "revoked": True}
     with Desk("desk.db") as desk:
-        revoked, made = desk.store.deeds(None, limit=2)
-    assert [(deed.verb, deed.by) for deed in (made, revoked)] == [
+        revoked, made = desk.store.audit_log(None, limit=2)
+    assert [(context.verb, context.by) for context in (made, revoked)] == [
         ("token made", "command"),
         ("token revoked", "command"),
     ]

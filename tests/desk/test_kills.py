@@ -17,14 +17,14 @@ from restive.desk.replay import replay
 SOON = 0.03  # seconds after an acknowledgement within which a process is killed
 AT_ONCE = 0.1  # of the processes are killed while they begin
 KILLS_OF_SERVER = 20
-PER_PROGRAM = 25  # kills; a replay folds the log anew for each correction, so that logs are kept short
+PER_PROGRAM = 25  # kills; a replay projections the log anew for each correction, so that logs are kept short
 
 
 class Player:
     """A process that plays, and what it said."""
 
     def __init__(self, address: str, name: str, seed: int) -> None:
-        self.told: list[Told] = []
+        self.reported: list[Told] = []
         self.pipe: Connection
         self.pipe, theirs = PROCESSES.Pipe(duplex=False)
         self.process = PROCESSES.Process(target=play_until_killed, args=(address, name, seed, theirs), daemon=True)
@@ -33,8 +33,8 @@ class Player:
 
     def hear(self, wanted: int) -> None:
         """Wait for so many acknowledgements of verbs that did something."""
-        while sum(told.verb not in (REFUSED, FAILED) for told in self.told) < wanted:
-            self.told.append(self.pipe.recv())
+        while sum(reported.verb not in (REFUSED, FAILED) for reported in self.reported) < wanted:
+            self.reported.append(self.pipe.recv())
 
     def kill(self) -> list[Told]:
         """Kill the process; all that it said before."""
@@ -43,10 +43,10 @@ class Player:
         self.process.join()
         try:
             while True:
-                self.told.append(self.pipe.recv())
+                self.reported.append(self.pipe.recv())
         except (EOFError, OSError):
             self.pipe.close()
-        return self.told
+        return self.reported
 
 
 def kill_once(address: str, name: str, luck: np.random.Generator, players: int) -> list[Told]:
@@ -56,28 +56,28 @@ def kill_once(address: str, name: str, luck: np.random.Generator, players: int) 
         for player in playing:
             player.hear(int(luck.integers(1, 8)))
     playing[0].process.join(float(luck.random()) * SOON)  # the point of the kill, not a wait for anything
-    return [told for player in playing for told in player.kill()]
+    return [reported for player in playing for reported in player.kill()]
 
 
-def check_promises(program: Program, heard: list[Told]) -> Counter[str]:
+def check_promises(program: Program, reported_at: list[Told]) -> Counter[str]:
     """All that was acknowledged is there; how many acknowledgements there were of each verb."""
     length = program.store.verify(program.id)
-    done = [told for told in heard if told.verb not in (REFUSED, FAILED)]
-    for told in done:
-        assert told.length <= length
-        assert program.store.event(program.id, told.length - 1).digest == told.digest
-        if told.verb == "decide":
-            check_list(program, told)
-        if told.verb == "erase":
-            assert program.names.roster[told.promised] is None
-    return Counter(told.verb for told in done)
+    done = [reported for reported in reported_at if reported.verb not in (REFUSED, FAILED)]
+    for reported in done:
+        assert reported.length <= length
+        assert program.store.event(program.id, reported.length - 1).digest == reported.digest
+        if reported.verb == "decide":
+            check_list(program, reported)
+        if reported.verb == "erase":
+            assert program.names.roster[reported.promised] is None
+    return Counter(reported.verb for reported in done)
 
 
-def check_list(program: Program, told: Told) -> None:
+def check_list(program: Program, reported: Told) -> None:
     """The list of the round is the one that was given out, but for names that were erased since."""
-    now = program.advice(told.round).chosen
-    assert [name for name in now if name != "(erased)"] == [name for name in told.promised if name in now]
-    assert len(now) == len(told.promised)
+    now = program.advice(reported.round).chosen
+    assert [name for name in now if name != "(erased)"] == [name for name in reported.promised if name in now]
+    assert len(now) == len(reported.promised)
 
 
 def check_rounds(program: Program) -> int:
@@ -94,33 +94,33 @@ def check_kills(address: str, kills: int, players: int, seed: int) -> str:
     """Kill processes of a program, or of several one after the other; the figures in a line."""
     luck, total = np.random.default_rng(seed), Counter[str]()
     for first in range(0, kills, PER_PROGRAM):
-        heard = []
+        reported_at = []
         with Desk(address) as desk:
             desk.create(f"p{first}", **PLAN)
         for _ in range(min(PER_PROGRAM, kills - first)):
             fresh = kill_once(address, f"p{first}", luck, players)
-            heard += fresh
+            reported_at += fresh
             with Desk(address) as desk:
                 check_promises(desk.program(f"p{first}"), fresh)
-        total += finish(address, f"p{first}", heard)
+        total += finish(address, f"p{first}", reported_at)
     assert total[FAILED] == 0
     assert total["decide"] > kills / 2  # else they were killed before they did anything
     return say(address, kills, players, total)
 
 
-def finish(address: str, name: str, heard: list[Told]) -> Counter[str]:
+def finish(address: str, name: str, reported_at: list[Told]) -> Counter[str]:
     """Check everything once more when all is done, and that it goes on."""
     with Desk(address) as desk:
         program = desk.program(name)
-        total = check_promises(program, heard)
+        total = check_promises(program, reported_at)
         total["rounds"] = check_rounds(program)
         found = replay(program)
         assert found.proven, found.differing
         total["events"] = found.events
         program.decide({"p0000": 0, "late": 1}, again=True)
         assert replay(program).proven
-    total[FAILED] = sum(told.verb == FAILED for told in heard)
-    total[REFUSED] = sum(told.verb == REFUSED for told in heard)
+    total[FAILED] = sum(reported.verb == FAILED for reported in reported_at)
+    total[REFUSED] = sum(reported.verb == REFUSED for reported in reported_at)
     return total
 
 
@@ -167,7 +167,7 @@ def durable() -> Iterator[Postgres]:
 
 @pytest.mark.soak
 def test_what_a_program_acknowledged_survives_kills_of_the_server_under_load(durable: Postgres) -> None:
-    address, luck, heard = durable.address(durable.new_database()), np.random.default_rng(4), list[Told]()
+    address, luck, reported_at = durable.address(durable.new_database()), np.random.default_rng(4), list[Told]()
     with Desk(address) as desk:
         desk.create("calls", **PLAN)
     playing = [Player(address, "calls", seed) for seed in range(2)]
@@ -179,9 +179,11 @@ def test_what_a_program_acknowledged_survives_kills_of_the_server_under_load(dur
         durable.start()
     for player in playing:
         player.hear(8 * (KILLS_OF_SERVER + 1))
-        heard += player.kill()
-    total = finish(address, "calls", heard)
+        reported_at += player.kill()
+    total = finish(address, "calls", reported_at)
     assert total[FAILED] >= 1
-    for told in heard:
-        assert told.verb != FAILED or told.promised[0].startswith(("Writing to the store", "Reading from the store"))
+    for reported in reported_at:
+        assert reported.verb != FAILED or reported.promised[0].startswith(
+            ("Writing to the store", "Reading from the store")
+        )
     print(f"server killed {KILLS_OF_SERVER} times; {say(address, 1, 2, total)}")

@@ -79,7 +79,7 @@ def test_failures_that_come_in_the_wrong_order_leave_nothing() -> None:
     assert ledger.touched.tolist() == [NEVER]
 
 
-def test_an_action_that_is_told_late_is_remembered_when_a_later_one_fails() -> None:
+def test_an_action_that_is_reported_late_is_remembered_when_a_later_one_fails() -> None:
     ledger = make_ledger()
     ledger.advise(number(0), 5)
     ledger.tell_done(number(0), said(True), 4)
@@ -117,7 +117,7 @@ def test_a_side_adds_up_rewards_and_their_squares() -> None:
 
 
 def test_a_line_waits_for_those_who_are_not_in_yet_and_can_still_come() -> None:
-    line = Line(0, "now", 2, 5, present=9, kept=1)
+    line = Line(0, "now", 2, 5, present=9, carried_over=1)
     assert line.waiting == 9
     line.outcomes, line.gone = 4, 2
     assert line.waiting == 3
@@ -144,7 +144,7 @@ def test_nobody_is_chosen_twice_in_so_many_rounds_whatever_was_done(desk: Desk, 
     for round_ in range(1, 19):
         advice = program.decide({name: int(rng.integers(2)) for name in agents}, budget=int(rng.integers(0, 5)))
         cooling = {name for name in agents if any(round_ - at < cool_down for at in live[name])}
-        bar = program.round(round_).columns["bar"]
+        bar = program.round(round_).columns["exclusion"]
         assert {name for name, code in zip(agents, bar, strict=True) if code == COOLING} == cooling, round_
         assert len(advice.chosen) == min(advice.budget, len(agents) - len(cooling))
         for name in advice.chosen:

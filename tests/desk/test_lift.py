@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from restive.desk.config import Words
 from restive.desk.lift import CONTROL, TREATED, Lift, compare_policies, lift, lift_by_round, student_reach
-from restive.desk.plan import Words
 from restive.errors import InputError
-from restive.measure import student_quantile
+from restive.stats import student_quantile
 from restive.types import Bools, Floats, Ints
 
 WORDS = Words(person="shop", people="shops", every="week", reward_unit="orders a week")
@@ -112,10 +112,10 @@ def spread(difference: float) -> Lift:
     return lift(total, np.ones(6, int), np.arange(6) >= 3, WORDS)
 
 
-def test_the_sentence_says_more_less_or_that_it_cannot_be_told() -> None:
+def test_the_sentence_says_more_less_or_that_it_cannot_be_reported() -> None:
     assert spread(2.0).sentence.startswith("Each shop in the program has 2.10 orders a week more on average")
     assert "less on average" in spread(-2.0).sentence
-    assert spread(0.0).sentence.startswith("No difference can be told yet: 0.10 orders a week more")
+    assert spread(0.0).sentence.startswith("No difference can be reported yet: 0.10 orders a week more")
     assert "95%" in spread(2.0).sentence
 
 
@@ -158,32 +158,32 @@ def test_equal_rewards_that_round_badly_give_no_negative_variance() -> None:
 
 
 class World:
-    """Agents of their own level and effect; each agent-round has a chance under the policy and one under the shadow."""
+    """Agents of their own level and effect; each agent-round has a probability under the policy and one under the shadow."""
 
     def __init__(self, seed: int, agents: int = 60, rounds: int = 12) -> None:
         luck = np.random.default_rng(seed)
         self.agent = np.tile(np.arange(agents), rounds)
         level, effect = luck.gamma(2.0, 0.5, agents), luck.normal(0.5, 0.6, agents)
         hint = effect + luck.normal(0, 0.3, (rounds, agents))
-        self.chance = np.clip(luck.beta(1.5, 3, (rounds, agents)), 0.08, 0.9).ravel()
-        self.shadow_chance = np.clip(0.1 + 0.5 * (hint > 0.5), 0, 1).ravel()
+        self.probability = np.clip(luck.beta(1.5, 3, (rounds, agents)), 0.08, 0.9).ravel()
+        self.shadow_probability = np.clip(0.1 + 0.5 * (hint > 0.5), 0, 1).ravel()
         self.wait, self.gain = level[self.agent], effect[self.agent]
 
     def play(self, luck: np.random.Generator) -> tuple[Bools, Floats]:
-        chosen = luck.random(self.chance.size) < self.chance
+        chosen = luck.random(self.probability.size) < self.probability
         return chosen, self.wait + self.gain * chosen + luck.normal(0, 0.5, chosen.size)
 
-    def truth(self, chance: Floats) -> float:
-        return float((self.wait + self.gain * chance).mean())
+    def truth(self, probability: Floats) -> float:
+        return float((self.wait + self.gain * probability).mean())
 
 
 def test_the_shadow_estimate_meets_a_simulated_truth() -> None:
     world, luck, times = World(11), np.random.default_rng(5), 600
-    expected = world.truth(world.shadow_chance) - world.truth(world.chance)
+    expected = world.truth(world.shadow_probability) - world.truth(world.probability)
     covered, means = 0, []
     for _ in range(times):
         chosen, reward = world.play(luck)
-        answer = compare_policies(reward, chosen, world.chance, world.shadow_chance, world.agent)
+        answer = compare_policies(reward, chosen, world.probability, world.shadow_probability, world.agent)
         covered += answer.low <= expected <= answer.high
         means.append(answer.mean)
     assert abs(np.mean(means) - expected) < 0.02 * np.std(means) + 4 * np.std(means) / math.sqrt(times)
@@ -195,11 +195,13 @@ def test_the_shadow_estimate_meets_a_simulated_truth() -> None:
 def test_the_shadow_interval_covers_where_agents_are_drawn_anew() -> None:
     times, hits = 600, []
     luck = np.random.default_rng(6)
-    truth = np.mean([w.truth(w.shadow_chance) - w.truth(w.chance) for w in (World(s, 400, 4) for s in range(300))])
+    truth = np.mean(
+        [w.truth(w.shadow_probability) - w.truth(w.probability) for w in (World(s, 400, 4) for s in range(300))]
+    )
     for seed in range(times):
         world = World(1000 + seed)
         chosen, reward = world.play(luck)
-        answer = compare_policies(reward, chosen, world.chance, world.shadow_chance, world.agent)
+        answer = compare_policies(reward, chosen, world.probability, world.shadow_probability, world.agent)
         hits.append(answer.low <= truth <= answer.high)
     low, high = binomial_interval(times)
     assert low <= np.mean(hits) <= high
@@ -208,18 +210,18 @@ def test_the_shadow_interval_covers_where_agents_are_drawn_anew() -> None:
 def test_a_shadow_that_is_the_policy_makes_no_difference_at_all() -> None:
     world = World(2)
     chosen, reward = world.play(np.random.default_rng(2))
-    answer = compare_policies(reward, chosen, world.chance, world.chance, world.agent, chosen, WORDS)
+    answer = compare_policies(reward, chosen, world.probability, world.probability, world.agent, chosen, WORDS)
     assert (answer.mean, answer.overlap, answer.unsupported) == pytest.approx((0.0, 1.0, 0.0), abs=1e-12)
     assert answer.effective == pytest.approx(reward.size)
     assert "No difference between the shadow and the policy" in answer.sentence
 
 
 def test_choices_without_support_are_left_out_and_counted() -> None:
-    chance = np.array([0.0, 0.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.5])
+    probability = np.array([0.0, 0.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.5])
     shadow = np.array([0.0, 0.4, 1.0, 0.0, 0.5, 0.5, 0.9, 0.1])
     chosen = np.array([False, False, True, True, True, False, True, False])
     reward = np.array([1.0, 100.0, 2.0, 100.0, 3.0, 1.0, 3.0, 1.0])
-    answer = compare_policies(reward, chosen, chance, shadow, np.arange(8), words=WORDS)
+    answer = compare_policies(reward, chosen, probability, shadow, np.arange(8), words=WORDS)
     assert (answer.unsupported, answer.rounds) == (0.25, 6)
     weight = np.array([1, 1, 1, 1, 1.8, 1.8])
     assert answer.shadow_mean == pytest.approx(weight @ [1, 2, 3, 1, 3, 1] / weight.sum())
@@ -234,7 +236,7 @@ def test_the_list_in_common_is_that_of_the_lists_where_they_are_known() -> None:
     assert compare_policies(reward, chosen, half, np.array([0.5, 0.5, 1.0, 0.0]), agent).overlap == 0.75
 
 
-def test_a_clear_difference_is_told_with_its_unit() -> None:
+def test_a_clear_difference_is_reported_with_its_unit() -> None:
     agent = np.repeat(np.arange(40), 10)
     chosen = np.arange(400) % 2 == 0
     reward = 1.0 + (1.6 + 0.2 * (agent % 5)) * chosen
@@ -253,6 +255,6 @@ def test_nothing_to_compare_is_said() -> None:
     assert answer.sentence == "Too few comparable choices yet to say how the shadow would have done."
 
 
-def test_a_chance_that_does_not_fit_the_list_is_refused() -> None:
-    with pytest.raises(InputError, match="chance"):
+def test_a_probability_that_does_not_fit_the_list_is_refused() -> None:
+    with pytest.raises(InputError, match="probability"):
         compare_policies(np.ones(2), np.array([True, False]), np.array([0.0, 0.5]), np.array([0.0, 0.5]), np.arange(2))

@@ -1,7 +1,7 @@
 """Verbs that only look: none of them is missing from the command, and none records anything."""
 
-from desk.test_command import Call, call, mark, shops
-from restive.desk.command import desk
+from desk.test_cli import Call, call, mark, shops
+from restive.desk.cli import desk
 from restive.desk.looking import verbs
 
 __all__ = ["call", "shops"]  # fixtures
@@ -37,8 +37,8 @@ def test_looking_records_nothing(shops: Call) -> None:
         assert mark() == before, verb
 
 
-def test_templates_are_told_with_budget_and_worth(call: Call) -> None:
-    told = " ".join(call("templates").out.split())
-    assert "20 a week; states, worst first, with their orders a week:" in told
-    assert "silent (0): " in told
-    assert "frequent (8): " in told
+def test_templates_are_reported_with_budget_and_worth(call: Call) -> None:
+    reported = " ".join(call("templates").out.split())
+    assert "20 a week; states, worst first, with their orders a week:" in reported
+    assert "silent (0): " in reported
+    assert "frequent (8): " in reported

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from restive.desk import Desk, Program
-from restive.desk.overview import compare_shadow, find_learnt, look_at, summarise
+from restive.desk.overview import compare_shadow, find_learned, look_at, summarise
 from restive.desk.replay import replay
 
 PEOPLE = [f"p{n:02}" for n in range(24)]
@@ -38,7 +38,7 @@ def play(program: Program, rounds: int) -> None:
 def test_a_program_without_rounds_says_what_to_do_first(desk: Desk) -> None:
     program = make_program(desk)
     seen = look_at(program)
-    assert (seen.people.active, seen.rounds, seen.lift, seen.curve, seen.learnt) == (0, [], None, None, [])
+    assert (seen.people.active, seen.rounds, seen.lift, seen.curve, seen.learned) == (0, [], None, None, [])
     assert [*map(str, seen.steps)] == [
         "Nobody has joined yet; the first round takes in everybody whose state is given: "
         f"restive desk decide one --store {program.store.address} --states STATES.csv"
@@ -50,7 +50,7 @@ def test_the_lines_of_rounds_add_up_to_the_records(desk: Desk) -> None:
     program = make_program(desk)
     play(program, 6)
     seen = look_at(program)
-    control = program.fold.ledger.control
+    control = program.projection.ledger.control
     assert 0 < control.sum() == seen.people.control < 24
     for row in seen.rounds:
         found = program.round(row.round)
@@ -68,7 +68,9 @@ def test_a_program_that_helps_has_a_lift_whose_interval_holds_what_it_added(desk
     play(program, 12)
     lift = look_at(program).lift
     assert lift is not None
-    added = 8 / (~program.fold.ledger.control).sum()  # four times 2 a round, shared by those who are not in control
+    added = (
+        8 / (~program.projection.ledger.control).sum()
+    )  # four times 2 a round, shared by those who are not in control
     assert lift.low < added < lift.high
     assert lift.low > 0
 
@@ -169,23 +171,23 @@ def test_people_are_counted_by_what_became_of_them(desk: Desk) -> None:
     assert (people.active, people.left, people.erased) == (20, 2, 2)
 
 
-def test_what_was_learnt_is_the_mean_of_the_policys_estimates(desk: Desk) -> None:
+def test_what_was_learned_is_the_mean_of_the_policys_estimates(desk: Desk) -> None:
     program = make_program(desk, policy="lagrange")
     play(program, 8)
     program.leave(PEOPLE[:4])
-    mind, active = program.fold.minds["policy"], program.fold.ledger.active
-    for code, learnt in enumerate(find_learnt(program)):
-        benefit = mind.policy.estimate(mind.belief, np.full((1, 24), code)).benefit[0][active]
-        assert (learnt.state, learnt.people) == (("low", "high")[code], 20)
-        assert learnt.benefit == pytest.approx(benefit.mean())
-        assert learnt.helped == (benefit > 0).sum()
-    assert find_learnt(program)[0].benefit > 0
+    policy_state, active = program.projection.policy_states["policy"], program.projection.ledger.active
+    for code, learned in enumerate(find_learned(program)):
+        benefit = policy_state.policy.estimate(policy_state.belief, np.full((1, 24), code)).benefit[0][active]
+        assert (learned.state, learned.people) == (("low", "high")[code], 20)
+        assert learned.benefit == pytest.approx(benefit.mean())
+        assert learned.helped == (benefit > 0).sum()
+    assert find_learned(program)[0].benefit > 0
 
 
-def test_a_policy_that_estimates_nothing_has_learnt_nothing_to_show(desk: Desk) -> None:
+def test_a_policy_that_estimates_nothing_has_learned_nothing_to_show(desk: Desk) -> None:
     program = make_program(desk, policy="random")
     play(program, 2)
-    assert [learnt.people for learnt in find_learnt(program)] == [0, 0]
+    assert [learned.people for learned in find_learned(program)] == [0, 0]
     json.dumps(look_at(program).as_json(), allow_nan=False)
 
 
@@ -207,7 +209,7 @@ def test_a_shadow_waits_for_outcomes_and_only_the_last_rounds_are_compared(
     assert compare_shadow(program) is None
     program.learn([{"agent": name, "next_state": "low"} for name in PEOPLE])
     play(program, 4)
-    free = int((~program.fold.ledger.control).sum())
+    free = int((~program.projection.ledger.control).sum())
     compared = []
     for last in (200, 2):
         monkeypatch.setattr("restive.desk.overview.SHADOWED", last)
@@ -264,9 +266,11 @@ def test_many_missing_outcomes_come_with_a_caution(desk: Desk) -> None:
     program.decide(dict.fromkeys(PEOPLE, "low"), again=True)
     few = [{"agent": name, "next_state": "low"} for name in PEOPLE]
     program.learn(few[:17], round=5)
-    told = "Only 113 of 120 outcomes are in. If people on the list are reported sooner than others, this is not to be"
-    assert look_at(program).caution.startswith(told)  # 7 of 120 are more than one in twenty
-    assert look_at(program).as_json()["caution"].startswith(told)
+    reported = (
+        "Only 113 of 120 outcomes are in. If people on the list are reported sooner than others, this is not to be"
+    )
+    assert look_at(program).caution.startswith(reported)  # 7 of 120 are more than one in twenty
+    assert look_at(program).as_json()["caution"].startswith(reported)
     program.learn(few[17:18], round=5)
     assert look_at(program).caution == ""  # 6 are not
 
@@ -299,5 +303,5 @@ def test_the_title_is_the_templates_unless_states_or_words_are_others(
 
 
 def test_words_of_its_own_leave_the_other_words_of_the_template(desk: Desk) -> None:
-    words = desk.create("one", template="pharmacy", words={"person": "patient"}).plan.words
+    words = desk.create("one", template="pharmacy", words={"person": "patient"}).config.words
     assert (words.person, words.people, words.action) == ("patient", "pharmacists", "a coupon")

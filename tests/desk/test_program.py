@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from desk.appending import PROCESSES
-from desk.deciding import decide_when_told
+from desk.deciding import decide_when_reported
 from restive.desk import AlreadyDecided, Desk, Faults, Program
 from restive.desk.replay import digest, replay
 from restive.desk.store import Store
@@ -80,14 +80,14 @@ def test_dry_runs_say_what_would_be_and_record_nothing(program: Program) -> None
     program.decide(FOUR)
     program.learn(came("ann"))
     program.decide({**FOUR, "ben": "low"})
-    before, believed = mark(program), digest(program.fold)
-    told = {verb: call(program) for verb, call in VERBS.items()}
+    before, believed = mark(program), digest(program.projection)
+    reported = {verb: call(program) for verb, call in VERBS.items()}
     assert mark(program) == before
-    assert digest(program.fold) == believed
-    assert told["decide"].round == 3  # type: ignore[attr-defined]
-    assert told["learn"].new == 2  # type: ignore[attr-defined]
-    assert told["learn a correction"].corrected == 1  # type: ignore[attr-defined]
-    assert [told[verb] for verb in ("correct_states", "leave", "erase", "cancel")] == [1, 1, 1, 2]
+    assert digest(program.projection) == believed
+    assert reported["decide"].round == 3  # type: ignore[attr-defined]
+    assert reported["learn"].new == 2  # type: ignore[attr-defined]
+    assert reported["learn a correction"].corrected == 1  # type: ignore[attr-defined]
+    assert [reported[verb] for verb in ("correct_states", "leave", "erase", "cancel")] == [1, 1, 1, 2]
 
 
 def test_a_dry_run_shows_the_list_that_is_then_decided(program: Program) -> None:
@@ -137,25 +137,25 @@ REFUSED: dict[str, tuple[Callable[[Program], object], str]] = {
 def test_what_does_not_fit_is_refused_in_a_sentence_and_leaves_no_trace(small: Program) -> None:
     small.decide(FOUR)
     small.learn(came("ann"))
-    before, believed = mark(small), digest(small.fold)
+    before, believed = mark(small), digest(small.projection)
     for what, (call, sentence) in REFUSED.items():
-        with pytest.raises(InputError) as told:
+        with pytest.raises(InputError) as reported:
             call(small)
-        assert sentence in str(told.value), what
+        assert sentence in str(reported.value), what
         assert mark(small) == before, what
-        assert digest(small.fold) == believed, what
+        assert digest(small.projection) == believed, what
 
 
-def test_all_faults_of_a_table_are_told_at_once_also_those_of_several_rounds(small: Program) -> None:
+def test_all_faults_of_a_table_are_reported_at_once_also_those_of_several_rounds(small: Program) -> None:
     small.decide(FOUR)
     small.learn(came(*FOUR))
     small.decide({"ann": "low"}, budget=1)
     before = mark(small)
     rows = came("ann", round=2) + came("zoe", round=2) + came("kim", round=1) + came("zoe", round=1)
     rows.append({"agent": "ben", "next_state": "low", "round": 1})
-    with pytest.raises(Faults) as told:
+    with pytest.raises(Faults) as reported:
         small.learn(rows)
-    assert [fault.row for fault in told.value.faults] == [2, 3, 4]
+    assert [fault.row for fault in reported.value.faults] == [2, 3, 4]
     with pytest.raises(Faults) as cells:
         small.decide([{"agent": "", "state": 7}, {"agent": "x", "state": "?"}, {"agent": "x", "state": 1}])
     assert {(fault.row, fault.column) for fault in cells.value.faults} == {
@@ -164,7 +164,7 @@ def test_all_faults_of_a_table_are_told_at_once_also_those_of_several_rounds(sma
     assert mark(small) == before
 
 
-def test_faults_of_cells_and_strangers_are_told_together(small: Program) -> None:
+def test_faults_of_cells_and_strangers_are_reported_together(small: Program) -> None:
     small.decide(FOUR)
     before = mark(small)
     rows = [
@@ -174,13 +174,13 @@ def test_faults_of_cells_and_strangers_are_told_together(small: Program) -> None
         {"agent": "", "next_state": "high"},
         {"agent": "ben", "next_state": "high"},
     ]
-    with pytest.raises(Faults) as told:
+    with pytest.raises(Faults) as reported:
         small.learn(rows)
-    assert sorted((fault.row, fault.column) for fault in told.value.faults) == [
+    assert sorted((fault.row, fault.column) for fault in reported.value.faults) == [
         (1, "next_state"), (2, "agent"), (3, "agent"), (3, "done"), (4, "agent"),
     ]  # fmt: skip
-    assert told.value.total == 5
-    assert "'kim' is not in the program" in str(told.value)
+    assert reported.value.total == 5
+    assert "'kim' is not in the program" in str(reported.value)
     assert mark(small) == before
 
 
@@ -223,7 +223,7 @@ def test_the_same_states_are_one_round_unless_another_is_meant(program: Program)
     assert program.decide(FOUR).round == 3  # something came in since
 
 
-def test_a_round_is_decided_once_and_the_second_is_told_when(tmp_path: Path) -> None:
+def test_a_round_is_decided_once_and_the_second_is_reported_when(tmp_path: Path) -> None:
     hours = iter(range(100))
     with Desk(tmp_path / "x.db", clock=lambda: datetime(2027, 1, 1, tzinfo=UTC) + timedelta(hours=next(hours))) as desk:
         program = desk.create("one", **SETTINGS)
@@ -241,7 +241,7 @@ def test_a_round_is_decided_once_and_the_second_is_told_when(tmp_path: Path) -> 
         assert len(program.lines) == 1
 
 
-def test_a_round_opened_twice_from_the_same_states_is_told_unless_another_is_meant(small: Program) -> None:
+def test_a_round_opened_twice_from_the_same_states_is_reported_unless_another_is_meant(small: Program) -> None:
     assert small.open(FOUR) == 1
     with pytest.raises(AlreadyDecided, match=r"round 1 of one was opened at .* from these very states"):
         small.open(FOUR)
@@ -250,7 +250,7 @@ def test_a_round_opened_twice_from_the_same_states_is_told_unless_another_is_mea
     assert [small.decide().round for _ in range(3)] == [1, 2, 3]
 
 
-def test_of_two_threads_one_decides_and_the_other_is_told(program: Program) -> None:
+def test_of_two_threads_one_decides_and_the_other_is_reported(program: Program) -> None:
     ends: list[str] = []
     ready = threading.Barrier(3)
 
@@ -261,23 +261,23 @@ def test_of_two_threads_one_decides_and_the_other_is_told(program: Program) -> N
             own.decide(FOUR, round=round_)
             ends.append("decided")
         except AlreadyDecided:
-            ends.append("told")
+            ends.append("reported")
 
     threads = [threading.Thread(target=run, args=(round_,)) for round_ in (1, 1, None)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(ends) == ["decided", "told", "told"]
+    assert sorted(ends) == ["decided", "reported", "reported"]
     assert [event.kind for event in program.log()] == ["created", "joined", "opened", "decided"]
     assert replay(program).proven
 
 
-def test_of_two_processes_one_decides_and_the_other_is_told(program: Program, address: str) -> None:
+def test_of_two_processes_one_decides_and_the_other_is_reported(program: Program, address: str) -> None:
     ready = PROCESSES.Barrier(2)
     pipes = [PROCESSES.Pipe() for _ in range(2)]
     workers = [
-        PROCESSES.Process(target=decide_when_told, args=(address, "one", FOUR, ready, pipe)) for _, pipe in pipes
+        PROCESSES.Process(target=decide_when_reported, args=(address, "one", FOUR, ready, pipe)) for _, pipe in pipes
     ]
     for worker in workers:
         worker.start()
@@ -286,7 +286,7 @@ def test_of_two_processes_one_decides_and_the_other_is_told(program: Program, ad
     for worker in workers:
         worker.join()
     chosen = program.advice(1).chosen
-    assert sorted(end[0] for end in ends) == ["decided", "told"]
+    assert sorted(end[0] for end in ends) == ["decided", "reported"]
     assert [end[1] for end in ends if end[0] == "decided"] == [chosen]
     assert len(program.lines) == 1
     assert replay(program).proven
@@ -314,7 +314,7 @@ def test_states_are_kept_for_some_rounds_and_then_left_out(small: Program) -> No
     small.decide(FOUR)
     for round_ in (2, 3):
         advice = small.decide({"ann": "low"}, again=True)
-        assert (advice.found.number.size, int(advice.found.kept.sum())) == (4, 3)
+        assert (advice.found.number.size, int(advice.found.carried_over.sum())) == (4, 3)
         assert advice.notes == ["with a state kept from an earlier round: 3 people", blank(round_ - 1)], round_
     last = small.decide({"ann": "low"}, again=True)
     assert last.found.number.size == 1
@@ -352,7 +352,7 @@ def test_an_erased_name_is_gone_and_what_it_taught_stays(program: Program, addre
     again = program.decide({**FOUR, "ben": "low"}, budget=4)  # the same name is somebody new
     assert sorted(again.chosen) == sorted(FOUR)
     assert program.names.roster.to_list() == [None, "ben", "cem", "dee", "ann"]
-    assert program.fold.ledger.active.tolist() == [False, True, True, True, True]
+    assert program.projection.ledger.active.tolist() == [False, True, True, True, True]
     assert replay(program).proven
 
 
@@ -381,9 +381,9 @@ def test_what_is_waited_for_leaves_out_those_who_were_erased(program: Program) -
 
 
 def digest_of_beliefs(program: Program) -> bytes:
-    from restive.policies.growing import flatten
+    from restive.policies.belief import flatten
 
-    return b"".join(array.tobytes() for array in flatten(program.fold.minds["policy"].belief).values())
+    return b"".join(array.tobytes() for array in flatten(program.projection.policy_states["policy"].belief).values())
 
 
 def test_lists_of_people_who_must_or_never(small: Program) -> None:
@@ -402,7 +402,7 @@ def test_lists_of_people_who_must_or_never(small: Program) -> None:
 def test_the_list_has_as_many_as_the_budget_or_as_there_are(budget: int, listed: int, small: Program) -> None:
     advice = small.decide(FOUR, budget=budget)
     assert (len(advice.chosen), len(advice.spares)) == (listed, 4 - listed)
-    assert advice.found.columns["chance"].sum() == pytest.approx(listed)
+    assert advice.found.columns["probability"].sum() == pytest.approx(listed)
 
 
 def test_one_agent_alone_can_be_a_program(small: Program) -> None:
@@ -429,7 +429,7 @@ def test_what_is_changed_counts_from_the_next_round_on(program: Program, address
     assert program.change(budget=1, cool_down=3, shares={"south": 0.5}).budget == 1
     with Desk(address) as other:
         again = other.program("one")
-        assert (again.plan.cool_down, again.plan.shares) == (3, {"south": 0.5})
+        assert (again.config.cool_down, again.config.shares) == (3, {"south": 0.5})
         advice = again.decide({"ann": ("low", "south"), "eve": ("low", "south")})
         recorded = next(event.header for event in again.log() if event.kind == "changed")
     assert recorded == {"budget": 1, "cool_down": 3, "shares": {"south": 0.5}}
@@ -446,8 +446,8 @@ def test_what_is_changed_counts_from_the_next_round_on(program: Program, address
 def test_numbers_of_numpy_are_recorded_as_plain_ones(small: Program) -> None:
     small.decide(FOUR)
     shares = {"north": np.float32(0.25)}
-    plan = small.change(budget=np.int64(3), cool_down=np.int32(1), keep=np.uint8(4), shares=shares)
-    assert (plan.budget, plan.cool_down, plan.keep, plan.shares) == (3, 1, 4, {"north": 0.25})
+    config = small.change(budget=np.int64(3), cool_down=np.int32(1), keep=np.uint8(4), shares=shares)
+    assert (config.budget, config.cool_down, config.keep, config.shares) == (3, 1, 4, {"north": 0.25})
     (recorded,) = (event.header for event in small.log() if event.kind == "changed")
     assert recorded == {"budget": 3, "cool_down": 1, "keep": 4, "shares": {"north": 0.25}}
     assert small.decide(FOUR, budget=np.int64(1), again=True).budget == 1  # type: ignore[arg-type]
@@ -467,13 +467,13 @@ def test_who_is_gone_when_an_open_round_is_decided_is_not_chosen(small: Program)
 def test_nobody_acts_by_a_list_that_was_cancelled_and_nothing_is_waited_for(program: Program, address: str) -> None:
     program.change(cool_down=3)
     first = program.decide(FOUR)
-    untouched = {name: array.copy() for name, array in program.fold.ledger.arrays().items()}
+    untouched = {name: array.copy() for name, array in program.projection.ledger.arrays().items()}
     assert program.cancel(1) == 2
     assert [event.kind for event in program.log()][-1] == "cancelled"
     line = program.lines[0]
     assert (line.cancelled, line.waiting, line.advised, line.done, line.outcomes) == (True, 0, 2, 0, 0)
     assert (untouched["touched"] == 0).sum() == 2
-    assert (program.fold.ledger.touched < -3).all()  # free again
+    assert (program.projection.ledger.touched < -3).all()  # free again
     second = program.decide(FOUR)  # the same states, and no --again is needed
     assert (second.round, second.left_out(), second.notes) == (2, {}, [])
     assert program.learn(came(*FOUR)).rounds == [2]
@@ -481,7 +481,7 @@ def test_nobody_acts_by_a_list_that_was_cancelled_and_nothing_is_waited_for(prog
     with Desk(address) as other:
         again = other.program("one")
         assert (again.lines[0].cancelled, again.round(1).cancelled, again.round(2).cancelled) == (True, True, False)
-        assert digest(again.fold) == digest(program.fold)
+        assert digest(again.projection) == digest(program.projection)
         assert replay(again).proven
 
 
@@ -497,9 +497,9 @@ def test_a_cancelled_round_takes_no_outcomes_and_is_cancelled_and_decided_no_mor
         (lambda: program.cancel(1), "round 1 of one was cancelled before; nothing was changed"),
         (lambda: program.decide(round=1), "round 1 was cancelled; decide another"),
     ):
-        with pytest.raises(InputError) as told:
+        with pytest.raises(InputError) as reported:
             call()
-        assert sentence in str(told.value)
+        assert sentence in str(reported.value)
         assert mark(program) == before
     assert program.decide(FOUR, round=2).round == 2
 
@@ -563,9 +563,9 @@ def test_ids_that_look_like_known_ones_are_refused_unless_they_are_new(program: 
     program.decide({"007": "low", "Ann": "low", "12": "high"})
     before = mark(program)
     rows = {"7": "low", "ANN": "low", "0012": "low", "12": "low", "zoe": "high"}
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as reported:
         program.decide(rows)
-    assert str(told.value) == (
+    assert str(reported.value) == (
         "new ids that differ from known ones only by zeros before them or by capitals: "
         "3 (7 for 007, ANN for Ann, 0012 for 12); nothing was recorded. "
         "Write them as before (in a spreadsheet, as text), or say that they are new (--new)."
@@ -587,9 +587,9 @@ def test_a_table_without_a_round_about_people_of_an_earlier_one_is_asked_about(p
     program.decide(FOUR)
     before = mark(program)
     for people in (["cem"], ["dee", "cem"]):
-        with pytest.raises(InputError) as told:
+        with pytest.raises(InputError) as reported:
             program.learn(came(*people))
-        assert str(told.value) == (
+        assert str(reported.value) == (
             "outcomes: round 1 still waits for these people, or is it a later one? "
             "Say by --round or by a column round which one is meant."
         )
@@ -623,7 +623,7 @@ def test_who_left_already_is_not_counted_again(small: Program) -> None:
     assert small.leave(["ann"]) == 0
     assert mark(small) == before
     assert small.leave(["ann", "ben", "ben"]) == 1
-    assert small.fold.ledger.active.tolist() == [False, False, True, True]
+    assert small.projection.ledger.active.tolist() == [False, False, True, True]
 
 
 def test_a_group_is_called_new_only_after_the_first_round(small: Program) -> None:

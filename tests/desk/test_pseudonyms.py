@@ -47,7 +47,9 @@ def test_a_key_is_found_by_its_fingerprint_and_only_its_owner_can_read_it(keys: 
     assert made.fingerprint.encode() not in file.read_bytes()
 
 
-def test_keys_are_beside_the_users_data_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_keys_are_beside_the_users_data_unless_reported_otherwise(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv("RESTIVE_KEYS")
     monkeypatch.setattr("platformdirs.user_data_dir", lambda *given, **named: str(tmp_path / "data"))
     assert keys_folder() == tmp_path / "data" / "keys"

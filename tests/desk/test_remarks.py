@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from restive.desk import Desk
-from restive.desk.fold import Present
-from restive.desk.plan import Words
+from restive.desk.config import Words
+from restive.desk.projection import Present
 from restive.desk.remarks import count, refuse_alike, remark_on_groups, remark_on_round, say_names
 from restive.errors import InputError
 
@@ -32,12 +32,12 @@ def test_nobody_is_no_remark_and_many_are_not_all_named() -> None:
 
 def test_new_ids_like_known_ones_are_counted_and_some_are_shown() -> None:
     refuse_alike({})
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as reported:
         refuse_alike({str(n): f"0{n}" for n in range(1, 1501)})
-    assert "1,500" in str(told.value)
-    assert "(1 for 01, 2 for 02, 3 for 03)" in str(told.value)
-    assert "nothing was recorded" in str(told.value)
-    assert "(--new)" in str(told.value)
+    assert "1,500" in str(reported.value)
+    assert "(1 for 01, 2 for 02, 3 for 03)" in str(reported.value)
+    assert "nothing was recorded" in str(reported.value)
+    assert "(--new)" in str(reported.value)
 
 
 def test_a_round_is_remarked_on_by_name(tmp_path: Path) -> None:
@@ -47,12 +47,14 @@ def test_a_round_is_remarked_on_by_name(tmp_path: Path) -> None:
         program.decide({"ann": ("low", "north"), "ben": ("low", None), "cem": ("low", None), "dee": ("low", None)})
         program.leave(["dee"])
         there = Present(np.array([0]), np.array([1]), np.array([True]), np.array([False]))
-        remarks = remark_on_round("one", program.fold, there, program.names)
-        assert remark_on_groups(program.fold, ["south", "east"]) == ["a new group: south", "a new group: east"]
+        remarks = remark_on_round("one", program.projection, there, program.names)
+        assert remark_on_groups(program.projection, ["south", "east"]) == ["a new group: south", "a new group: east"]
         other = desk.create("two", **settings)
-        assert remark_on_groups(other.fold, ["south"]) == []
+        assert remark_on_groups(other.projection, ["south"]) == []
         other.decide(pl.DataFrame({"agent": ["ann"], "state": ["low"]}))
-        assert remark_on_groups(other.fold, ["south"]) == []  # the first groups of all are nothing to wonder about
+        assert (
+            remark_on_groups(other.projection, ["south"]) == []
+        )  # the first groups of all are nothing to wonder about
     assert remarks == [
         "with a state kept from an earlier round: 1 person",
         "left out, without a recent state: 2 people (ben, cem)",

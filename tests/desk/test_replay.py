@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from desk.stories import STEADY, make, record, write
 from restive.desk import Desk
-from restive.desk.memory import SLOT
+from restive.desk.cache import SLOT
 from restive.desk.parts import divide, link
 from restive.desk.program import Program
 from restive.desk.replay import replay
@@ -49,9 +49,9 @@ def forge(program: Program, number: int, change: Change, chain: bool) -> None:
         previous = ""
         for event, some in zip(log, pieces, strict=True):
             previous = link(previous, event.kind, event.round, event.at, headers[event.number], some)
-            told = {"header": headers[event.number]} | ({"digest": previous} if chain else {})
+            reported = {"header": headers[event.number]} | ({"digest": previous} if chain else {})
             mine = sa.and_(events.c.program == program.id, events.c.number == event.number)
-            connection.execute(events.update().where(mine).values(told))
+            connection.execute(events.update().where(mine).values(reported))
 
 
 def find(program: Program, kind: str, round_: int) -> int:
@@ -82,8 +82,11 @@ def with_header(name: str, value: object) -> Change:
 
 DECISIONS = {
     "another person": (with_column("chosen", 0, None), "round 2 came out otherwise in chosen"),
-    "a probability": (with_column("chance", 1, np.nextafter(0.123, 1)), "round 2 came out otherwise in chance"),
-    "a reason": (with_column("bar", 2, 3), "round 2 came out otherwise in bar"),
+    "a probability": (
+        with_column("probability", 1, np.nextafter(0.123, 1)),
+        "round 2 came out otherwise in probability",
+    ),
+    "a reason": (with_column("exclusion", 2, 3), "round 2 came out otherwise in bar"),
     "a benefit": (with_listed("benefit", 0, 7.0), "round 2 came out otherwise in benefit"),
     "an order": (with_listed("agent", 0, 8), "round 2 came out otherwise in agent"),
     "a price": (with_header("prices", {"never list": 0.5}), "round 2 came out otherwise in prices"),
@@ -142,10 +145,10 @@ def test_a_digest_that_was_changed_is_noticed(program: Program, desk: Desk) -> N
 def test_a_forged_snapshot_does_not_agree_with_the_log(program: Program, desk: Desk) -> None:
     program.memory.save(now=True)
     assert replay(desk.program("one")).proven
-    fold = desk.program("one").fold
-    fold.minds["policy"].belief.total[0, 0] += 1e-9
+    projection = desk.program("one").projection
+    projection.policy_states["policy"].belief.total[0, 0] += 1e-9
     with program.store.writing(program.id) as writer:
-        writer.put_snapshot(SLOT, fold.dump())
+        writer.put_snapshot(SLOT, projection.dump())
     found = replay(desk.program("one"))
     assert (found.differing, found.same, found.rounds) == ([], 3, 3)
     assert found.belief != found.believed
@@ -207,11 +210,11 @@ def test_the_end_of_the_chain_shows_that_events_were_cut_off(program: Program, d
     assert less.end == program.store.event(program.id, last - 1).digest != whole.end
 
 
-def test_progress_is_told_event_by_event(program: Program) -> None:
-    told: list[tuple[int, int]] = []
-    replay(program, lambda done, total: told.append((done, total)))
+def test_progress_is_reported_event_by_event(program: Program) -> None:
+    reported: list[tuple[int, int]] = []
+    replay(program, lambda done, total: reported.append((done, total)))
     length = program.store.length(program.id)
-    assert told == [(done, length) for done in range(1, length + 1)]
+    assert reported == [(done, length) for done in range(1, length + 1)]
 
 
 def test_a_program_without_rounds_is_proven(desk: Desk) -> None:
@@ -221,7 +224,7 @@ def test_a_program_without_rounds_is_proven(desk: Desk) -> None:
 
 def test_what_comes_in_meanwhile_is_left_for_the_next_replay(program: Program, desk: Desk) -> None:
     other, length = desk.program("one"), program.store.length(program.id)
-    assert other.memory._fold is None
+    assert other.memory._projection is None
 
     def interfere(done: int, total: int) -> None:
         if done == 3:

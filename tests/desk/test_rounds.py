@@ -26,12 +26,12 @@ def event(kind: str, header: dict[str, object] | None = None, **columns: list[in
 def opened() -> Event:
     found = event("opened", {"budget": 1}, number=[2, 5, 9], state=[0, 1, 1])
     kept = np.array([False, True, False])
-    return found._replace(columns={**found.columns, "kept": kept, "told": np.array([True, False, False])})
+    return found._replace(columns={**found.columns, "carried_over": kept, "reported": np.array([True, False, False])})
 
 
-def mended_states() -> Event:
+def corrected_states() -> Event:
     found = event("corrected", {"what": "states"}, number=[5], state=[0])
-    return found._replace(columns={**found.columns, "kept": np.array([False]), "told": np.array([True])})
+    return found._replace(columns={**found.columns, "carried_over": np.array([False]), "reported": np.array([True])})
 
 
 def outcomes(kind: str, number: list[int], done: list[int], reward: list[float], after: list[int]) -> Event:
@@ -43,9 +43,9 @@ def test_a_round_that_was_only_opened_knows_no_outcomes() -> None:
     found = gather([opened()])
     assert (found.round, found.at, found.header, found.decided) == (4, "now", {"budget": 1}, None)
     assert (found.number.tolist(), found.state.tolist()) == ([2, 5, 9], [0, 1, 1])
-    assert found.kept.tolist() == [False, True, False]
-    assert found.told.tolist() == [True, False, False]
-    assert found.done.tolist() == found.after.tolist() == found.heard.tolist() == [UNKNOWN] * 3
+    assert found.carried_over.tolist() == [False, True, False]
+    assert found.reported.tolist() == [True, False, False]
+    assert found.done.tolist() == found.after.tolist() == found.reported_at.tolist() == [UNKNOWN] * 3
     assert np.isnan(found.reward).all()
     assert not found.chosen.any()
     assert found.missing == 3
@@ -61,7 +61,7 @@ def test_events_add_up_in_their_order() -> None:
             outcomes("outcomes", [5, 9], [0, 1], [np.nan, 2.5], [-1, 1]),
             outcomes("outcomes", [5], [0], [0.5], [0])._replace(number=6),
             outcomes("corrected", [9], [0], [1.5], [0])._replace(number=7),
-            mended_states(),
+            corrected_states(),
         ]
     )
     assert (found.decided, found.decided_at, found.list["agent"].tolist()) == ({"policy": "egt"}, "later", [2])
@@ -69,17 +69,17 @@ def test_events_add_up_in_their_order() -> None:
     assert found.done.tolist() == [-1, 0, 0]
     assert found.after.tolist() == [-1, 0, 0]
     assert found.reward[1:].tolist() == [0.5, 1.5]
-    assert (found.state.tolist(), found.kept.tolist()) == ([0, 0, 1], [False, False, False])
-    assert found.told.tolist() == [True, True, False]
-    assert found.heard.tolist() == [-1, 6, 3]  # a correction is no news of where somebody went
+    assert (found.state.tolist(), found.carried_over.tolist()) == ([0, 0, 1], [False, False, False])
+    assert found.reported.tolist() == [True, True, False]
+    assert found.reported_at.tolist() == [-1, 6, 3]  # a correction is no news of where somebody went
     assert found.missing == 1
 
 
 def test_an_event_that_is_corrected_stays_as_it_was() -> None:
     first = opened()
-    found = gather([first, mended_states()])
-    assert (found.kept.tolist(), found.told.tolist()) == ([False] * 3, [True, True, False])
-    assert (first.columns["kept"].tolist(), first.columns["told"].tolist()) == (
+    found = gather([first, corrected_states()])
+    assert (found.carried_over.tolist(), found.reported.tolist()) == ([False] * 3, [True, True, False])
+    assert (first.columns["carried_over"].tolist(), first.columns["reported"].tolist()) == (
         [False, True, False], [True, False, False],
     )  # fmt: skip
     assert first.columns["state"].tolist() == [0, 1, 1]
@@ -115,7 +115,7 @@ def test_a_round_at_hand_is_what_the_log_gathers(desk: Desk) -> None:
     program.correct_states({"a01": 1 - story[2].states["a01"]}, round=3)
     mine, theirs = program.round(3), gather(program.store.events(program.id, round=2))
     assert mine is program.round(3)
-    for name in ("number", "state", "kept", "told", "done", "reward", "after", "heard", "chosen"):
+    for name in ("number", "state", "carried_over", "reported", "done", "reward", "after", "reported_at", "chosen"):
         np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name), name)
     assert (mine.decided, mine.header, mine.decided_at) == (theirs.decided, theirs.header, theirs.decided_at)
     for number in (1, 2, 3):

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from desk.test_advice import make_advice
-from restive.desk.plan import Plan, Words
-from restive.desk.saying import bar, note, print_json, say_advice, say_plan
-from restive.desk.sheets import read_sheet
+from desk.test_recommendation import make_advice
+from restive.desk.config import Config, Words
+from restive.desk.saying import bar, note, print_json, say_advice, say_config
+from restive.desk.table_files import read_sheet
 from restive.errors import InputError
 
 Printed = pytest.CaptureFixture[str]
@@ -33,13 +33,13 @@ def test_a_long_list_is_cut_and_says_how_to_see_the_rest(capsys: Printed) -> Non
     assert "... and 1 more; --out writes all of them to a file." in shown
 
 
-def test_prices_of_rules_are_told_in_the_words_of_the_program(capsys: Printed) -> None:
-    advice = make_advice(plan=Plan(("low", "high"), words=Words(reward_unit="orders a week", every="week")))
+def test_prices_of_rules_are_reported_in_the_words_of_the_program(capsys: Printed) -> None:
+    advice = make_advice(config=Config(("low", "high"), words=Words(reward_unit="orders a week", every="week")))
     assert advice.found.decided is not None
     advice.found.decided["prices"] = {"never list": 0.123, "cooling down": 0.0, "must list": None}
     say_advice(advice, None, as_json=False, dry_run=False)
-    told = "What rules cost, in orders over the weeks to come: never list 0.12, cooling down 0."
-    assert told in capsys.readouterr().out  # what is not known is left out; 0 is known
+    reported = "What rules cost, in orders over the weeks to come: never list 0.12, cooling down 0."
+    assert reported in capsys.readouterr().out  # what is not known is left out; 0 is known
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
@@ -58,30 +58,30 @@ def test_the_whole_list_is_written_however_much_of_it_is_shown(capsys: Printed, 
     assert read_sheet(tmp_path / "list.csv")["agent"].to_list() == ["eve", "ann", "(erased)", "fay"]
 
 
-def test_a_file_that_cannot_be_written_is_told_with_the_way_out(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_reported_with_the_way_out(tmp_path: Path) -> None:
     (tmp_path / "list.csv").mkdir()
     with pytest.raises(InputError, match="the list is recorded all the same: restive desk round one 3 --out FILE"):
         say_advice(make_advice(), tmp_path / "list.csv", as_json=False, dry_run=False)
 
 
-def test_a_plan_is_told_with_all_that_was_settled_and_nothing_else(capsys: Printed) -> None:
-    say_plan("one", Plan(("low", "high"), control=0.0).as_json(), "is ready", as_json=False)
+def test_a_config_is_reported_with_all_that_was_settled_and_nothing_else(capsys: Printed) -> None:
+    say_config("one", Config(("low", "high"), control=0.0).as_json(), "is ready", as_json=False)
     assert capsys.readouterr().out.splitlines() == [
         "Program one is ready.",
         "States: low, high; worth: reported with each outcome.",
         "Budget: 10 a round. Policy: lagrange.",
     ]
-    full = Plan(
+    full = Config(
         ("low", "high"), (0, 1.5), shadow="egt", cool_down=3, shares={"north": 0.5, "south": 0.25}, horizon=12, keep=2
     )
-    say_plan("one", full.as_json() | {"store": "x.db"}, "is ready", as_json=False)
-    told = capsys.readouterr().out
+    say_config("one", full.as_json() | {"store": "x.db"}, "is ready", as_json=False)
+    reported = capsys.readouterr().out
     for sentence in (
         "worth: 0, 1.5.", "About 10% of the people are never treated", "Shadow, which decides nothing: egt.",
         "Nobody twice in 3 rounds.", "Least share of the list: north 50%, south 25%.", "Rounds in all: 12.",
         "Store: x.db",
     ):  # fmt: skip
-        assert sentence in told
+        assert sentence in reported
 
 
 def test_data_has_no_number_that_json_does_not_know() -> None:

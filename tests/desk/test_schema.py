@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from restive.desk import schema
-from restive.desk.connection import connect
+from restive.desk.database import connect
 from restive.desk.store import Store
 from restive.errors import InputError
 
@@ -21,7 +21,7 @@ def make_first_version(address: str) -> int:
         schema.migrate(connection, shown, to=1)
     store = Store(engine, shown, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC))
     with store.creating("calls") as writer:
-        writer.append("created", {"plan": 1})
+        writer.append("created", {"config": 1})
         writer.append("opened", {}, {"number": np.arange(9000), "state": np.zeros(9000, np.int16)}, round=0)
         writer.add_names(["ann", "bob"])
         program = writer.program

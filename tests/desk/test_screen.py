@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from restive.desk import screen
+from restive.desk.config import Words
 from restive.desk.lift import compare_policies, lift
-from restive.desk.plan import Words
-from restive.desk.status import Learnt, People, RoundRow, Status, Step
+from restive.desk.status import Learned, People, RoundRow, Status, Step
 from restive.desk.templates import TEMPLATES
 
 WORDS = Words(
@@ -26,8 +26,8 @@ def make_status(rounds: int = 30) -> Status:
     luck = np.random.default_rng(2)
     control = np.arange(100) < 20
     total = rounds * (luck.gamma(2.0, 0.3, 100) + 0.9 * ~control)
-    chance, agent = np.full(500, 0.2), np.tile(np.arange(100), 5)
-    shadow = compare_policies(luck.random(500), luck.random(500) < 0.2, chance, chance, agent, words=WORDS)
+    probability, agent = np.full(500, 0.2), np.tile(np.arange(100), 5)
+    shadow = compare_policies(luck.random(500), luck.random(500) < 0.2, probability, probability, agent, words=WORDS)
     at = "2026-03-02T08:15:59.000001+00:00"
     lines = [RoundRow(n + 1, at, 1234, 20, 20, 18, 2, 1230, 1, 3, n / 10, 1.5, 0.4129) for n in range(rounds)]
     return Status(
@@ -42,7 +42,7 @@ def make_status(rounds: int = 30) -> Status:
         lift=lift(total, np.full(100, rounds), control, WORDS) if rounds else None,
         shadow=shadow,
         shadow_policy="egt:eta=0.5",
-        learnt=[Learnt("silent [x]", 196, 0.62, 0.3, 170), Learnt("busy", 0, math.nan, math.nan, 0)],
+        learned=[Learned("silent [x]", 196, 0.62, 0.3, 170), Learned("busy", 0, math.nan, math.nan, 0)],
         steps=[
             Step(
                 "Round 30 waits for outcomes of 12 [i]shops[/i].",
@@ -117,7 +117,7 @@ def test_a_wide_terminal_has_more_columns(shown: Callable[..., str]) -> None:
 
 
 def test_a_program_that_has_not_begun_has_a_page(shown: Callable[..., str]) -> None:
-    fresh = replace(make_status(0), shadow=None, learnt=(), people=People(1))
+    fresh = replace(make_status(0), shadow=None, learned=(), people=People(1))
     text = shown(80, lambda: screen.print_status(fresh))
     assert "1 shop." in text
     assert "Rounds" not in text
@@ -140,7 +140,7 @@ LIST = [
         "state": "silent",
         "benefit": 0.41,
         "error": [0.1, math.inf, math.nan][n],
-        "chance": [1.0, 0.999, 0.001][n],
+        "probability": [1.0, 0.999, 0.001][n],
         "why": f"Now silent: because of {n} [red]reasons.",
     }
     for n in range(3)
@@ -158,7 +158,7 @@ def test_a_list_has_every_name_and_reason_whole(shown: Callable[..., str], width
     assert text.count("long") == 9
 
 
-def test_a_list_shows_benefits_with_their_reach_and_chances_that_never_lie(shown: Callable[..., str]) -> None:
+def test_a_list_shows_benefits_with_their_reach_and_probabilities_that_never_lie(shown: Callable[..., str]) -> None:
     text = shown(120, lambda: screen.print_list(LIST, WORDS))
     for part in ("0.4 ± 0.2", "not known", "100%", ">99%", "<1%", "benefit (95%)"):
         assert part in text
@@ -172,7 +172,7 @@ def test_a_name_without_a_space_is_folded_and_not_cut(shown: Callable[..., str])
 
 
 def test_columns_that_nobody_filled_are_left_out(shown: Callable[..., str]) -> None:
-    text = shown(80, lambda: screen.print_list([{"rank": 1, "person": "a", "chance": 0.5}], WORDS))
+    text = shown(80, lambda: screen.print_list([{"rank": 1, "person": "a", "probability": 0.5}], WORDS))
     assert "benefit (95%)" not in text
     assert "state" not in text
     assert "50%" in text
@@ -217,13 +217,13 @@ def test_a_caution_stands_below_the_lift(shown: Callable[..., str]) -> None:
     assert "Only 9 of 10" not in shown(120, lambda: screen.print_status(make_status()))
 
 
-def test_what_was_done_unasked_is_told_only_if_there_was_any(shown: Callable[..., str]) -> None:
+def test_what_was_done_unasked_is_reported_only_if_there_was_any(shown: Callable[..., str]) -> None:
     status = make_status()
     asked = replace(status, rounds=[replace(row, unasked=0) for row in status.rounds])
     assert "Of the budget 90% was used (540 done)." in flat(shown(120, lambda: screen.print_status(asked)))
 
 
-def test_what_is_expected_is_told_for_each(shown: Callable[..., str]) -> None:
+def test_what_is_expected_is_reported_for_each(shown: Callable[..., str]) -> None:
     text = flat(shown(200, lambda: screen.print_status(make_status())))
     assert "expected each" in text
     assert "0.413" in text

@@ -25,8 +25,8 @@ from restive.desk.selection import (
     in_control,
     price_rules,
 )
-from restive.kernels import randomness
-from restive.kernels.choose import choose
+from restive.kernels import rng
+from restive.kernels.top_k import choose
 from restive.policies.base import Draws, Estimate, Learner, Ranking, Shape, as_ranking
 from restive.types import Floats, Ints
 
@@ -34,7 +34,7 @@ NO_GROUP: Mapping[int, float] = {}
 
 
 def make_draws(agents: int, budget: int, step: int = 0, seed: int = 1) -> Draws:
-    return Draws(randomness.run_keys(seed, np.zeros(1, np.int64)), np.arange(agents) + 5, step, budget)
+    return Draws(rng.run_keys(seed, np.zeros(1, np.int64)), np.arange(agents) + 5, step, budget)
 
 
 def make_rules(bar: list[int], budget: int, group: list[int] | None = None, shares: Any = NO_GROUP) -> Rules:
@@ -87,20 +87,22 @@ def test_the_probability_on_record_is_how_often_an_agent_is_chosen(case: str, ti
         choice = select(np.array(priority, float), rules, step, explore)
         often += choice.chosen
         by_lot += choice.by_lot
-    chance = choice.chance
-    near = 5 * np.sqrt(chance * (1 - chance) / times) + 1e-12
-    assert (np.abs(often / times - chance) <= near).all(), (often / times, chance)
-    assert chance.sum() == pytest.approx(rules.places(), abs=1e-12)
+    probability = choice.probability
+    near = 5 * np.sqrt(probability * (1 - probability) / times) + 1e-12
+    assert (np.abs(often / times - probability) <= near).all(), (often / times, probability)
+    assert probability.sum() == pytest.approx(rules.places(), abs=1e-12)
     assert abs(by_lot / times - explore) <= 5 * math.sqrt(explore * (1 - explore) / times)
 
 
 def test_probabilities_known_by_hand() -> None:
-    assert select(np.array([1.0, 1.0, 1.0, 0.0]), CASES["ties"].rules).chance == pytest.approx([2 / 3, 2 / 3, 2 / 3, 0])
+    assert select(np.array([1.0, 1.0, 1.0, 0.0]), CASES["ties"].rules).probability == pytest.approx(
+        [2 / 3, 2 / 3, 2 / 3, 0]
+    )
     half = select(np.array([5.0, 4, 3, 2]), make_rules([FREE] * 4, 2), explore=0.5)
-    assert half.chance == pytest.approx([0.75, 0.75, 0.25, 0.25])
+    assert half.probability == pytest.approx([0.75, 0.75, 0.25, 0.25])
     priority, rules, _ = CASES["a tie across a minimum"]
     # One of two is the group's own; then two of the three that are left and level with it.
-    found = select(np.array(priority, float), rules).chance
+    found = select(np.array(priority, float), rules).probability
     assert found == pytest.approx([0.5 + 0.5 * 2 / 3] * 2 + [2 / 3] * 2 + [0, 0])
 
 
@@ -118,13 +120,13 @@ def test_the_probability_under_luck_is_how_often_an_agent_is_chosen(rules: str, 
     luck = np.array([0.5, 0.1, 0.8, 0.3, 0.0, 0.5, 1.0, 0.4])
     rng = np.random.default_rng(2)
     bells = (rng.random((times, 8, 4)).sum(axis=-1) - 2) * 3**0.5
-    often, chance = np.zeros(8), np.zeros(8)
+    often, probability = np.zeros(8), np.zeros(8)
     for step, bell in enumerate(bells):
         choice = select(mean + luck * bell - 0.7, LUCKY_RULES[rules], step, mean=mean, luck=luck)
         often += choice.chosen
-        chance += choice.chance
-    assert np.abs(often - chance).max() / times < 5 * 0.5 / times**0.5
-    assert chance.sum() / times == pytest.approx(3, abs=0.03)
+        probability += choice.probability
+    assert np.abs(often - probability).max() / times < 5 * 0.5 / times**0.5
+    assert probability.sum() / times == pytest.approx(3, abs=0.03)
 
 
 @pytest.mark.parametrize("times", TIMES)
@@ -139,18 +141,18 @@ def test_the_probability_of_lagrange_is_how_often_its_luck_chooses(times: int) -
         after = (rng.random((1, agents)) < 0.3 + 0.4 * action).astype(np.int64)
         policy.learn(belief, state, action, after.astype(float), after)
         state = after
-    rules, often, chance = make_rules([FREE] * agents, 3), np.zeros(agents), np.zeros(agents)
+    rules, often, probability = make_rules([FREE] * agents, 3), np.zeros(agents), np.zeros(agents)
     estimate = policy.estimate(belief, state)
     assert estimate.luck.any()
     for step in range(times):
         draws = make_draws(agents, 3, step)
         choice = choose_agents(as_ranking(policy.rank(belief, state, draws), shape, ""), estimate, rules, draws)
         often += choice.chosen
-        chance += choice.chance
-    assert np.abs(often - chance).max() / times < 5 * 0.5 / times**0.5
+        probability += choice.probability
+    assert np.abs(often - probability).max() / times < 5 * 0.5 / times**0.5
 
 
-def test_luck_that_chose_is_told_apart_from_merit() -> None:
+def test_luck_that_chose_is_reported_apart_from_merit() -> None:
     mean, luck = np.array([1.0, 0.5, 0.0]), np.array([0.0, 0.0, 5.0])
     choice = select(np.array([1.0, 0.5, 4.0]), make_rules([FREE] * 3, 2), mean=mean, luck=luck)
     assert choice.chosen.tolist() == [True, False, True]
@@ -161,7 +163,7 @@ def test_what_happened_is_never_said_to_be_impossible() -> None:
     mean, luck = np.array([9.0, 0.0, 0.0]), np.array([1e-6, 1.0, 1.0])
     choice = select(np.array([-9.0, 1.0, 0.0]), make_rules([FREE] * 3, 1), mean=mean, luck=luck)
     assert choice.chosen.tolist() == [False, True, False]
-    assert choice.chance.tolist() == [1 - UNLIKELY, UNLIKELY, 0.0]
+    assert choice.probability.tolist() == [1 - UNLIKELY, UNLIKELY, 0.0]
 
 
 bars = st.sampled_from([FREE, FREE, FREE, IN_CONTROL, ON_NEVER, COOLING, ON_MUST])
@@ -182,15 +184,15 @@ def situations(draw: st.DrawFn, most: int = 12) -> tuple[Floats, Rules]:
 
 def least(rules: Rules, code: int, share: float) -> int:
     """What a share asks for, as far as there are people for it."""
-    able = np.isin(rules.bar, (FREE, ON_MUST)) & (rules.group == code)
+    able = np.isin(rules.exclusion, (FREE, ON_MUST)) & (rules.group == code)
     return min(math.ceil(share * rules.places() - 1e-9), int(able.sum()))
 
 
 def can_be_kept(rules: Rules) -> bool:
-    must = [int(((rules.bar == ON_MUST) & (rules.group == code)).sum()) for code in rules.shares]
+    must = [int(((rules.exclusion == ON_MUST) & (rules.group == code)).sum()) for code in rules.shares]
     asked = [least(rules, code, share) for code, share in rules.shares.items()]
     beyond = sum(max(0, a - m) for a, m in zip(asked, must, strict=True))
-    return beyond <= rules.places() - int((rules.bar == ON_MUST).sum())
+    return beyond <= rules.places() - int((rules.exclusion == ON_MUST).sum())
 
 
 @settings(derandomize=True, max_examples=60, deadline=None)
@@ -202,17 +204,17 @@ def test_exactly_the_budget_or_all_who_may_are_chosen_and_rules_are_kept(
     mean = np.nan_to_num(priority, posinf=3.0, neginf=-3.0)
     luck = np.full(priority.size, 0.5) if lucky else None
     choice = select(mean if lucky else priority, rules, step, explore, mean, luck)
-    assert choice.chosen.sum() == min(rules.budget, np.isin(rules.bar, (FREE, ON_MUST)).sum())
-    assert choice.chosen[rules.bar == ON_MUST].all()
-    assert not choice.chosen[np.isin(rules.bar, (IN_CONTROL, ON_NEVER, COOLING))].any()
+    assert choice.chosen.sum() == min(rules.budget, np.isin(rules.exclusion, (FREE, ON_MUST)).sum())
+    assert choice.chosen[rules.exclusion == ON_MUST].all()
+    assert not choice.chosen[np.isin(rules.exclusion, (IN_CONTROL, ON_NEVER, COOLING))].any()
     if can_be_kept(rules):
         for code, share in rules.shares.items():
             assert (choice.chosen & (rules.group == code)).sum() >= least(rules, code, share)
-    assert ((choice.chance >= 0) & (choice.chance <= 1 + 1e-12)).all()
-    assert (choice.chance[choice.chosen] > 0).all()
-    assert (choice.chance[~choice.chosen] < 1).all()
+    assert ((choice.probability >= 0) & (choice.probability <= 1 + 1e-12)).all()
+    assert (choice.probability[choice.chosen] > 0).all()
+    assert (choice.probability[~choice.chosen] < 1).all()
     if not lucky:
-        assert choice.chance.sum() == pytest.approx(rules.places(), abs=1e-9)
+        assert choice.probability.sum() == pytest.approx(rules.places(), abs=1e-9)
 
 
 @settings(derandomize=True, max_examples=60, deadline=None)
@@ -223,7 +225,7 @@ def test_without_rules_it_is_the_choice_of_the_simulation(
     budget = data.draw(st.integers(0, len(values)))
     draws = make_draws(len(values), budget, step)
     action = np.empty((1, len(values)), np.int64)
-    coins, ties = draws.branch(randomness.EXPLORE), draws.branch(randomness.TIE)
+    coins, ties = draws.branch(rng.EXPLORE), draws.branch(rng.TIE)
     choose(np.array([values]), np.array([explore]), budget, coins, ties, draws.agents, action)
     found = select(np.array(values), make_rules([FREE] * len(values), budget), step, explore)
     assert found.chosen.tolist() == (action[0] == 1).tolist()
@@ -231,8 +233,8 @@ def test_without_rules_it_is_the_choice_of_the_simulation(
 
 def best_value(worth: Floats, rules: Rules) -> float:
     """The best of all lists that keep the rules."""
-    able = np.flatnonzero(np.isin(rules.bar, (FREE, ON_MUST)))
-    must = set(np.flatnonzero(rules.bar == ON_MUST).tolist())
+    able = np.flatnonzero(np.isin(rules.exclusion, (FREE, ON_MUST)))
+    must = set(np.flatnonzero(rules.exclusion == ON_MUST).tolist())
     values = [
         float(worth[list(some)].sum())
         for some in itertools.combinations(able.tolist(), rules.places())
@@ -250,10 +252,13 @@ def best_value(worth: Floats, rules: Rules) -> float:
 def test_prices_are_what_the_best_of_all_lists_loses(situation: tuple[Floats, Rules], data: st.DataObject) -> None:
     _, rules = situation
     eighths = st.integers(-8, 24).map(lambda number: number / 8)  # whose sums are exact
-    worth = np.array(data.draw(st.lists(eighths, min_size=rules.bar.size, max_size=rules.bar.size)))
+    worth = np.array(data.draw(st.lists(eighths, min_size=rules.exclusion.size, max_size=rules.exclusion.size)))
     prices = price_rules(worth, rules, {0: "a", 1: "b", 2: "c"})
     assert min(prices.values(), default=0) >= 0
-    lifted = {BARS[code]: rules._replace(bar=np.where(rules.bar == code, FREE, rules.bar)) for code in set(rules.bar)}
+    lifted = {
+        BARS[code]: rules._replace(exclusion=np.where(rules.exclusion == code, FREE, rules.exclusion))
+        for code in set(rules.exclusion)
+    }
     lifted.pop(BARS[FREE], None)
     for code in rules.shares:
         others = {other: share for other, share in rules.shares.items() if other != code}

@@ -1,4 +1,4 @@
-"""Snapshots of a fold: the same to the last bit for every learner, and no use of what cannot be read."""
+"""Snapshots of a projection: the same to the last bit for every learner, and no use of what cannot be read."""
 
 import json
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from desk.stories import LEARNERS, make, record, write
 from restive.desk import Desk
-from restive.desk.fold import Fold
 from restive.desk.pack import pack, unpack
 from restive.desk.program import Program
+from restive.desk.projection import Projection
 from restive.desk.replay import digest
 from restive.desk.snapshots import FORMAT, keep, read_kept
 from restive.errors import InputError
@@ -25,24 +25,24 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         yield desk
 
 
-def fold_from(program: Program, content: bytes | None) -> Fold:
+def projection_from(program: Program, content: bytes | None) -> Projection:
     """The whole log folded from a snapshot, or from nothing."""
-    fold = program.memory.fresh_fold(program.store.length(program.id))
+    projection = program.memory.fresh_projection(program.store.length(program.id))
     if content is not None:
-        fold.restore(content)
-    for event in program.store.events(program.id, first=fold.length):
-        fold.apply(event)
-    return fold
+        projection.restore(content)
+    for event in program.store.events(program.id, first=projection.length):
+        projection.apply(event)
+    return projection
 
 
 @pytest.mark.parametrize("policy", LEARNERS)
-def test_a_fold_from_a_snapshot_is_that_of_the_whole_log_bit_for_bit(desk: Desk, policy: str) -> None:
+def test_a_projection_from_a_snapshot_is_that_of_the_whole_log_bit_for_bit(desk: Desk, policy: str) -> None:
     program, story = make(desk, policy=policy, shadow="lagrange", control=0.2, cool_down=2), write(rounds=6)
     record(program, story[:3])
-    content = program.fold.dump()
+    content = program.projection.dump()
     record(program, story[3:], first=3)
-    restored, scratch = fold_from(program, content), fold_from(program, None)
-    assert digest(restored) == digest(scratch) == digest(program.fold)
+    restored, scratch = projection_from(program, content), projection_from(program, None)
+    assert digest(restored) == digest(scratch) == digest(program.projection)
     assert restored.dump() == scratch.dump()
 
 
@@ -50,9 +50,9 @@ def test_a_snapshot_taken_between_opening_and_deciding_goes_on_the_same(desk: De
     program, story = make(desk, policy="lagrange"), write(rounds=4)
     record(program, story[:3])
     program.open(story[3].states)
-    content = program.fold.dump()
+    content = program.projection.dump()
     program.decide(round=4)
-    assert digest(fold_from(program, content)) == digest(fold_from(program, None))
+    assert digest(projection_from(program, content)) == digest(projection_from(program, None))
 
 
 numbers = st.sampled_from(["<f8", "<i8", "?", "|u1", "<i2"])
@@ -80,14 +80,14 @@ def as_header(record: object) -> bytes:
 
 OTHERS = {
     "another format": (
-        as_header({"format": "restive-fold-0", "shapes": {}, "about": {}}),
-        "a snapshot of format 'restive-fold-0'; this version reads",
+        as_header({"format": "restive-projection-0", "shapes": {}, "about": {}}),
+        "a snapshot of format 'restive-projection-0'; this version reads",
     ),
-    "no header": (pack({"moves": np.arange(3)}), "not a snapshot of a fold"),
-    "no JSON": (pack({"header": np.arange(3, dtype=np.uint8)}), "not a snapshot of a fold"),
-    "no format": (as_header({"about": {}}), "not a snapshot of a fold"),
-    "a list": (as_header([1]), "not a snapshot of a fold"),
-    "no shapes": (as_header({"format": FORMAT}), "not a snapshot of a fold"),
+    "no header": (pack({"moves": np.arange(3)}), "not a snapshot of a projection"),
+    "no JSON": (pack({"header": np.arange(3, dtype=np.uint8)}), "not a snapshot of a projection"),
+    "no format": (as_header({"about": {}}), "not a snapshot of a projection"),
+    "a list": (as_header([1]), "not a snapshot of a projection"),
+    "no shapes": (as_header({"format": FORMAT}), "not a snapshot of a projection"),
     "no pack": (b"restive", "damaged|not packed|packed"),
     "nothing": (b"", "damaged|not packed|packed"),
 }
@@ -102,23 +102,23 @@ def test_what_is_no_snapshot_is_refused(other: str) -> None:
 
 def test_a_shape_that_does_not_fit_is_refused() -> None:
     columns = unpack(keep({}, {"moves": np.eye(2)}))
-    with pytest.raises(InputError, match="not a snapshot of a fold"):
+    with pytest.raises(InputError, match="not a snapshot of a projection"):
         read_kept(pack({**columns, "moves/0": np.arange(3.0)}))
 
 
 def test_a_snapshot_with_something_missing_is_refused(desk: Desk) -> None:
     program = make(desk, shadow="wiql")
     record(program, write(rounds=2))
-    about, arrays = read_kept(program.fold.dump())
+    about, arrays = read_kept(program.projection.dump())
     for name in about:
         less = {key: value for key, value in about.items() if key != name}
         with pytest.raises(InputError, match="a snapshot that this version cannot read"):
-            fold_from(program, keep(less, arrays))
+            projection_from(program, keep(less, arrays))
     for name in arrays:
         with pytest.raises(InputError, match="a snapshot that this version cannot read"):
-            fold_from(program, keep(about, {key: value for key, value in arrays.items() if key != name}))
+            projection_from(program, keep(about, {key: value for key, value in arrays.items() if key != name}))
     with pytest.raises(InputError, match="a snapshot that this version cannot read"):
-        fold_from(program, keep(about, arrays | {"ledger.mood": np.zeros(9)}))
+        projection_from(program, keep(about, arrays | {"ledger.mood": np.zeros(9)}))
 
 
 def test_a_snapshot_of_other_policies_is_refused(desk: Desk) -> None:
@@ -126,7 +126,7 @@ def test_a_snapshot_of_other_policies_is_refused(desk: Desk) -> None:
     for program in (one, two, three):
         record(program, write(rounds=2))
     for program, other in ((one, two), (two, one), (one, three)):
-        about, arrays = read_kept(other.fold.dump())
-        mine, _ = read_kept(program.fold.dump())
+        about, arrays = read_kept(other.projection.dump())
+        mine, _ = read_kept(program.projection.dump())
         with pytest.raises(InputError, match="a snapshot"):
-            fold_from(program, keep(mine | {"minds": about["minds"]}, arrays))
+            projection_from(program, keep(mine | {"policy_states": about["policy_states"]}, arrays))

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from restive.desk.config import Words
 from restive.desk.lift import compare_policies, lift, lift_by_round
-from restive.desk.plan import Words
-from restive.desk.status import Learnt, People, RoundRow, Status, Waiting, next_steps
+from restive.desk.status import Learned, People, RoundRow, Status, Waiting, next_steps
 from restive.version import __version__
 
 WORDS = Words(person="shop", people="shops", action="a coupon", every="week", reward_unit="orders a week")
@@ -22,7 +22,7 @@ def status() -> Status:
     sides = (~control, control)
     sums = np.array([[row[side].sum() for row in reward] for side in sides])
     squares = np.array([[(row[side] ** 2).sum() for row in reward] for side in sides])
-    chance, agent = np.full(60, 0.2), np.tile(np.arange(20), 3)
+    probability, agent = np.full(60, 0.2), np.tile(np.arange(20), 3)
     rounds = [RoundRow(n + 1, "2026-03-02T08:15:00.000000+00:00", 20, 4, 4, 3, 1, 20, n, 1, 1.0 + n) for n in range(3)]
     return Status(
         name="shops",
@@ -35,8 +35,8 @@ def status() -> Status:
         rounds=rounds,
         lift=lift(reward.sum(axis=0), np.full(20, 3), control),
         curve=lift_by_round(sums, squares, np.array([[15] * 3, [5] * 3])),
-        shadow=compare_policies(reward.ravel(), luck.random(60) < 0.2, chance, chance, agent),
-        learnt=[Learnt("silent", 20, 0.4, math.nan, 15)],
+        shadow=compare_policies(reward.ravel(), luck.random(60) < 0.2, probability, probability, agent),
+        learned=[Learned("silent", 20, 0.4, math.nan, 15)],
     )
 
 
@@ -44,7 +44,7 @@ def test_json_is_strict_and_holds_everything(status: Status) -> None:
     record = json.loads(json.dumps(status.as_json(), allow_nan=False))
     assert record["rounds"][2]["reward_mean"] == 3.0
     assert record["rounds"][2]["control_mean"] is None
-    assert record["learnt"][0]["spread"] is None
+    assert record["learned"][0]["spread"] is None
     assert record["lift"]["control"] == 5
     assert len(record["curve"]["lift"]["low"]) == 3
     assert record["shadow"]["mean"] == 0.0
@@ -57,7 +57,7 @@ def test_json_is_strict_and_holds_everything(status: Status) -> None:
 
 
 def test_a_program_that_has_not_begun_has_a_status_too(status: Status) -> None:
-    fresh = replace(status, rounds=(), lift=None, curve=None, shadow=None, learnt=(), people=People(0))
+    fresh = replace(status, rounds=(), lift=None, curve=None, shadow=None, learned=(), people=People(0))
     record = json.loads(json.dumps(fresh.as_json(), allow_nan=False))
     assert record["budget_used"] is None
     assert record["extra_per_action"] is None

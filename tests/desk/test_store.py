@@ -45,7 +45,7 @@ def assert_same_event(one: Event, other: Event) -> None:
 
 def make_program(store: Store, name: str = "calls") -> int:
     with store.creating(name) as writer:
-        writer.append("created", {"plan": {"budget": 3}})
+        writer.append("created", {"config": {"budget": 3}})
         return writer.program
 
 
@@ -53,7 +53,7 @@ def test_events_of_every_shape_come_back_in_order(store: Store) -> None:
     program = make_program(store)
     ranked = {"number": LUCK.permutation(50), "priority": LUCK.random(50)}
     with store.writing(program) as writer:
-        told = [
+        reported = [
             writer.append("opened", {"budget": 2}, outcome_columns(np.arange(0, 40_000, 3)), round=0),
             writer.append("changed", {"name": 'naïve "\u0000\ud800" text', "deep": {"x": [1.5, -0.0, True]}}),
             writer.append("decided", {}, {"a": np.arange(3), "b": np.zeros(5)}, 0, {"list": ranked, "Älist": {}}),
@@ -61,7 +61,7 @@ def test_events_of_every_shape_come_back_in_order(store: Store) -> None:
         ]
     found = list(store.events(program))
     assert [event.number for event in found] == [0, 1, 2, 3, 4]
-    for event, mine in zip(found[1:], told, strict=True):
+    for event, mine in zip(found[1:], reported, strict=True):
         assert_same_event(event, mine)
     assert store.length(program) == store.verify(program) == 5
 
@@ -124,8 +124,8 @@ def test_history_reads_the_agents_chunks_by_an_index(tmp_path: Path) -> None:
         )
         list(store.history(program, 5, ["opened"]))
         (query,) = [statement for statement in asked if statement.startswith("SELECT")]
-        plan = store.execute(sa.text("EXPLAIN QUERY PLAN " + query.replace("?", "1")))  # type: ignore[arg-type]
-        assert any("INDEX parts_by_chunk (program=? AND chunk=? AND event>?)" in row.detail for row in plan)
+        config = store.execute(sa.text("EXPLAIN QUERY PLAN " + query.replace("?", "1")))  # type: ignore[arg-type]
+        assert any("INDEX parts_by_chunk (program=? AND chunk=? AND event>?)" in row.detail for row in config)
 
 
 def test_names_are_places_across_chunks_and_erased_ones_are_null(store: Store) -> None:
@@ -193,7 +193,7 @@ def test_an_erased_name_is_nowhere_in_the_files_of_sqlite(tmp_path: Path) -> Non
 def test_a_name_that_a_reader_kept_in_the_files_is_cleared_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("restive.desk.connection.PATIENCE", 0)
+    monkeypatch.setattr("restive.desk.database.PATIENCE", 0)
     with Store.open(tmp_path / "store.db") as store:
         program = make_program(store)
         with store.writing(program) as writer:
@@ -201,9 +201,9 @@ def test_a_name_that_a_reader_kept_in_the_files_is_cleared_later(
         with store._engine.connect() as reader:
             reader.execute(sa.text("SELECT count(*) FROM events")).scalar()
             sentence = "to clear them, erase again, without any name"
-            with pytest.raises(StoreError, match=sentence) as told, store.writing(program) as writer:
+            with pytest.raises(StoreError, match=sentence) as reported, store.writing(program) as writer:
                 writer.erase_name(0)
-            assert told.value.recorded is True
+            assert reported.value.recorded is True
             assert store.names(program).to_list() == [None, "Grace Hopper"]
             assert b"Ada Lovelace" in readable_text(tmp_path)
         store.scrub()
@@ -269,7 +269,7 @@ def test_a_block_that_fails_records_nothing(store: Store) -> None:
     assert [row.name for row in store.programs()] == ["calls"]
 
 
-def test_programs_are_found_by_name_and_near_names_are_told(store: Store) -> None:
+def test_programs_are_found_by_name_and_near_names_are_reported(store: Store) -> None:
     with pytest.raises(InputError, match=r"has no program 'calls', there is none yet: mend the name or create it\."):
         store.find("calls")
     ids = [make_program(store, name) for name in ("calls", "visits")]
@@ -382,8 +382,8 @@ def test_threads_share_a_store(store: Store) -> None:
     def append_and_read(who: int) -> int:
         for step in range(5):
             with store.writing(program) as writer:
-                told = writer.append("opened", {"who": who}, columns_for(step))
-            assert_same_event(store.event(program, told.number), told)
+                reported = writer.append("opened", {"who": who}, columns_for(step))
+            assert_same_event(store.event(program, reported.number), reported)
         return len(list(store.history(program, 8000)))
 
     with ThreadPoolExecutor(4) as threads:
@@ -401,13 +401,13 @@ def test_processes_that_open_an_empty_store_at_once_all_succeed_and_one_creates(
     ]
     for process in processes:
         process.start()
-    told = [pipe[0].recv() for pipe in pipes]
+    reported = [pipe[0].recv() for pipe in pipes]
     for process in processes:
         process.join()
-    assert told[2] == "created"
-    assert sorted(told[:2])[1] == "created"
-    assert sorted(told[:2])[0].startswith("Conflict: The store")
-    assert sorted(told[:2])[0].endswith("has a program 'same' already: take another name.")
+    assert reported[2] == "created"
+    assert sorted(reported[:2])[1] == "created"
+    assert sorted(reported[:2])[0].startswith("Conflict: The store")
+    assert sorted(reported[:2])[0].endswith("has a program 'same' already: take another name.")
     for pipe in pipes:
         pipe[0].close()
         pipe[1].close()

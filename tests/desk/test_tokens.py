@@ -11,16 +11,16 @@ import pytest
 import sqlalchemy as sa
 
 from restive.desk import Desk
-from restive.desk.deeds import Deed
+from restive.desk.audit import RequestContext
 from restive.desk.schema import sessions, tokens
 from restive.desk.store import Store
 from restive.desk.tokens import (
     LOCAL,
-    MOST_SESSIONS,
+    MAX_SESSIONS,
     Grant,
-    Holder,
+    Principal,
     close_session,
-    find_holder,
+    find_principal,
     find_session,
     has_tokens,
     list_tokens,
@@ -28,13 +28,13 @@ from restive.desk.tokens import (
     open_session,
     revoke_token,
 )
-from restive.errors import Conflict, InputError, NotThere
+from restive.errors import Conflict, InputError, NotFound
 
 START = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
 
 
 class Clock:
-    """A clock that goes when it is told to."""
+    """A clock that goes when it is reported to."""
 
     def __init__(self) -> None:
         self.time = START
@@ -61,7 +61,7 @@ def opened(address: str, clock: Clock) -> Iterator[Store]:
 
 
 def test_a_role_may_what_those_before_it_may() -> None:
-    ann = Holder(1, "ann", {"coupons": "operator", "visits": "viewer"})
+    ann = Principal(1, "ann", {"coupons": "operator", "visits": "viewer"})
     assert [ann.may(role, "coupons") for role in ("viewer", "operator", "admin")] == [True, True, False]
     assert [ann.may(role, "visits") for role in ("viewer", "operator", "admin")] == [True, False, False]
     assert (ann.sees("coupons"), ann.sees("calls"), ann.role("calls"), ann.role(None)) == (True, False, None, None)
@@ -71,25 +71,25 @@ def test_a_role_may_what_those_before_it_may() -> None:
 
 
 def test_the_higher_of_two_roles_holds() -> None:
-    both = Holder(1, "both", {None: "viewer", "coupons": "admin", "visits": "viewer"})
+    both = Principal(1, "both", {None: "viewer", "coupons": "admin", "visits": "viewer"})
     assert [both.role(place) for place in ("coupons", "visits", "calls", None)] == ["admin", *["viewer"] * 3]
-    assert Holder(1, "other", {None: "operator", "coupons": "viewer"}).role("coupons") == "operator"
+    assert Principal(1, "other", {None: "operator", "coupons": "viewer"}).role("coupons") == "operator"
 
 
-def test_a_secret_leads_to_its_holder(opened: Store) -> None:
+def test_a_secret_leads_to_its_principal(opened: Store) -> None:
     assert not has_tokens(opened)
     secret = make_token(opened, "ann", {"coupons": "operator", "visits": "viewer"})
     boss = make_token(opened, "boss", {None: "admin"})
     assert re.fullmatch(r"rst_1_[A-Za-z0-9_-]{43}", secret)
-    assert find_holder(opened, secret) == Holder(1, "ann", {"coupons": "operator", "visits": "viewer"})
-    assert find_holder(opened, boss) == Holder(2, "boss", {None: "admin"})
+    assert find_principal(opened, secret) == Principal(1, "ann", {"coupons": "operator", "visits": "viewer"})
+    assert find_principal(opened, boss) == Principal(2, "boss", {None: "admin"})
     assert has_tokens(opened)
 
 
 @pytest.mark.parametrize("wrong", ["", "rst", "rst_1_", "Bearer x", "rst_²_" + "A" * 43, "\ud800", "rst_1_" + "A" * 43])
 def test_a_wrong_secret_leads_to_nobody(opened: Store, wrong: str) -> None:
     make_token(opened, "ann", {None: "viewer"})
-    assert find_holder(opened, wrong) is None
+    assert find_principal(opened, wrong) is None
     assert open_session(opened, wrong) is None
     assert find_session(opened, wrong) is None
 
@@ -98,7 +98,7 @@ def test_a_secret_under_another_number_leads_to_nobody(opened: Store) -> None:
     secret, other = (make_token(opened, name, {None: "viewer"}) for name in ("ann", "ben"))
     mixed = other[:6] + secret[6:]
     wrong = [mixed, secret.replace("rst_1", "rst_01"), secret.replace("rst_1", "rst_3"), secret[:-1], secret + "\n"]
-    assert [find_holder(opened, each) for each in wrong] == [None] * 5
+    assert [find_principal(opened, each) for each in wrong] == [None] * 5
 
 
 def test_an_expired_token_is_none(opened: Store, clock: Clock) -> None:
@@ -106,10 +106,10 @@ def test_an_expired_token_is_none(opened: Store, clock: Clock) -> None:
     cookie = open_session(opened, secret, hours=100)
     assert cookie
     clock.go(days=2, microseconds=-1)
-    assert find_holder(opened, secret)
+    assert find_principal(opened, secret)
     assert find_session(opened, cookie)
     clock.go(microseconds=1)
-    assert find_holder(opened, secret) is None
+    assert find_principal(opened, secret) is None
     assert find_session(opened, cookie) is None
     assert open_session(opened, secret) is None
     assert has_tokens(opened)
@@ -121,11 +121,11 @@ def test_a_revoked_token_is_none_and_its_sessions_end(opened: Store) -> None:
     assert cookie
     assert others
     revoke_token(opened, "ann")
-    assert find_holder(opened, secret) is None
+    assert find_principal(opened, secret) is None
     assert find_session(opened, cookie) is None
-    assert find_session(opened, others) == find_holder(opened, other) != None  # noqa: E711
+    assert find_session(opened, others) == find_principal(opened, other) != None  # noqa: E711
     assert len(opened.execute(sa.select(sessions))) == 1
-    with pytest.raises(NotThere, match="no token 'ann' that could be revoked"):
+    with pytest.raises(NotFound, match="no token 'ann' that could be revoked"):
         revoke_token(opened, "ann")
 
 
@@ -135,7 +135,7 @@ def test_a_session_lasts_for_its_hours(opened: Store, clock: Clock) -> None:
     assert cookie
     assert re.fullmatch(r"[A-Za-z0-9_-]{43}", cookie)
     clock.go(hours=12, seconds=-1)
-    assert find_session(opened, cookie) == Holder(1, "ann", {"visits": "admin"})
+    assert find_session(opened, cookie) == Principal(1, "ann", {"visits": "admin"})
     clock.go(seconds=1)
     assert find_session(opened, cookie) is None
     assert open_session(opened, secret)  # which sweeps out what is over
@@ -158,11 +158,11 @@ def test_of_too_many_sessions_the_oldest_end(opened: Store, clock: Clock) -> Non
     ben = open_session(opened, bens)
     assert ben
     cookies = []
-    for _ in range(MOST_SESSIONS + 2):
+    for _ in range(MAX_SESSIONS + 2):
         clock.go(seconds=1)
         cookies.append(open_session(opened, secret) or "")
     there = [find_session(opened, cookie) is not None for cookie in cookies]
-    assert there == [False] * 2 + [True] * MOST_SESSIONS
+    assert there == [False] * 2 + [True] * MAX_SESSIONS
     assert find_session(opened, ben)
 
 
@@ -174,7 +174,7 @@ def test_a_name_is_free_again_once_its_token_is_over(opened: Store, clock: Clock
     make_token(opened, "ann", {None: "operator"})
     revoke_token(opened, "ann")
     secret = make_token(opened, "ann", {None: "admin"})
-    assert find_holder(opened, secret) == Holder(3, "ann", {None: "admin"})
+    assert find_principal(opened, secret) == Principal(3, "ann", {None: "admin"})
     assert [(each.id, each.revoked is None) for each in list_tokens(opened)] == [(1, True), (2, False), (3, True)]
 
 
@@ -190,10 +190,10 @@ def test_the_list_tells_all_but_the_secret(opened: Store, clock: Clock) -> None:
     assert secret[6:] not in str(ann)
 
 
-def test_making_and_revoking_are_deeds(opened: Store) -> None:
-    secret = make_token(opened, "ann", {"coupons": "operator"}, deed=Deed(by="boss"))
-    revoke_token(opened, "ann", Deed(by="command"))
-    revoked, made = opened.deeds(None, limit=2)
+def test_making_and_revoking_are_audit_log(opened: Store) -> None:
+    secret = make_token(opened, "ann", {"coupons": "operator"}, context=RequestContext(by="boss"))
+    revoke_token(opened, "ann", RequestContext(by="command"))
+    revoked, made = opened.audit_log(None, limit=2)
     granted = {"token": "ann", "id": 1, "grants": [{"program": "coupons", "role": "operator"}], "expires": None}
     assert (made.verb, made.by, made.program, made.answer) == ("token made", "boss", None, granted)
     assert (revoked.verb, revoked.by, revoked.answer) == ("token revoked", "command", {"token": "ann", "id": 1})
@@ -215,11 +215,11 @@ def test_making_and_revoking_are_deeds(opened: Store) -> None:
 def test_what_cannot_be_a_token_is_refused(
     opened: Store, name: str, grants: dict[str | None, str], days: int | None, said: str
 ) -> None:
-    before = len(opened.deeds(None))
+    before = len(opened.audit_log(None))
     with pytest.raises(InputError, match=said):
         make_token(opened, name, grants, days)
     assert list_tokens(opened) == []
-    assert len(opened.deeds(None)) == before
+    assert len(opened.audit_log(None)) == before
 
 
 def test_of_many_at_once_one_gets_the_name(opened: Store) -> None:
@@ -244,7 +244,7 @@ def test_of_many_at_once_one_gets_the_name(opened: Store) -> None:
 def test_no_secret_is_in_the_store(opened: Store) -> None:
     secret = make_token(opened, "ann", {None: "viewer"})
     cookie = open_session(opened, secret)
-    rows = str([*opened.execute(sa.select(tokens)), *opened.execute(sa.select(sessions)), *opened.deeds(None)])
+    rows = str([*opened.execute(sa.select(tokens)), *opened.execute(sa.select(sessions)), *opened.audit_log(None)])
     assert len(re.findall(r"\b[0-9a-f]{64}\b", rows)) == 2
     assert secret[6:] not in rows
     assert str(cookie) not in rows
@@ -264,7 +264,7 @@ def test_a_token_that_names_nobody_is_laid_to_whoever_opened_the_store(store: St
     make_token(store, "ann", {None: "admin"})
     store.by = "command"
     revoke_token(store, "ann")
-    assert [(deed.by, deed.verb) for deed in store.deeds(None)] == [
+    assert [(context.by, context.verb) for context in store.audit_log(None)] == [
         ("command", "token revoked"),
         ("library", "token made"),
     ]
@@ -274,9 +274,9 @@ def test_a_grant_of_a_program_that_is_gone_is_no_grant_of_all(tmp_path: Path) ->
     with Desk(tmp_path / "a.db") as desk:
         desk.create("one", states=["low", "high"])
         secret = make_token(desk.store, "ann", {"one": "admin"})
-    connection = sqlite3.connect(tmp_path / "a.db")  # which does not look after foreign keys unless told to
+    connection = sqlite3.connect(tmp_path / "a.db")  # which does not look after foreign keys unless reported to
     with connection:
         connection.execute("DELETE FROM programs")
     connection.close()
     with Store.open(tmp_path / "a.db") as store:
-        assert find_holder(store, secret) is None
+        assert find_principal(store, secret) is None

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from restive.kernels.palette import LARGEST, SLOTS, find_codes
-from restive.kernels.randomness import mix
+from restive.kernels.rng import mix
 from restive.types import Bytes, Keys
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from restive import InputError, Simulation, World, make_policy, make_problems
-from restive.kernels import randomness
+from restive.kernels import rng
 from restive.policies.base import Draws, Learner, Model, Oracle, Ranking, Shape, as_ranking
 from restive.policies.egt import Egt
 from restive.types import Floats, Ints
@@ -121,7 +121,7 @@ def test_the_same_question_has_the_same_answer() -> None:
 def test_other_questions_have_unrelated_answers() -> None:
     draws = draws_of(4)
     mine = draws.uniform().ravel()
-    others = [draws_of(5).uniform(), draws.uniform(randomness.OWN + 1), draws.uniform(randomness.POSTERIOR)]
+    others = [draws_of(5).uniform(), draws.uniform(rng.OWN + 1), draws.uniform(rng.POSTERIOR)]
     for other in others:
         assert abs(np.corrcoef(mine, other.ravel())[0, 1]) < 4 / np.sqrt(mine.size)
 

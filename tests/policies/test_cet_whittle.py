@@ -6,8 +6,8 @@ import pytest
 from restive import InputError, World, make_policy, make_problems, simulate
 from restive.policies.base import Shape
 from restive.policies.cet_whittle import CetWhittle, mean_rows
-from restive.policies.counts import mean_rewards
 from restive.policies.thompson_whittle import ThompsonWhittle
+from restive.policies.transition_counts import mean_rewards
 from restive.simulate import Simulation
 from restive.solvers.whittle import whittle_indices
 

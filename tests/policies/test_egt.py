@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from restive import InputError, Simulation, World, make_policy, make_problems, simulate
-from restive.kernels import randomness
+from restive.kernels import rng
 from restive.policies.base import Ranking, Shape
 from restive.policies.egt import Egt
 from restive.types import Floats, Ints
@@ -86,8 +86,8 @@ def test_every_choice_is_that_of_the_literal_algorithm(
         draws = world.draws(step)
         ranking = policy.rank(belief, state, draws)
         action = world.choose(ranking, draws)
-        coins = randomness.uniform(draws.branch(randomness.EXPLORE), np.zeros(1, np.int64))[:, 0]
-        luck = draws.uniform(randomness.TIE)
+        coins = rng.uniform(draws.branch(rng.EXPLORE), np.zeros(1, np.int64))[:, 0]
+        luck = draws.uniform(rng.TIE)
         for r in range(3):
             assert ranking.explore[r] == pytest.approx(literal[r].epsilon(state[r]), rel=1e-12)
             chosen = literal[r].choose(state[r], step, coins[r], luck[r])

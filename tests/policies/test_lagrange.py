@@ -8,9 +8,9 @@ import pytest
 
 from restive import InputError, Simulation, World, make_policy, make_problems, simulate
 from restive.checks import check_policy
-from restive.kernels import randomness
+from restive.kernels import rng
 from restive.policies.base import Draws, Shape, as_ranking
-from restive.policies.growing import flatten, grow
+from restive.policies.belief import flatten, grow
 from restive.policies.lagrange import Lagrange, Market
 from restive.problem import Problem
 from restive.types import Floats, Ints
@@ -43,12 +43,12 @@ def some_belief(rng: np.random.Generator, policy: Lagrange, runs: int, agents: i
 
 
 def some_draws(runs: int, agents: int, step: int = 3) -> Draws:
-    return Draws(randomness.run_keys(9, np.arange(runs)), np.arange(agents) + 5, step, 1)
+    return Draws(rng.run_keys(9, np.arange(runs)), np.arange(agents) + 5, step, 1)
 
 
 def luck_of(draws: Draws) -> Floats:
-    keys = draws.branch(randomness.POSTERIOR)
-    return np.array([[randomness.bell(np.uint64(randomness.fold(key, n))) for n in draws.agents] for key in keys])
+    keys = draws.branch(rng.POSTERIOR)
+    return np.array([[rng.bell(np.uint64(rng.fold(key, n))) for n in draws.agents] for key in keys])
 
 
 def literal_rank(belief: Market, state: Ints, curiosity: float, luck: Floats) -> Floats:

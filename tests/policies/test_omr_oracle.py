@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from restive import InputError, Problem, Simulation, World, make_policy, make_problems, simulate
+from restive.policies.fluid_schedule import shares_at
 from restive.policies.omr_oracle import OmrOracle
-from restive.policies.plans import shares_at
 from restive.solvers.fluid import plan
 
 

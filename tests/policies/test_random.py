@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from restive import World, make_problems
-from restive.kernels.choose import inclusion
+from restive.kernels.top_k import inclusion
 from restive.policies.random import Random
 
 

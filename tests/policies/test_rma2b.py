@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from restive import InputError, Simulation, World, make_policy, make_problems, simulate
-from restive.policies.counts import mean_rewards
-from restive.policies.plans import shares_at
+from restive.policies.fluid_schedule import shares_at
 from restive.policies.rma2b import Rma2b
+from restive.policies.transition_counts import mean_rewards
 from restive.solvers.fluid import plan
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from restive import InputError, World, make_policy, make_problems, simulate
-from restive.kernels import randomness
+from restive.kernels import rng
 from restive.policies.wiql import Wiql
 from restive.types import Floats, Ints
 
@@ -47,8 +47,8 @@ def test_every_choice_is_that_of_the_literal_algorithm(discount: float, family: 
         draws = world.draws(step)
         ranking = policy.rank(belief, state, draws)
         action = world.choose(ranking, draws)
-        coins = randomness.uniform(draws.branch(randomness.EXPLORE), np.zeros(1, np.int64))[:, 0]
-        luck = draws.uniform(randomness.TIE)
+        coins = rng.uniform(draws.branch(rng.EXPLORE), np.zeros(1, np.int64))[:, 0]
+        luck = draws.uniform(rng.TIE)
         for r in range(4):
             chosen = literal[r].choose(state[r], step, coins[r], luck[r])
             assert set(np.flatnonzero(action[r]).tolist()) == chosen, f"run {r}, step {step}"

@@ -13,7 +13,7 @@ from restive import PROBLEMS, InputError, Problem, make_problems, simulate
 from restive.policies.base import Draws, Learner, Shape
 from restive.problems.few_types import few_types
 from restive.problems.wireless import chain, channels
-from restive.solvers.greedy import benefit
+from restive.solvers.myopic import benefit
 from restive.types import Floats, Ints
 
 DRAWN = [

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 
 from restive.desk import Desk
-from restive.server.failures import Failure
+from restive.server.errors import Failure
 
 PLACE, API = "http://127.0.0.1:8787", "/api/v1"
 CSV = {"Content-Type": "text/csv"}

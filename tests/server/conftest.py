@@ -97,13 +97,13 @@ def anywhere(address: str, runner: asyncio.Runner) -> Iterator[Caller]:
 
 
 @pytest.fixture
-def holders(desk: Desk, runner: asyncio.Runner) -> Iterator[Callable[..., Caller]]:
+def principals(desk: Desk, runner: asyncio.Runner) -> Iterator[Callable[..., Caller]]:
     """Makes callers at a server that is not open: a role, in a program or (None) in all; no role, no token."""
     app = make_app(desk, Settings(log="none", rate=1e6, burst=10**6))
     made: list[Caller] = []
 
     def make(role: str | None, program: str | None = None) -> Caller:
-        token = None if role is None else make_token(desk.store, f"holder{len(made)}", {program: role})
+        token = None if role is None else make_token(desk.store, f"principal{len(made)}", {program: role})
         made.append(Caller(app, desk, runner, token))
         return made[-1]
 

@@ -26,10 +26,10 @@ from starlette.types import ASGIApp
 
 from restive.desk import StoreError
 from restive.errors import InputError
-from restive.server.failures import Refusal
-from restive.server.guard import protect
+from restive.server.errors import Refusal
 from restive.server.listening import bind
-from restive.server.serving import Server, make_config
+from restive.server.middleware import protect
+from restive.server.run import Server, make_config
 from restive.server.settings import Settings
 
 OPEN = Settings(open=True, log="none")

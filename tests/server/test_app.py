@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 from restive.desk import Desk
 from restive.server.app import make_app
-from restive.server.document import operations
+from restive.server.openapi import operations
 from restive.server.settings import Settings
 from server.calling import API, Caller, check_failure
 
@@ -39,7 +39,7 @@ def test_a_method_that_is_not_there_is_refused_with_those_that_are(caller: Calle
 @pytest.mark.parametrize(
     "path", ["/api/v1", "/api/v1/nope", "/api/v1/programs/", "/api/v1/programs/shops/rounds/1/list.ods"]
 )
-def test_an_address_that_is_not_there_is_told_in_the_one_shape(caller: Caller, path: str) -> None:
+def test_an_address_that_is_not_there_is_reported_in_the_one_shape(caller: Caller, path: str) -> None:
     assert caller.refused("GET", path, 404).detail == "There is nothing at this address."
 
 
@@ -51,8 +51,8 @@ def test_a_browser_is_shown_a_page_where_software_gets_a_problem(caller: Caller)
     caller.refused("GET", "/api/v1/nowhere", 404, headers={"Accept": "text/html"})
 
 
-def test_every_route_of_the_api_asks_for_a_token(holders: Callable[..., Caller]) -> None:
-    stranger = holders(None)
+def test_every_route_of_the_api_asks_for_a_token(principals: Callable[..., Caller]) -> None:
+    stranger = principals(None)
     asked = [(method, path) for method, path, operation in paths(stranger.app) if "security" in operation]
     assert len(asked) > 25
     for method, path in asked:

@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from restive.desk.tables import Faults
+from restive.desk.table_schema import Faults
 from restive.errors import InputError
 from restive.server.columns import OUTCOMES, STATES, Kinds, as_columns
-from restive.server.models import OutcomeColumns, OutcomeRow, StateColumns, StateRow
+from restive.server.requests import OutcomeColumns, OutcomeRow, StateColumns, StateRow
 
 STATE_TABLES = [
     [{"agent": "ann", "state": "low"}],
@@ -93,7 +93,7 @@ def test_columns_of_different_lengths_are_refused() -> None:
         as_columns({"agent": ["a", "b"], "state": [1]}, "states", STATES)
 
 
-def test_of_very_many_wrong_cells_a_thousand_are_told_and_all_are_counted() -> None:
+def test_of_very_many_wrong_cells_a_thousand_are_reported_and_all_are_counted() -> None:
     with pytest.raises(Faults) as caught:
         as_columns([{"agent": "a", "state": 0.5}] * 3000, "states", STATES)
     assert (len(caught.value.faults), caught.value.total) == (1000, 3000)
@@ -102,7 +102,7 @@ def test_of_very_many_wrong_cells_a_thousand_are_told_and_all_are_counted() -> N
 @pytest.mark.parametrize(
     "table", [[1] * 3000, [{}] * 1500, [{"x": 1}] * 3000, {"agent": [[]] * 3000, "state": [0] * 3000}]
 )
-def test_of_very_many_faults_the_first_are_told_and_all_are_counted(table: object) -> None:
+def test_of_very_many_faults_the_first_are_reported_and_all_are_counted(table: object) -> None:
     with pytest.raises(Faults) as caught:
         as_columns(table, "states", STATES)
     assert (len(caught.value.faults), caught.value.total) == (1000, 3000)

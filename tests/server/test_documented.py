@@ -8,15 +8,15 @@ from test_docs import ROOT, read, rows, section
 
 from restive.desk import Desk
 from restive.server.app import make_app
-from restive.server.document import operations
-from restive.server.failures import PROBLEMS
+from restive.server.errors import PROBLEMS
 from restive.server.metrics import Metrics
-from restive.server.pages.words import WORDS
+from restive.server.openapi import operations
 from restive.server.settings import Settings
+from restive.server.views.definitions import WORDS
 from server.trials.test_page_roles import OTHERS, PAGES
 
 CODE = re.compile(r"`([^`]+)`")
-NOBODY = "nobody in particular"
+NO_CONTEXT = "nobody in particular"
 
 
 @pytest.fixture(scope="module")
@@ -35,40 +35,42 @@ def test_the_page_of_the_api_has_exactly_its_routes(roles: dict[str, str]) -> No
 
 
 def test_the_page_of_security_has_the_role_of_every_route(roles: dict[str, str]) -> None:
-    told = rows(section(read("docs/security.md"), "Roles"), "role", "may")
-    said = {route: role for role, routes in told for route in CODE.findall(routes)}
-    assert said == {route: f"`{role}`" if role else NOBODY for route, role in roles.items()}
+    reported = rows(section(read("docs/security.md"), "Roles"), "role", "may")
+    said = {route: role for role, routes in reported for route in CODE.findall(routes)}
+    assert said == {route: f"`{role}`" if role else NO_CONTEXT for route, role in roles.items()}
 
 
 def test_the_page_of_the_api_explains_every_kind_of_failure() -> None:
-    told = rows(section(read("docs/api.md"), "When something is refused"), "type", "status", "because")
-    assert {kind: because for kind, _, because in told} == {f"`/api#{kind}`": said for kind, said in PROBLEMS.items()}
+    reported = rows(section(read("docs/api.md"), "When something is refused"), "type", "status", "because")
+    assert {kind: because for kind, _, because in reported} == {
+        f"`/api#{kind}`": said for kind, said in PROBLEMS.items()
+    }
 
 
-def test_every_page_is_told_of_with_its_role() -> None:
-    told = rows(section(read("docs/pages.md"), "Each page"), "page", "who", "what it shows")
-    said = {path: who.split()[0] for named, who, _ in told for path in CODE.findall(named)}
+def test_every_page_is_reported_of_with_its_role() -> None:
+    reported = rows(section(read("docs/pages.md"), "Each page"), "page", "who", "what it shows")
+    said = {path: who.split()[0] for named, who, _ in reported for path in CODE.findall(named)}
     assert said == PAGES | OTHERS | {"/login": "anybody", "/logout": "anybody"}
 
 
-def test_words_are_told_as_the_pages_tell_them() -> None:
-    told = rows(section(read("docs/pages.md"), "What the words mean"), "word", "means")
-    assert told == [[word.title, word.means] for word in sorted(WORDS.values(), key=lambda word: word.title)]
+def test_words_are_reported_as_the_pages_tell_them() -> None:
+    reported = rows(section(read("docs/pages.md"), "What the words mean"), "word", "means")
+    assert reported == [[word.title, word.means] for word in sorted(WORDS.values(), key=lambda word: word.title)]
 
 
-def test_labels_that_are_told_of_are_on_the_pages() -> None:
+def test_labels_that_are_reported_of_are_on_the_pages() -> None:
     server = ROOT / "restive" / "server"
     files: list[Path] = [*server.rglob("*.html"), *server.rglob("*.py")]
     there = "\n".join(file.read_text(encoding="utf-8") for file in files)
-    told = re.findall(r"\*\*(.+?)\*\*", read("docs/pages.md"), re.DOTALL)
-    assert len(told) > 30
-    parts = [part.strip() for label in told if label != "bold" for part in re.sub(r"\s+", " ", label).split("…")]
+    reported = re.findall(r"\*\*(.+?)\*\*", read("docs/pages.md"), re.DOTALL)
+    assert len(reported) > 30
+    parts = [part.strip() for label in reported if label != "bold" for part in re.sub(r"\s+", " ", label).split("…")]
     assert [part for part in parts if part not in there] == []
 
 
-def test_every_metric_is_told_of() -> None:
-    told = section(read("docs/server.md"), "Is it well?")
+def test_every_metric_is_reported_of() -> None:
+    reported = section(read("docs/server.md"), "Is it well?")
     lines = [line.split() for line in Metrics().render().decode().splitlines() if line.startswith("# TYPE")]
     names = [name for _, _, name, _ in lines if not name.endswith("_created")]  # when counting began
     assert len(names) > 5
-    assert [name for name in names if f"`{name}`" not in told] == []
+    assert [name for name in names if f"`{name}`" not in reported] == []

@@ -4,8 +4,8 @@ import pytest
 
 from restive.desk.pseudonyms import FOLDER, find_key
 from restive.errors import InputError
-from restive.policies.own import load_policy
-from restive.server.hiding import hide_folders, hide_plans, name_policy
+from restive.policies.loader import load_policy
+from restive.server.hiding import hide_configs, hide_folders, name_policy
 
 
 def test_a_sentence_loses_folders_of_policies_and_nothing_else() -> None:
@@ -13,14 +13,14 @@ def test_a_sentence_loses_folders_of_policies_and_nothing_else() -> None:
     assert hide_folders("see /api/v1/programs, and either/or.") == "see /api/v1/programs, and either/or."
 
 
-def test_plans_are_found_however_deep() -> None:
-    given = {"answer": {"plan": {"policy": "/x/y/a.py:k=1", "shadow": None, "states": ["low"]}}, "round": 3}
-    told = {"answer": {"plan": {"policy": "a.py:k=1", "shadow": None, "states": ["low"]}}, "round": 3}
-    assert hide_plans(given) == told
+def test_configs_are_found_however_deep() -> None:
+    given = {"answer": {"config": {"policy": "/x/y/a.py:k=1", "shadow": None, "states": ["low"]}}, "round": 3}
+    reported = {"answer": {"config": {"policy": "a.py:k=1", "shadow": None, "states": ["low"]}}, "round": 3}
+    assert hide_configs(given) == reported
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "reported"),
     [
         ("/home/ann/.local/share/restive/keys/1844.key: the key is not there", "1844.key: the key is not there"),
         ("/srv/our rules/v 2/mine.py: cannot be run (NameError: x).", "mine.py: cannot be run (NameError: x)."),
@@ -34,8 +34,8 @@ def test_plans_are_found_however_deep() -> None:
         ("/programs/a/list", "/programs/a/list"),
     ],
 )
-def test_files_are_told_by_their_last_name_alone(said: str, told: str) -> None:
-    assert hide_folders(said) == told
+def test_files_are_reported_by_their_last_name_alone(said: str, reported: str) -> None:
+    assert hide_folders(said) == reported
 
 
 def test_what_the_desk_says_of_its_own_files_names_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,8 +101,8 @@ def test_a_caller_has_few_places_in_line_and_nobody_stands_there_for_ever(caller
     assert caller.call("GET", f"{API}/programs/shops").status_code == 200
 
 
-def test_places_are_counted_for_each_token(holders: Callable[..., Caller]) -> None:
-    one, other = holders("viewer"), holders("viewer")
+def test_places_are_counted_for_each_token(principals: Callable[..., Caller]) -> None:
+    one, other = principals("viewer"), principals("viewer")
     one.app.state.settings = replace(one.app.state.settings, at_once=1)
 
     async def story() -> tuple[int, list[int]]:

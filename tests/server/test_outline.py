@@ -2,8 +2,8 @@ import json
 import re
 import shlex
 
-from restive.server.document import operations
-from restive.server.failures import PROBLEMS
+from restive.server.errors import PROBLEMS
+from restive.server.openapi import operations
 from restive.server.outline import make_outline, say_kind
 from server.calling import Caller
 
@@ -16,7 +16,7 @@ def test_kinds_are_said_in_words() -> None:
     assert say({"type": "array", "items": {"type": "string", "maxLength": 5}}) == "list of text of at most 5 characters"
     assert say({"type": "object", "additionalProperties": {"type": "number"}}) == "object of number"
     assert say({"enum": ["a", 1]}) == '"a" or 1'
-    assert say({"$ref": "#/components/schemas/Plan"}) == "Plan"
+    assert say({"$ref": "#/components/schemas/Config"}) == "Config"
     assert say({"type": "integer", "minimum": 0, "maximum": 9}) == "whole number from 0 to 9"
 
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from restive.server import protocol
-from restive.server.protocol import MOST_WAITING
+from restive.server.protocol import MAX_WAITING
 from server.running import hear, run_plain
 
 Place = tuple[str, int]
@@ -200,7 +200,7 @@ def test_garbage_behind_a_request_harms_nobody(place: Place) -> None:
 
 def test_far_too_many_requests_at_once_are_not_even_kept(place: Place) -> None:
     answer = ask(place, GET * 20_000)
-    assert answer.count(b"HTTP/1.1 200 ") <= MOST_WAITING + 1
+    assert answer.count(b"HTTP/1.1 200 ") <= MAX_WAITING + 1
     assert is_served(place)
 
 

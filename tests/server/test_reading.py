@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from restive.desk.sheets import read_sheet, write_sheet
+from restive.desk.table_files import read_sheet, write_sheet
 from restive.errors import InputError
 from restive.server import reading
 from restive.server.reading import is_plain, read_table
@@ -158,7 +158,7 @@ def test_what_the_child_leaves_is_for_this_user_alone(tmp_path: Path) -> None:
     assert pl.read_ipc_stream(result)["agent"].to_list() == ["ann"]
 
 
-def test_the_child_is_told_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_child_is_reported_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESTIVE_STORE", "postgresql://user:secret@host/name")
     assert "secret" not in str(reading._environment())
 

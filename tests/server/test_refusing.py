@@ -1,4 +1,4 @@
-from restive.server.failures import Refusal, describe
+from restive.server.errors import Refusal, describe
 from restive.server.refusing import show
 from server.running import ask, make_plain
 

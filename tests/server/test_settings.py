@@ -6,7 +6,7 @@ from restive.errors import InputError
 from restive.server.settings import MIB, Settings
 
 
-def test_a_server_is_for_this_machine_and_asks_for_tokens_unless_told_otherwise() -> None:
+def test_a_server_is_for_this_machine_and_asks_for_tokens_unless_reported_otherwise() -> None:
     usual = Settings()
     assert (usual.host, usual.port, usual.open) == ("127.0.0.1", 8787, False)
     assert (usual.largest_table, usual.largest_json) == (256 * MIB, 32 * MIB)

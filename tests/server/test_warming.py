@@ -31,17 +31,17 @@ def test_warming_plays_each_of_them_and_leaves_the_desk_alone(desk: Desk, monkey
 
     class Watched(Desk):
         def __exit__(self, *rest: object) -> None:
-            played.extend((program.plan.policy, len(program.lines)) for program in self.programs())
+            played.extend((program.config.policy, len(program.lines)) for program in self.programs())
             super().__exit__(None, None, None)
 
     with desk:
         make(desk, "a", "egt", "wiql")
         make(desk, "b", "lagrange")
-        before = desk.store.deeds(None)
+        before = desk.store.audit_log(None)
         monkeypatch.setattr(warming, "Desk", Watched)
         warm(desk)
         assert played == [("lagrange", 2), ("egt", 2)]
-        assert desk.store.deeds(None) == before
+        assert desk.store.audit_log(None) == before
 
 
 def test_what_goes_wrong_with_it_is_nobodys_concern(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from restive.errors import InputError
 from restive.solvers.fluid import Plan, bound_at, plan
-from restive.solvers.market import clear, fill
+from restive.solvers.fluid_kernels import clear, fill
 from restive.types import Floats, Ints
 
 KINDS = ("dense", "sparse", "certain", "alike", "harmful")

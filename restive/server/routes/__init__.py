@@ -1,5 +1,5 @@
 """The routes of the HTTP API, a router for each thing that is asked about."""
 
-from restive.server.routes import log, people, programs, rounds, store
+from restive.server.routes import audit, people, programs, rounds, system
 
-ROUTERS = (store.server, store.router, programs.router, rounds.router, people.router, log.router)
+ROUTERS = (system.server, system.router, programs.router, rounds.router, people.router, audit.router)

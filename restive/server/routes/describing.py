@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from restive.server.bodies import JSON, KINDS
+from restive.server.uploads import JSON, KINDS
 
 BINARY = {"type": "string", "contentMediaType": "application/octet-stream"}
 

@@ -9,13 +9,12 @@ from fastapi import Query, Request, Response
 from restive.desk.export import agents_table
 from restive.desk.history import find_history
 from restive.desk.program import Program
-from restive.desk.tokens import Holder
-from restive.server.bodies import take_settings, take_table
+from restive.desk.tokens import Principal
 from restive.server.columns import OUTCOMES
-from restive.server.models import Erase, Learn, Leave
 from restive.server.queries import Find, OfAgent, WithOutcomes
-from restive.server.round_answers import Counted, History, Learnt, PersonPage
-from restive.server.routes.asking import (
+from restive.server.requests import Erase, Learn, Leave
+from restive.server.round_answers import Counted, History, Learned, PersonPage
+from restive.server.routes.deps import (
     Admin,
     Key,
     Name,
@@ -23,12 +22,13 @@ from restive.server.routes.asking import (
     Told,
     Viewer,
     follow,
-    make_deed,
+    make_context,
     make_router,
     record,
     show,
 )
 from restive.server.routes.describing import brings, brings_table
+from restive.server.uploads import take_settings, take_table
 from restive.server.wording import speak
 
 router = make_router("people")
@@ -37,12 +37,12 @@ LEARNT = ("rounds", "new", "corrected", "repeated", "waiting", "notes")
 
 @router.post(
     "/programs/{name}/outcomes",
-    response_model=Learnt,
+    response_model=Learned,
     summary="Record outcomes",
     openapi_extra=brings_table(Learn, "agent,done,next_state\nann,yes,high\nben,,low\n"),
 )
 async def learn(
-    name: Name, request: Request, holder: Operator, query: Annotated[WithOutcomes, Query()], key: Key = None
+    name: Name, request: Request, principal: Operator, query: Annotated[WithOutcomes, Query()], key: Key = None
 ) -> Response:
     """Take in what happened; outcomes may come late, in parts and more than once.
 
@@ -50,10 +50,10 @@ async def learn(
     """
     asked = await take_table(request, Learn, "outcomes", OUTCOMES, query)
     given = asked.settings
-    deed = make_deed(holder, key, asked.digest, given.dry_run)
+    context = make_context(principal, key, asked.digest, given.dry_run)
 
     def act(program: Program) -> Told:
-        taken = program.learn(asked.table, given.round, given.correct, given.dry_run, deed=deed)
+        taken = program.learn(asked.table, given.round, given.correct, given.dry_run, context=context)
         if not given.dry_run:
             request.app.state.metrics.note_outcomes(taken.new + taken.corrected)
         return tell(taken._asdict(), recorded=not given.dry_run)
@@ -68,7 +68,7 @@ async def learn(
 
 
 @router.get("/programs/{name}/people", response_model=PersonPage, summary="People")
-async def list_people(name: Name, request: Request, holder: Viewer, page: Annotated[Find, Query()]) -> Response:
+async def list_people(name: Name, request: Request, principal: Viewer, page: Annotated[Find, Query()]) -> Response:
     """Who is in the program, in the order of joining; who was erased is not."""
 
     def look(program: Program) -> dict[str, Any]:
@@ -88,33 +88,38 @@ def find_people(program: Program, find: str = "", first: int = 0, limit: int = 1
 
 
 @router.get("/programs/{name}/history", response_model=History, summary="What happened to somebody")
-async def history(name: Name, request: Request, holder: Viewer, query: Annotated[OfAgent, Query()]) -> Response:
+async def history(name: Name, request: Request, principal: Viewer, query: Annotated[OfAgent, Query()]) -> Response:
     """A row for each round that this person took part in."""
     return await show(request, name, lambda program: {"items": find_history(program, query.agent), "next": None})
 
 
 @router.post("/programs/{name}/leave", response_model=Counted, summary="People left", openapi_extra=brings(Leave))
-async def leave(name: Name, request: Request, holder: Operator, key: Key = None) -> Response:
+async def leave(name: Name, request: Request, principal: Operator, key: Key = None) -> Response:
     """Say who is gone; who appears again in a table of states is back."""
-    return await _drop(request, name, holder, key, Leave, Program.leave)
+    return await _drop(request, name, principal, key, Leave, Program.leave)
 
 
 @router.post("/programs/{name}/erase", response_model=Counted, summary="Forget people", openapi_extra=brings(Erase))
-async def erase(name: Name, request: Request, holder: Admin, key: Key = None) -> Response:
+async def erase(name: Name, request: Request, principal: Admin, key: Key = None) -> Response:
     """Forget names for good; what these people taught stays, as a number without a name."""
-    return await _drop(request, name, holder, key, Erase, Program.erase)
+    return await _drop(request, name, principal, key, Erase, Program.erase)
 
 
 async def _drop(
-    request: Request, name: str, holder: Holder, key: str | None, model: type[Leave | Erase], verb: Callable[..., int]
+    request: Request,
+    name: str,
+    principal: Principal,
+    key: str | None,
+    model: type[Leave | Erase],
+    verb: Callable[..., int],
 ) -> Response:
     """Carry out a verb of the desk on the people that a request names, and say how many they were."""
     asked = await take_settings(request, model)
-    given, deed = asked.settings, make_deed(holder, key, asked.digest, asked.settings.dry_run)
+    given, context = asked.settings, make_context(principal, key, asked.digest, asked.settings.dry_run)
     return await record(
         request,
         name,
-        lambda program: Told(_count(verb(program, given.agents, given.dry_run, deed=deed), given.dry_run)),
+        lambda program: Told(_count(verb(program, given.agents, given.dry_run, context=context), given.dry_run)),
         lambda _, answer: Told(_count(answer["count"], dry_run=False)),
     )
 

@@ -4,17 +4,17 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from restive.desk.advice import Advice
 from restive.desk.export import rounds_table
 from restive.desk.program import Program
+from restive.desk.recommendation import Advice
 from restive.errors import InputError
-from restive.server.bodies import digest, take_table
 from restive.server.columns import STATES
-from restive.server.hiding import hide_plans
-from restive.server.models import Decide, Mend
+from restive.server.downloads import TYPES, Sheet
+from restive.server.hiding import hide_configs
 from restive.server.queries import DryRun, Page, WithStates
-from restive.server.round_answers import Cancelled, Decided, Listing, Mended, RoundDetail, RoundLines
-from restive.server.routes.asking import (
+from restive.server.requests import Decide, Mend
+from restive.server.round_answers import Cancelled, Decided, Listing, RoundDetail, RoundLines, StatesCorrected
+from restive.server.routes.deps import (
     Key,
     Name,
     Number,
@@ -22,14 +22,14 @@ from restive.server.routes.asking import (
     Told,
     Viewer,
     follow,
-    make_deed,
+    make_context,
     make_router,
     place,
     record,
     show,
 )
 from restive.server.routes.describing import answers_file, brings_table
-from restive.server.sending import TYPES, Sheet
+from restive.server.uploads import digest, take_table
 from restive.server.wording import speak
 
 router = make_router("rounds")
@@ -44,7 +44,7 @@ router = make_router("rounds")
     openapi_extra=brings_table(Decide, "agent,state,group\nann,low,north\nben,high,south\n"),
 )
 async def decide(
-    name: Name, request: Request, holder: Operator, query: Annotated[WithStates, Query()], key: Key = None
+    name: Name, request: Request, principal: Operator, query: Annotated[WithStates, Query()], key: Key = None
 ) -> Response:
     """Take in who is in which state now, and say whom to act on.
 
@@ -52,11 +52,11 @@ async def decide(
     """
     asked = await take_table(request, Decide, "states", STATES, query)
     given = asked.settings
-    deed = make_deed(holder, key, asked.digest, given.dry_run)
+    context = make_context(principal, key, asked.digest, given.dry_run)
 
     def act(program: Program) -> Told:
         settings = given.model_dump(exclude={"states"})
-        advice = program.decide(asked.table, **settings, deed=deed)
+        advice = program.decide(asked.table, **settings, context=context)
         if not given.dry_run:
             request.app.state.metrics.note_round(len(advice.chosen))
         return tell(advice, recorded=not given.dry_run)
@@ -68,7 +68,7 @@ async def decide(
         where = place(request, name, "rounds", advice.round)
         rest = f"{where}/list?after={query.limit}" if recorded and advice.size > query.limit else None
         notes = [speak(note) for note in advice.notes]
-        content = hide_plans(advice.as_json(query.limit)) | {"notes": notes, "next": rest, "recorded": recorded}
+        content = hide_configs(advice.as_json(query.limit)) | {"notes": notes, "next": rest, "recorded": recorded}
         return Told(content, {"Location": where} if recorded else {})
 
     return await record(request, name, act, repeat, 200 if given.dry_run else 201)
@@ -76,13 +76,13 @@ async def decide(
 
 def _summarise(advice: Advice) -> dict[str, Any]:
     """A decision without its list."""
-    record = hide_plans(advice.as_json(0))
+    record = hide_configs(advice.as_json(0))
     del record["people"]
     return record
 
 
 @router.get("/programs/{name}/rounds", response_model=RoundLines, summary="All rounds")
-async def list_rounds(name: Name, request: Request, holder: Viewer, page: Annotated[Page, Query()]) -> Response:
+async def list_rounds(name: Name, request: Request, principal: Viewer, page: Annotated[Page, Query()]) -> Response:
     """The rounds so far, the first first."""
 
     def look(program: Program) -> dict[str, Any]:
@@ -94,7 +94,7 @@ async def list_rounds(name: Name, request: Request, holder: Viewer, page: Annota
 
 
 @router.get("/programs/{name}/rounds/{round}", response_model=RoundDetail, summary="A round")
-async def show_round(name: Name, round: Number, request: Request, holder: Viewer) -> Response:
+async def show_round(name: Name, round: Number, request: Request, principal: Viewer) -> Response:
     """A round as it stands now, and how it was decided."""
 
     def look(program: Program) -> dict[str, Any]:
@@ -107,7 +107,7 @@ async def show_round(name: Name, round: Number, request: Request, holder: Viewer
 
 @router.get("/programs/{name}/rounds/{round}/list", response_model=Listing, summary="The list of a round")
 async def show_list(
-    name: Name, round: Number, request: Request, holder: Viewer, page: Annotated[Page, Query()]
+    name: Name, round: Number, request: Request, principal: Viewer, page: Annotated[Page, Query()]
 ) -> Response:
     """Whom to act on, best first, then who is next if one of them falls out."""
 
@@ -129,7 +129,7 @@ def _add_file(ending: str) -> None:
         response_class=Response,
         name=f"list_{ending}",
     )
-    async def send_list(name: Name, round: Number, request: Request, holder: Viewer) -> Response:
+    async def send_list(name: Name, round: Number, request: Request, principal: Viewer) -> Response:
         """The whole list as a file; with `done` filled in it can be sent back as a table of outcomes."""
         return await show(request, name, lambda program: Sheet(program.advice(round), ending))
 
@@ -140,12 +140,12 @@ for _ending in TYPES:
 
 @router.put(
     "/programs/{name}/rounds/{round}/states",
-    response_model=Mended,
+    response_model=StatesCorrected,
     summary="Correct states",
     openapi_extra=brings_table(Mend, "agent,state\nann,high\n"),
 )
 async def correct_states(
-    name: Name, round: Number, request: Request, holder: Operator, query: Annotated[DryRun, Query()], key: Key = None
+    name: Name, round: Number, request: Request, principal: Operator, query: Annotated[DryRun, Query()], key: Key = None
 ) -> Response:
     """Mend the states of a round that were recorded wrong.
 
@@ -153,28 +153,28 @@ async def correct_states(
     """
     asked = await take_table(request, Mend, "states", STATES, query)
     dry_run = asked.settings.dry_run
-    deed = make_deed(holder, key, asked.digest, dry_run)
+    context = make_context(principal, key, asked.digest, dry_run)
 
     def act(program: Program) -> Told:
-        mended = program.correct_states(asked.table, round, dry_run=dry_run, deed=deed)
-        return Told({"mended": mended, "recorded": not dry_run})
+        corrected = program.correct_states(asked.table, round, dry_run=dry_run, context=context)
+        return Told({"corrected": corrected, "recorded": not dry_run})
 
     return await record(
-        request, name, act, lambda _, answer: Told({"mended": answer["mended"], "recorded": True})
+        request, name, act, lambda _, answer: Told({"corrected": answer["corrected"], "recorded": True})
     )  # fmt: skip
 
 
 @router.post("/programs/{name}/rounds/{round}/cancel", response_model=Cancelled, summary="Cancel a round")
 async def cancel(
-    name: Name, round: Number, request: Request, holder: Operator, query: Annotated[DryRun, Query()], key: Key = None
+    name: Name, round: Number, request: Request, principal: Operator, query: Annotated[DryRun, Query()], key: Key = None
 ) -> Response:
     """Say that nobody acts by the list of this round, which was a mistake."""
     if (await request.body()).strip():
         raise InputError("The body is not read here, so it must be empty; dry_run stands in the address.")
-    deed = make_deed(holder, key, digest(request, b""), query.dry_run)
+    context = make_context(principal, key, digest(request, b""), query.dry_run)
 
     def act(program: Program) -> Told:
-        listed = program.cancel(round, dry_run=query.dry_run, deed=deed)
+        listed = program.cancel(round, dry_run=query.dry_run, context=context)
         return Told({"listed": listed, "recorded": not query.dry_run})
 
     return await record(

@@ -62,7 +62,7 @@ class Window:
         self.context = chromium.new_context(base_url=place, **{"viewport": {"width": 1280, "height": 900}, **given})
         self.context.set_default_timeout(PATIENCE)
         self.context.add_init_script(LISTEN)
-        self.heard: list[str] = []
+        self.reported_at: list[str] = []
         self._place, self._refused = place, refused
         self.context.on("request", self._hear_request)
         self.context.on("console", self._hear_console)
@@ -78,18 +78,18 @@ class Window:
     def _hear_request(self, request: Request) -> None:
         address = urlsplit(request.url)
         if address.scheme != "data" and f"{address.scheme}://{address.netloc}" != self._place:
-            self.heard.append(f"asked for {request.url}")
+            self.reported_at.append(f"asked for {request.url}")
 
     def _hear_console(self, message: ConsoleMessage) -> None:
         refused = REFUSED.match(message.text)
         if message.type in ("error", "warning") and not (refused and int(refused[1]) in self._refused):
-            self.heard.append(f"{urlsplit(message.location['url']).path}: {message.text}")
+            self.reported_at.append(f"{urlsplit(message.location['url']).path}: {message.text}")
 
     def _hear_error(self, error: WebError) -> None:
-        self.heard.append(str(error.error))
+        self.reported_at.append(str(error.error))
 
     def _hear_dialog(self, dialog: Dialog) -> None:
-        self.heard.append(f"a dialog: {dialog.message}")
+        self.reported_at.append(f"a dialog: {dialog.message}")
         dialog.dismiss()
 
 

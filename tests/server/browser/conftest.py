@@ -81,4 +81,4 @@ def windows(chromium: Browser) -> Iterator[Windows]:
     yield open_window
     for window in opened:
         window.context.close()
-    assert [said for window in opened for said in window.heard] == []
+    assert [said for window in opened for said in window.reported_at] == []

@@ -60,7 +60,7 @@ def test_the_list_that_is_saved_is_the_list_of_the_store(
     open_server: Live, windows: Windows, tmp_path: Path, kind: str
 ) -> None:
     name = f"saved-{kind}"
-    told = make_shop(open_server.desk, name, months=2).advice(2).table
+    reported = make_shop(open_server.desk, name, months=2).advice(2).table
     page = windows(open_server).tab(at(name, "list"))
     with page.expect_download() as saving:
         page.get_by_role("link", name=kind, exact=True).click()
@@ -68,10 +68,10 @@ def test_the_list_that_is_saved_is_the_list_of_the_store(
     saving.value.save_as(file)
     assert file.stem == f"{name}-round-2"
     saved = pl.read_excel(file) if kind == "Excel" else pl.read_csv(file)
-    assert saved.columns == [*told.columns, "done", "next_state"]
+    assert saved.columns == [*reported.columns, "done", "next_state"]
     for column in ("round", "rank", "agent", "state_now", "list", "reason"):
-        assert saved[column].cast(pl.String).to_list() == told[column].cast(pl.String).to_list()
-    assert saved["probability"].to_list() == pytest.approx(told["probability"].to_list())
+        assert saved[column].cast(pl.String).to_list() == reported[column].cast(pl.String).to_list()
+    assert saved["probability"].to_list() == pytest.approx(reported["probability"].to_list())
 
 
 def test_paper_has_the_list_and_no_navigation(open_server: Live, windows: Windows) -> None:

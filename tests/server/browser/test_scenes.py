@@ -146,7 +146,7 @@ def test_axe_and_the_other_checks_notice_what_is_wrong(closed_server: Live, wind
     assert "<button" in page.evaluate(SMALL)[0]
     assert find_overflow(page, WIDTHS) == [320, 360]
     page.evaluate("console.error('a fault')")
-    heard = "\n".join(window.heard)
-    window.heard.clear()
+    reported_at = "\n".join(window.reported_at)
+    window.reported_at.clear()
     for said in ("asked for http://example.org/x.png", "forbidden by img-src", "a fault"):
-        assert said in heard
+        assert said in reported_at

@@ -57,7 +57,7 @@ def test_an_operator_decides_but_finds_no_settings_to_change(
     check(page, save(tmp_path, table_of_states()))
     page.get_by_role("button", name="Decide round 1 now").click()
     page.wait_for_url("**/list#main")
-    assert closed_server.desk.store.deeds(None)[0].by.startswith("the-operator (token ")
+    assert closed_server.desk.store.audit_log(None)[0].by.startswith("the-operator (token ")
     page.get_by_role("link", name="Settings").click()
     expect(page.get_by_role("heading", name="Take a list back")).to_be_visible()
     expect(page.get_by_role("button", name="Save")).to_have_count(0)

@@ -8,7 +8,7 @@ from server.browser.conftest import Live, Windows
 from server.browser.shop import at, check, make_shop, save, table_of_states
 
 
-def test_of_two_tabs_that_decide_the_same_round_the_second_is_told(
+def test_of_two_tabs_that_decide_the_same_round_the_second_is_reported(
     open_server: Live, windows: Windows, tmp_path: Path
 ) -> None:
     make_shop(open_server.desk, "twice")

@@ -4,7 +4,7 @@ import pytest
 
 from restive.desk import Desk
 from restive.server.answers import Planned
-from restive.server.round_answers import Counted, Decided, History, Learnt, PersonPage
+from restive.server.round_answers import Counted, Decided, History, Learned, PersonPage
 from restive.server.routes.people import find_people
 from server.calling import API, CSV, Caller, as_rows
 
@@ -18,18 +18,18 @@ def decided(caller: Caller) -> Caller:
 def test_outcomes_are_recorded_late_partial_repeated_and_corrected(anywhere: Caller) -> None:
     anywhere.post("rounds", {"states": as_rows()}, Decided, 201)
     rows = [{"agent": "ann", "done": True, "next_state": "high"}, {"agent": "ben", "next_state": "low"}]
-    first = anywhere.post("outcomes", {"outcomes": rows, "round": 1}, Learnt)
+    first = anywhere.post("outcomes", {"outcomes": rows, "round": 1}, Learned)
     assert (first.rounds, first.new, first.waiting, first.recorded) == ([1], 2, 3, True)
-    again = anywhere.post("outcomes", {"outcomes": rows}, Learnt)
+    again = anywhere.post("outcomes", {"outcomes": rows}, Learned)
     assert (again.new, again.repeated) == (0, 2)
     other = {"outcomes": [{"agent": "ann", "done": True, "next_state": "low"}]}
     assert "another outcome on record" in anywhere.refused("POST", "outcomes", 422, json=other).detail
-    assert anywhere.post("outcomes", other | {"correct": True}, Learnt).corrected == 1
+    assert anywhere.post("outcomes", other | {"correct": True}, Learned).corrected == 1
 
 
 def test_outcomes_are_dry_run_and_replayed(decided: Caller) -> None:
     body = {"outcomes": {"agent": ["ann", "ben"], "next_state": ["high", "low"]}}
-    dry = decided.post("outcomes", body | {"dry_run": True}, Learnt)
+    dry = decided.post("outcomes", body | {"dry_run": True}, Learned)
     assert (dry.new, dry.recorded) == (2, False)
     before = decided.events()
     first, again = (decided.call("POST", "outcomes", json=body, headers={"Idempotency-Key": "k"}) for _ in range(2))
@@ -97,7 +97,7 @@ def test_people_with_pseudonyms_are_found_by_what_they_are_called(desk: Desk) ->
 
 
 def test_history_is_that_of_one_person(decided: Caller) -> None:
-    decided.post("outcomes", {"outcomes": [{"agent": "ann", "next_state": "high"}]}, Learnt)
+    decided.post("outcomes", {"outcomes": [{"agent": "ann", "next_state": "high"}]}, Learned)
     row = decided.get("history?agent=ann", History).items[0]
     assert (row.round, row.state, row.after, row.reward) == (1, "low", "high", 1.0)
     assert len(decided.get("history?agent=ben", History).items) == 1
@@ -130,8 +130,8 @@ def test_people_are_forgotten_for_good(decided: Caller) -> None:
     assert decided.post("erase", {"agents": []}, Counted).count == 0
 
 
-def test_a_key_sealed_by_a_token_outlives_an_erasure(holders: Callable[..., Caller]) -> None:
-    admin = holders("admin", "shops")
+def test_a_key_sealed_by_a_token_outlives_an_erasure(principals: Callable[..., Caller]) -> None:
+    admin = principals("admin", "shops")
     states, whom = {"states": as_rows()}, {"agents": ["ann"]}
     for path, body, key in (("rounds", states, "a"), ("leave", {"agents": ["ben"]}, "b"), ("erase", whom, "c")):
         first, again = (admin.call("POST", path, json=body, headers={"Idempotency-Key": key}) for _ in range(2))

@@ -16,17 +16,22 @@ def test_a_program_is_made_by_a_template_and_what_is_to_be_other(caller: Caller)
     body = {"name": "Café-1", "template": "pharmacy", "budget": 7, "horizon": None, "words": {"person": "shop"}}
     answer = caller.call("POST", PROGRAMS, json=body)
     assert answer.headers["Location"] == "/api/v1/programs/Caf%C3%A9-1"
-    plan = Planned.model_validate_json(answer.content, strict=True).plan
-    assert (plan.budget, plan.template, plan.words.person, plan.words.people) == (7, "pharmacy", "shop", "pharmacists")
-    assert caller.get(answer.headers["Location"], Program).plan == plan
-    assert caller.desk.program("Café-1").plan.budget == 7
+    config = Planned.model_validate_json(answer.content, strict=True).config
+    assert (config.budget, config.template, config.words.person, config.words.people) == (
+        7,
+        "pharmacy",
+        "shop",
+        "pharmacists",
+    )
+    assert caller.get(answer.headers["Location"], Program).config == config
+    assert caller.desk.program("Café-1").config.budget == 7
 
 
 def test_a_program_is_made_by_settings_alone(caller: Caller) -> None:
     body = {"name": "own", "states": ["a", "b", "c"], "rewards": None, "shares": {"north": 0.5}, "control": 0.2,
             "policy": "egt:eta=0.5", "shadow": "random", "seed": 5, "keep": 1, "cool_down": 3}  # fmt: skip
-    plan = caller.post(PROGRAMS, body, Planned, 201).plan
-    assert plan.model_dump(include=set(body)) == {name: value for name, value in body.items() if name != "name"}
+    config = caller.post(PROGRAMS, body, Planned, 201).config
+    assert config.model_dump(include=set(body)) == {name: value for name, value in body.items() if name != "name"}
 
 
 @pytest.mark.parametrize(
@@ -63,30 +68,30 @@ def test_nobody_has_code_run_by_naming_a_file(caller: Caller, tmp_path: Path, sp
     assert "on the server's machine" in caller.refused("POST", PROGRAMS, 422, json=body).detail
 
 
-def test_programs_are_listed_for_those_who_may_see_them(holders: Callable[..., Caller], desk: Desk) -> None:
+def test_programs_are_listed_for_those_who_may_see_them(principals: Callable[..., Caller], desk: Desk) -> None:
     for name in ("a", "b", "c"):
         desk.create(name, states=["low", "high"])
-    everything = holders("viewer")
+    everything = principals("viewer")
     first = everything.get(f"{PROGRAMS}?limit=3", ProgramLines)
     rest = everything.get(first.next or "", ProgramLines)
     assert [line.name for line in first.items + rest.items] == ["shops", "a", "b", "c"]
     assert rest.next is None
-    assert [line.name for line in holders("viewer", "b").get(PROGRAMS, ProgramLines).items] == ["b"]
+    assert [line.name for line in principals("viewer", "b").get(PROGRAMS, ProgramLines).items] == ["b"]
 
 
 def test_a_program_whose_policy_is_gone_is_listed_without_its_folder(
-    caller: Caller, holders: Callable[..., Caller], tmp_path: Path
+    caller: Caller, principals: Callable[..., Caller], tmp_path: Path
 ) -> None:
     file = tmp_path / "mine.py"
     text = "from dataclasses import dataclass\nfrom restive.policies.egt import Egt\n\n\n@dataclass(frozen=True)\n"
     file.write_text(text + "class Mine(Egt):\n    name = 'mine'\n")
     caller.desk.create("own", states=["low", "high"], policy=str(file))
     shown = caller.get(f"{PROGRAMS}/own", Program)
-    assert shown.plan.policy == "mine.py"
+    assert shown.config.policy == "mine.py"
     assert str(tmp_path) not in caller.call("GET", f"{PROGRAMS}/own/events").text
     assert str(tmp_path) not in caller.call("GET", f"{API}/audit").text
     file.unlink()
-    line = holders("viewer").get(PROGRAMS, ProgramLines).items[1]
+    line = principals("viewer").get(PROGRAMS, ProgramLines).items[1]
     assert (line.name, line.policy) == ("own", None)
     assert "mine.py" in line.template
     assert str(tmp_path) not in line.template
@@ -94,9 +99,11 @@ def test_a_program_whose_policy_is_gone_is_listed_without_its_folder(
 
 def test_settings_are_changed_from_now_on(caller: Caller) -> None:
     body = {"budget": 9, "cool_down": 2, "keep": 0, "shares": {"north": 0.25}}
-    plan = Planned.model_validate_json(caller.call("PATCH", f"{PROGRAMS}/shops", json=body).content, strict=True).plan
-    assert plan.model_dump(include=set(body)) == body
-    assert caller.get(f"{PROGRAMS}/shops", Program).plan == plan
+    config = Planned.model_validate_json(
+        caller.call("PATCH", f"{PROGRAMS}/shops", json=body).content, strict=True
+    ).config
+    assert config.model_dump(include=set(body)) == body
+    assert caller.get(f"{PROGRAMS}/shops", Program).config == config
 
 
 def test_a_change_asked_for_twice_with_one_key_is_one(caller: Caller) -> None:
@@ -117,7 +124,7 @@ def test_status_says_what_to_do_and_nothing_about_the_machine(caller: Caller, tm
     before = caller.get("status", Status)
     assert before.steps[0] == "Nobody has joined yet; the first round takes in everybody whose state is given."
     program = caller.desk.create("big", template="pharmacy", control=0.3, shadow="egt", budget=3)
-    states = program.plan.states
+    states = program.config.states
     for number in range(4):
         program.decide({f"a{n}": states[(n + number) % 4] for n in range(30)})
         program.learn([{"agent": f"a{n}", "next_state": states[(n * number) % 4]} for n in range(25)])

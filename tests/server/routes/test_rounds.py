@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from restive.desk.excel import read_excel
-from restive.server.round_answers import Cancelled, Decided, Listing, Mended, RoundDetail, RoundLines
+from restive.server.round_answers import Cancelled, Decided, Listing, RoundDetail, RoundLines, StatesCorrected
 from server.calling import CSV, Caller, as_rows
 
 
@@ -19,9 +19,9 @@ def test_a_decision_is_what_the_desk_decided(anywhere: Caller) -> None:
     assert (decided.round, decided.present, decided.budget, decided.recorded) == (1, 5, 2, True)
     assert decided.next is None
     detail = anywhere.get("rounds/1", RoundDetail)
-    told = decided.model_dump(exclude={"people", "next", "recorded"}) | {"notes": []}
+    reported = decided.model_dump(exclude={"people", "next", "recorded"}) | {"notes": []}
     assert detail.decision is not None
-    assert detail.decision.model_dump() == told
+    assert detail.decision.model_dump() == reported
 
 
 def test_a_long_list_is_answered_in_parts(caller: Caller) -> None:
@@ -37,7 +37,7 @@ def test_a_round_is_decided_by_the_states_last_known(caller: Caller) -> None:
     decide(caller)
     caller.desk.program("shops").learn([{"agent": "ann", "next_state": "high"}])
     again = caller.post("rounds", {}, Decided, 201)
-    assert (again.round, again.kept) == (2, 4)
+    assert (again.round, again.carried_over) == (2, 4)
 
 
 def test_budget_must_never_round_again_and_new_reach_the_desk(caller: Caller) -> None:
@@ -114,13 +114,13 @@ def test_states_are_corrected(caller: Caller) -> None:
     decide(caller)
     body = {"states": [{"agent": "ann", "state": "high"}, {"agent": "ben", "state": "high"}]}
     dry = caller.call("PUT", "rounds/1/states", json=body | {"dry_run": True})
-    assert Mended.model_validate_json(dry.content, strict=True) == Mended(mended=1, recorded=False)
+    assert StatesCorrected.model_validate_json(dry.content, strict=True) == StatesCorrected(corrected=1, recorded=False)
     given = {"json": body, "headers": {"Idempotency-Key": "k"}}
     first, again = (caller.call("PUT", "rounds/1/states", **given) for _ in range(2))
-    assert first.json() == again.json() == {"mended": 1, "recorded": True}
+    assert first.json() == again.json() == {"corrected": 1, "recorded": True}
     assert again.headers["Idempotent-Replayed"] == "true"
     answer = caller.call("PUT", "rounds/1/states?dry_run=true", content="agent,state\nann,low\n", headers=CSV)
-    assert answer.json() == {"mended": 1, "recorded": False}
+    assert answer.json() == {"corrected": 1, "recorded": False}
     caller.refused("PUT", "rounds/1/states", 422, json={"states": [{"agent": "zoe", "state": "low"}]})
     caller.refused("PUT", "rounds/1/states", 422, json={})
     caller.refused("PUT", "rounds/1/states", 422, json={"states": None})

@@ -1,6 +1,6 @@
 """Callers who decide and learn over HTTP at the same time, each request with a key and sent until it is answered.
 
-What they sent and what they heard is kept, and afterwards held against the store: `check_promises`.
+What they sent and what they reported_at is kept, and afterwards held against the store: `check_promises`.
 """
 
 import json
@@ -18,7 +18,7 @@ from desk.test_kills import check_rounds
 
 from restive.desk import Desk, Program
 from restive.desk.replay import replay
-from restive.desk.schema import deeds
+from restive.desk.schema import audit_log
 
 NAME, PEOPLE = "calls", 30
 PLACE = f"/api/v1/programs/{NAME}"
@@ -55,20 +55,20 @@ class Sent:
 
 
 class Board:
-    """What callers know of each other: the last round that any of them heard of, and who heard something."""
+    """What callers know of each other: the last round that any of them reported_at of, and who reported_at something."""
 
     def __init__(self) -> None:
         self.last = 0
-        self.heard: queue.Queue[Sent | None] = queue.Queue()  # None: somebody heard what nobody should
+        self.reported_at: queue.Queue[Sent | None] = queue.Queue()  # None: somebody reported_at what nobody should
         self.ending = threading.Event()
 
     def note(self, sent: Sent, round_: int) -> None:
         self.last = max(self.last, round_)
-        self.heard.put(sent)
+        self.reported_at.put(sent)
 
     def wait_for(self, answers: int) -> None:
         for _ in range(answers):
-            assert self.heard.get(timeout=60) is not None, "a caller gave up"
+            assert self.reported_at.get(timeout=60) is not None, "a caller gave up"
 
 
 class Caller(threading.Thread):
@@ -90,7 +90,7 @@ class Caller(threading.Thread):
                     pass
         except Exception as error:
             self.failed = error
-            self.board.heard.put(None)
+            self.board.reported_at.put(None)
 
     def _take_turn(self) -> bool:
         """Ask for one thing; False when there was no answer, and there will be none."""
@@ -147,12 +147,12 @@ class Caller(threading.Thread):
     def _learn(self) -> Sent:
         round_ = int(self._luck.choice(list(self._open)))
         left = self._open[round_]
-        told, rest = left[: (count := int(self._luck.integers(1, 16)))], left[count:]
+        reported, rest = left[: (count := int(self._luck.integers(1, 16)))], left[count:]
         if rest:
             self._open[round_] = rest
         else:
             del self._open[round_]
-        rows = [{"agent": agent, "next_state": int(self._luck.integers(2))} for agent in told]
+        rows = [{"agent": agent, "next_state": int(self._luck.integers(2))} for agent in reported]
         return self._make("learn", "/outcomes", json.dumps({"outcomes": rows, "round": round_}))
 
 
@@ -197,8 +197,10 @@ def check_promises(store: str, sent: list[Sent]) -> Counter[str]:
 
 
 def find_keys(desk: Desk, program: Program) -> Counter[str]:
-    """How many deeds there are of each key."""
-    rows = desk.store.execute(sa.select(deeds.c.key).where(deeds.c.program == program.id, deeds.c.key.is_not(None)))
+    """How many audit_log there are of each key."""
+    rows = desk.store.execute(
+        sa.select(audit_log.c.key).where(audit_log.c.program == program.id, audit_log.c.key.is_not(None))
+    )
     return Counter(row.key for row in rows)
 
 

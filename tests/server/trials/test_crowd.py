@@ -43,8 +43,10 @@ class Honest(threading.Thread):
                     began = time.perf_counter()
                     states = {agent: (turn + place) % 2 for place, agent in enumerate(PEOPLE)}
                     advice = program.decide(states)
-                    told = program.learn({"agent": advice.chosen, "next_state": [1] * len(advice.chosen)}, advice.round)
-                    assert told["new"] == len(advice.chosen)
+                    reported = program.learn(
+                        {"agent": advice.chosen, "next_state": [1] * len(advice.chosen)}, advice.round
+                    )
+                    assert reported["new"] == len(advice.chosen)
                     assert program.about()["rounds"] == advice.round == turn + 1
                     self.decided += 1
                     self.took.append(time.perf_counter() - began)
@@ -111,10 +113,12 @@ def furnish(store: str) -> dict[str, str]:
 
 
 def check_answers(served: Served, rogues: list[Rogue]) -> Counter[int]:
-    """Nobody heard of a fault of the server, and it wrote of none; how often it answered with each status."""
+    """Nobody reported_at of a fault of the server, and it wrote of none; how often it answered with each status."""
     for rogue in rogues:
         assert rogue.turns >= 1
-        assert not [line for line in rogue.heard if line.startswith("HTTP/1.1 5") or " 2" in line[:12]], rogue.heard
+        assert not [line for line in rogue.reported_at if line.startswith("HTTP/1.1 5") or " 2" in line[:12]], (
+            rogue.reported_at
+        )
     lines = [json.loads(line) for line in served.said if line.startswith("{")]
     statuses = Counter(line["status"] for line in lines)
     assert max(statuses) < 500, statuses
@@ -153,7 +157,7 @@ def test_nobody_honest_notices_a_crowd(
             f"slowest {took[-1]:.0f} ms, beside {idle} idle connections and these:"
         )
         for rogue in rogues:
-            print(f"    {rogue.name}: {rogue.turns} times; heard {dict(rogue.heard)}")
+            print(f"    {rogue.name}: {rogue.turns} times; reported_at {dict(rogue.reported_at)}")
         print(
             f"  statuses {dict(sorted(statuses.items()))}; the server had {weigher.before // MIB} MiB before, "
             f"{weigher.most // MIB} MiB at most, its readers {weigher.children // MIB} MiB"

@@ -90,11 +90,11 @@ def check_end(address: str, seed: int) -> Counter[str]:
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(25, marks=pytest.mark.soak)])
-def test_a_server_told_to_end_under_load_answers_all_that_it_takes_in(
+def test_a_server_reported_to_end_under_load_answers_all_that_it_takes_in(
     times: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     total = Counter[str]()
     for turn in range(times):
         total += check_end(str(tmp_path / f"{turn}.db"), turn)
     with capsys.disabled():
-        print(f"\n  SQLite: server told to end {times} times under {CALLERS} callers; {say(total)}")
+        print(f"\n  SQLite: server reported to end {times} times under {CALLERS} callers; {say(total)}")

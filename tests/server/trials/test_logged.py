@@ -8,7 +8,7 @@ import pytest
 
 from restive.desk import Desk
 from restive.desk.tokens import open_session
-from server.trials.holders import OURS, PEOPLE, fill, furnish
+from server.trials.principals import OURS, PEOPLE, fill, furnish
 from server.trials.served import Served
 from server.trials.test_page_roles import OTHERS, PAGES, find_address
 from server.trials.test_roles import WAYS, make_request
@@ -52,4 +52,4 @@ def test_logs_of_everything_have_neither_people_nor_secrets_nor_questions(
         assert word not in said
     assert {line["program"] for line in lines} == {OURS, None}
     with capsys.disabled():
-        print(f"\n  {asked} requests of {len(HELD)} holders, {len(lines)} lines of log: no people, no secrets")
+        print(f"\n  {asked} requests of {len(HELD)} principals, {len(lines)} lines of log: no people, no secrets")

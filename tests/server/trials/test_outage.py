@@ -13,7 +13,7 @@ from desk.postgres import Postgres
 from restive.client import Client
 from restive.desk import Desk
 from restive.desk.replay import replay
-from restive.server.failures import Failure
+from restive.server.errors import Failure
 from server.trials.load import NAME, PLACE, PLAN, find_keys
 from server.trials.served import Served
 
@@ -131,7 +131,7 @@ def check_failure(answer: httpx.Response) -> bool | None:
     return failure.recorded
 
 
-def check_told_truly(address: str, answers: dict[str, httpx.Response], rider: Rider) -> Counter[str]:
+def check_reported_truly(address: str, answers: dict[str, httpx.Response], rider: Rider) -> Counter[str]:
     """What was acknowledged is there, what was said not to be there is not; the counts."""
     total = Counter[str]()
     with Desk(address) as desk:
@@ -177,7 +177,7 @@ def check_outages(postgres: Postgres, outages: int) -> str:
                 caller.join()
         assert [caller.failed for caller in callers] == [None] * len(callers)
         served.end()
-    total = check_told_truly(address, {key: said for each in askers for key, said in each.answers.items()}, rider)
+    total = check_reported_truly(address, {key: said for each in askers for key, said in each.answers.items()}, rider)
     assert total["503 False"] >= outages
     assert len(rider.pauses) >= 1
     return (
@@ -189,7 +189,7 @@ def check_outages(postgres: Postgres, outages: int) -> str:
 
 
 @pytest.mark.parametrize("outages", [2, pytest.param(100, marks=pytest.mark.soak)])
-def test_an_outage_is_told_truly_and_over_when_its_cause_is(
+def test_an_outage_is_reported_truly_and_over_when_its_cause_is(
     postgres: Postgres, outages: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = check_outages(postgres, outages)

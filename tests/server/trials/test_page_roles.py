@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from server.trials.holders import HOLDERS, NONE, OURS, OVER, PEOPLE, Door, expect, fill, is_same, open_door
+from server.trials.principals import HOLDERS, NONE, OURS, OVER, PEOPLE, Door, expect, fill, is_same, open_door
 
 P = "/programs/{name}"
 PUBLIC = {"GET /static/{name:path}", "GET /openapi.json", "GET /api", "GET /login", "POST /login", "POST /logout"}
@@ -70,9 +70,9 @@ def test_the_list_is_that_of_the_app(door: Door) -> None:
     assert list_routes(door.app) == seen | {f"POST {path}" for path in FORMS} | PUBLIC
 
 
-@pytest.mark.parametrize("holder", [None, *OVER])
-def test_whoever_is_not_signed_in_is_sent_to_sign_in(door: Door, holder: str | None) -> None:
-    ask = door.by_cookie(holder)
+@pytest.mark.parametrize("principal", [None, *OVER])
+def test_whoever_is_not_signed_in_is_sent_to_sign_in(door: Door, principal: str | None) -> None:
+    ask = door.by_cookie(principal)
     answers = [ask("GET", find_address(path)) for path in PAGES | OTHERS]
     answers += [ask("POST", fill(path), data={"csrf": "x"}) for path in FORMS]
     for answer in answers:
@@ -84,15 +84,15 @@ def test_whoever_is_not_signed_in_is_sent_to_sign_in(door: Door, holder: str | N
         assert twin.headers["www-authenticate"].startswith("Bearer")
 
 
-@pytest.mark.parametrize("holder", HOLDERS)
-def test_each_holder_sees_exactly_what_the_role_allows(door: Door, holder: str) -> None:
+@pytest.mark.parametrize("principal", HOLDERS)
+def test_each_principal_sees_exactly_what_the_role_allows(door: Door, principal: str) -> None:
     for path, role in (PAGES | OTHERS).items():
-        status = expect(role, HOLDERS[holder], path)
-        answer = door.by_cookie(holder)("GET", find_address(path))
+        status = expect(role, HOLDERS[principal], path)
+        answer = door.by_cookie(principal)("GET", find_address(path))
         assert answer.status_code == (303 if path == P and status == 200 else status), path
-        check_forms(answer, HOLDERS[holder].get(OURS) or HOLDERS[holder].get(None))
+        check_forms(answer, HOLDERS[principal].get(OURS) or HOLDERS[principal].get(None))
         if path in PAGES:
-            for ask in (door.by_cookie(holder), door.by_token(holder)):
+            for ask in (door.by_cookie(principal), door.by_token(principal)):
                 assert ask("GET", find_address(path, ending=".json")).status_code == status, path
 
 
@@ -110,13 +110,13 @@ def test_forms_that_change_things_are_seen_by_whoever_may_send_them(door: Door) 
         assert len(forms) >= 2, path  # beside the one to sign out by
 
 
-@pytest.mark.parametrize("holder", HOLDERS)
-def test_no_form_is_taken_without_its_token(door: Door, holder: str) -> None:
-    ask, events = door.by_cookie(holder), count_events(door)
+@pytest.mark.parametrize("principal", HOLDERS)
+def test_no_form_is_taken_without_its_token(door: Door, principal: str) -> None:
+    ask, events = door.by_cookie(principal), count_events(door)
     for path, role in FORMS.items():
         for given in ({}, {"csrf": ""}, {"csrf": "0" * 64}):
             for step in ("", "decide", "record", *STEPS):
-                status = expect(role, HOLDERS[holder], path)
+                status = expect(role, HOLDERS[principal], path)
                 sent = ask("POST", fill(path), data={"step": step, "agents": PEOPLE[0], **given})
                 assert sent.status_code == (403 if status == 200 else status), path
     assert count_events(door) == events
@@ -127,17 +127,17 @@ def count_events(door: Door) -> int:
     return int(desk.store.length(desk.program(OURS).id))
 
 
-@pytest.mark.parametrize("holder", HOLDERS)
-def test_each_step_of_the_settings_needs_its_own_role(door: Door, holder: str) -> None:
+@pytest.mark.parametrize("principal", HOLDERS)
+def test_each_step_of_the_settings_needs_its_own_role(door: Door, principal: str) -> None:
     page = door.by_cookie("admin of all")("GET", fill(f"{P}/settings"))
-    theirs = door.by_cookie(holder)("GET", "/words")
+    theirs = door.by_cookie(principal)("GET", "/words")
     token = re.search(r'name="csrf" value="([^"]+)"', theirs.text)
     assert token is not None
     assert page.status_code == 200
     for step, role in STEPS.items():
         sent = {"csrf": token[1], "step": step, "agent": PEOPLE[0], "round": "1"}  # asked for, and not confirmed
-        answer = door.by_cookie(holder)("POST", fill(f"{P}/settings"), data=sent)
-        status = expect(role, HOLDERS[holder], f"{P}/settings")
+        answer = door.by_cookie(principal)("POST", fill(f"{P}/settings"), data=sent)
+        status = expect(role, HOLDERS[principal], f"{P}/settings")
         assert answer.status_code in ((200, 422) if status == 200 else (status,)), step
 
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from restive.server.document import operations
-from server.trials.holders import HOLDERS, NONE, OVER, PEOPLE, Door, expect, fill, is_same, open_door
+from restive.server.openapi import operations
+from server.trials.principals import HOLDERS, NONE, OVER, PEOPLE, Door, expect, fill, is_same, open_door
 
 ROWS = [{"agent": agent, "state": "high"} for agent in PEOPLE]
 FRESH = count()
@@ -79,9 +79,9 @@ def test_the_list_is_that_of_the_document(door: Door) -> None:
         assert secured is (said.get("x-role") is not None), f"{method} {path}"
 
 
-@pytest.mark.parametrize("holder", [None, *OVER])
-def test_whoever_has_no_token_that_holds_is_let_in_nowhere(door: Door, holder: str | None) -> None:
-    ask = door.by_token(holder)
+@pytest.mark.parametrize("principal", [None, *OVER])
+def test_whoever_has_no_token_that_holds_is_let_in_nowhere(door: Door, principal: str | None) -> None:
+    ask = door.by_token(principal)
     for operation, way in WAYS.items():
         for program in (fill("{name}"), NONE):
             method, path, rest = make_request(operation, way, program)
@@ -92,12 +92,12 @@ def test_whoever_has_no_token_that_holds_is_let_in_nowhere(door: Door, holder: s
                 assert program not in answer.text
 
 
-@pytest.mark.parametrize("holder", HOLDERS)
-def test_each_holder_may_do_exactly_what_the_role_allows(door: Door, holder: str) -> None:
-    ask = door.by_token(holder)
+@pytest.mark.parametrize("principal", HOLDERS)
+def test_each_principal_may_do_exactly_what_the_role_allows(door: Door, principal: str) -> None:
+    ask = door.by_token(principal)
     for operation, way in WAYS.items():
         method, path, rest = make_request(operation, way, fill("{name}"))
-        status = expect(way.role, HOLDERS[holder], operation)
+        status = expect(way.role, HOLDERS[principal], operation)
         assert ask(method, path, **rest).status_code == (way.status if status == 200 else status), operation
 
 
@@ -109,16 +109,16 @@ def test_a_program_of_others_is_as_one_that_is_not_there(door: Door) -> None:
             there = theirs(method, path, **rest)
             assert there.status_code == 404, operation
             method, path, rest = make_request(operation, way, NONE)
-            for ask in (theirs, all_):  # whoever sees every program is told that it is not there
+            for ask in (theirs, all_):  # whoever sees every program is reported that it is not there
                 assert is_same(there, ask(method, path, **rest)), operation
 
 
 def test_nothing_was_recorded_by_whoever_may_not(door: Door) -> None:
     store = door.app.state.desk.store
-    before = [row.number for row in store.deeds(None, limit=1000)]
-    for holder in (None, *OVER, "viewer of all", "viewer of ours", "admin of theirs"):
-        ask = door.by_token(holder)
+    before = [row.number for row in store.audit_log(None, limit=1000)]
+    for principal in (None, *OVER, "viewer of all", "viewer of ours", "admin of theirs"):
+        ask = door.by_token(principal)
         for operation, way in WAYS.items():
             method, path, rest = make_request(operation, way, fill("{name}"))
             ask(method, path, **rest)
-    assert [row.number for row in store.deeds(None, limit=1000)] == before
+    assert [row.number for row in store.audit_log(None, limit=1000)] == before

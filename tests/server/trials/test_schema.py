@@ -53,9 +53,9 @@ def check_visit(store: Path, visitor: str, mode: GenerationMode, examples: int) 
     """Have somebody ask all that can be made up; the figures in a line."""
     with Desk(store) as desk:
         visited = VISITORS[visitor](desk)
-        before = desk.store.deeds(None, limit=1)[0].number
+        before = desk.store.audit_log(None, limit=1)[0].number
         visited.attack(mode, examples)
-        recorded = desk.store.deeds(None, limit=1)[0].number - before
+        recorded = desk.store.audit_log(None, limit=1)[0].number - before
     assert recorded == 0 or visitor in ("operator", "open")
     return f"{visitor}, {mode.value} requests: {visited.asked} asked, {recorded} recorded, no surprise"
 

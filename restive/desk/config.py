@@ -1,0 +1,223 @@
+"""The config of a program: its states and what they are worth, its policy, budget, rules and words, frozen and checked.
+
+A config is the first event of a program's log. Times are counted in rounds. `rewards` says what each state is worth on
+arrival, or is None when a reward is reported with each outcome; `reward_range` then says how far apart the best and the
+worst of them can be, which some policies want to know.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from restive.errors import InputError, check_number, check_whole
+from restive.kernels.rng import MAX_SEED
+from restive.policies import make_policy
+from restive.policies.base import Learner, Shape
+from restive.policies.belief import agent_axes
+
+MAX_BUDGET, MAX_HORIZON, MAX_STATES = 10**9, 10**9, 1000
+WHOLE = (("budget", 0, MAX_BUDGET), ("seed", 0, MAX_SEED), ("cool_down", 0, 10**6), ("keep", 0, 10**6))
+NUMBERS = (
+    ("control", 0.0, 0.999, "it is the share of people never treated, from 0 to below 1"),
+    ("reward_range", 1e-12, 1e12, "it says how far apart two rewards can be, a number above 0"),
+)
+NAME = "a name has 1 to 60 letters, digits, dots, dashes or underscores, the first a letter or digit"
+
+
+@dataclass(frozen=True)
+class Words:
+    """How the people of a program speak of it."""
+
+    person: str = "person"
+    people: str = "people"
+    action: str = "an action"
+    acted: str = "was acted on"
+    verb: str = "act on"
+    every: str = "round"
+    reward_unit: str = "reward"
+
+
+WORDS = tuple(each.name for each in fields(Words))
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a program decides by."""
+
+    states: tuple[str, ...]
+    rewards: tuple[float, ...] | None = None
+    policy: str = "lagrange"
+    shadow: str | None = None
+    budget: int = 10
+    horizon: int | None = None
+    seed: int = 0
+    control: float = 0.1
+    cool_down: int = 0
+    keep: int = 2
+    shares: Mapping[str, float] = field(default_factory=dict)
+    reward_range: float = 1.0
+    pseudonyms: str | None = None
+    template: str | None = None
+    words: Words = field(default_factory=Words)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "states", _states(self.states))
+        object.__setattr__(self, "rewards", _rewards(self.rewards, self.states))
+        object.__setattr__(self, "shares", _shares(self.shares))
+        for name, low, high in WHOLE:
+            object.__setattr__(self, name, check_whole(name, getattr(self, name), low, high))
+        if self.horizon is not None:
+            object.__setattr__(self, "horizon", check_whole("horizon", self.horizon, 1, MAX_HORIZON))
+        for name, least, most, must in NUMBERS:
+            object.__setattr__(self, name, check_number(name, getattr(self, name), must, least, most))
+        for spec in (self.policy,) if self.shadow is None else (self.policy, self.shadow):
+            check_belief(make_learner(spec), self.shape(1, 1))
+
+    def shape(self, agents: int, budget: int | None = None) -> Shape:
+        """What a policy is reported: one run of so many agents."""
+        span = self.reward_range if self.rewards is None else max(self.rewards) - min(self.rewards)
+        wanted = min(self.budget if budget is None else budget, agents)
+        return Shape(1, agents, len(self.states), wanted, self.horizon, np.array([float(span)]))
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, from which `from_json` makes the same config."""
+        return asdict(self) | {"shares": dict(self.shares)}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> "Config":
+        """The config again; what is missing has its default, what is unknown is refused."""
+        known = {each.name for each in fields(cls)}
+        if unknown := set(record) - known:
+            raise InputError(f"a config has no {min(unknown)!r}; it has {', '.join(sorted(known))}.")
+        given = dict(record)
+        if "words" in given:
+            given["words"] = _words(given["words"])
+        if "states" not in given:
+            raise InputError("a config needs states: their names, the worst first.")
+        return cls(**given)
+
+    def changed(self, settings: Mapping[str, Any]) -> "Config":
+        """The config with some settings changed; states, control group and seed stay, or the past would not fit."""
+        for name in settings:
+            if name not in CHANGEABLE:
+                raise InputError(f"{name!r} cannot be changed in a running program; {', '.join(CHANGEABLE)} can.")
+        return replace(self, **settings)
+
+
+CHANGEABLE = ("budget", "cool_down", "keep", "shares")
+
+
+def make_learner(spec: str) -> Learner[Any]:
+    """The policy of that name and settings; oracles are refused, because nobody knows a real program's model."""
+    policy = make_policy(spec)
+    if not isinstance(policy, Learner):
+        raise InputError(f"{policy.name} needs to know how people move, which nobody does here; take a learner.")
+    return policy
+
+
+def check_name(name: str) -> str:
+    """The name of a program, if it can be one."""
+    plain = name.replace(".", "").replace("-", "").replace("_", "")
+    if not (0 < len(name) <= 60 and plain.isalnum() and name[0].isalnum()):
+        raise InputError(f"the program's name is {name!r}; {NAME}.")
+    return name
+
+
+def check_belief(policy: Learner[Any], shape: Shape) -> None:
+    """Refuse a policy whose belief the desk could not keep, before there is anything to lose."""
+    try:
+        agent_axes(policy, shape)
+        policy.start(shape)
+    except InputError:
+        raise
+    except Exception as error:  # whatever a policy of somebody's own may raise
+        raise InputError(f"{policy.name}: its belief cannot be kept ({type(error).__name__}: {error}).") from None
+
+
+def parse_rewards(text: str) -> list[float] | None:
+    """What each state is worth, from a text such as 0,1; None from `reported`.
+
+    >>> parse_rewards("0, 2.5"), parse_rewards("reported")
+    ([0.0, 2.5], None)
+    """
+    if text == "reported":
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"rewards is {text!r}; give a number for each state, such as 0,1, or `reported`.") from None
+
+
+def parse_shares(texts: Sequence[str]) -> dict[str, float]:
+    """The least share of each group, from texts such as north=0.3.
+
+    >>> parse_shares(["north=0.3", "south=0.2"])
+    {'north': 0.3, 'south': 0.2}
+    """
+    shares = {}
+    for text in texts:
+        group, _, share = text.rpartition("=")
+        try:
+            shares[group] = float(share)
+        except ValueError:
+            group = ""
+        if not group:
+            raise InputError(f"share is {text!r}; write GROUP=SHARE, such as north=0.3, with a decimal point.")
+    return shares
+
+
+def parse_words(texts: Sequence[str]) -> dict[str, str]:
+    """Words of a program's own, from texts such as person=patient.
+
+    >>> parse_words(["person=patient", "action=a call"])
+    {'person': 'patient', 'action': 'a call'}
+    """
+    words = {}
+    for text in texts:
+        name, equals, word = text.partition("=")
+        if not equals or not word or name not in WORDS:
+            raise InputError(f"word is {text!r}; write person=patient, or the like for {', '.join(WORDS[1:])}.")
+        words[name] = word
+    return words
+
+
+def _words(given: object) -> Words:
+    if isinstance(given, Words):
+        return given
+    if not isinstance(given, Mapping) or set(given) - set(WORDS) or not all(isinstance(v, str) for v in given.values()):
+        raise InputError(f"words is {given!r}; it gives texts for {', '.join(WORDS)}.")
+    return Words(**given)
+
+
+def _states(given: object) -> tuple[str, ...]:
+    names = tuple(given) if isinstance(given, list | tuple) else ()
+    sound = [isinstance(name, str) and name.strip() == name and name.isprintable() and name != "" for name in names]
+    if not 2 <= len(names) <= MAX_STATES or not all(sound) or len({name.lower() for name in names}) < len(names):
+        raise InputError(f"states is {given!r}; give 2 to {MAX_STATES} different names, the worst first.")
+    return names
+
+
+def _rewards(given: object, states: tuple[str, ...]) -> tuple[float, ...] | None:
+    if given is None:
+        return None
+    values = tuple(given) if isinstance(given, list | tuple | np.ndarray) else ()
+    if len(values) != len(states):
+        raise InputError(f"rewards is {given!r}; give {len(states)} numbers, one for each state, or none at all.")
+    must = "a reward is a finite number"
+    return tuple(
+        check_number(f"the reward of {state}", value, must, -1e100, 1e100)
+        for state, value in zip(states, values, strict=True)
+    )
+
+
+def _shares(given: object) -> dict[str, float]:
+    if not isinstance(given, Mapping):
+        raise InputError(f"shares is {given!r}; it gives for each group the least share of the budget.")
+    must = "a share lies between 0 and 1"
+    shares = {str(group): check_number(f"the share of {group}", value, must, 0, 1) for group, value in given.items()}
+    if math.fsum(shares.values()) > 1 + 1e-9:
+        raise InputError(f"the shares of groups add up to {math.fsum(shares.values()):g}; they can be 1 at most.")
+    return shares

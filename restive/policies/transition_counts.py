@@ -1,0 +1,51 @@
+"""What a model-based learner has counted: moves and rewards of every agent, and the estimates that follow."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from restive.kernels.jit import compiled
+from restive.policies.base import Shape
+from restive.types import Floats, Ints
+
+
+class Counts(NamedTuple):
+    """What was seen of each agent."""
+
+    moves: Floats  # [R, N, A, S, S] how often it went from s to t under a
+    arrivals: Floats  # [R, N, S] how often it arrived in s
+    total: Floats  # [R, N, S] the rewards on those arrivals, added up
+
+
+def no_counts(shape: Shape) -> Counts:
+    """The counts before the first step."""
+    cells = (shape.runs, shape.agents, shape.states)
+    moves = np.zeros((shape.runs, shape.agents, 2, shape.states, shape.states))
+    return Counts(moves, np.zeros(cells), np.zeros(cells))
+
+
+@compiled
+def count_moves(
+    moves: Floats, arrivals: Floats, total: Floats, state: Ints, action: Ints, reward: Floats, after: Ints
+) -> None:
+    """Add one step to the counts."""
+    for r in range(state.shape[0]):
+        for n in range(state.shape[1]):
+            there = after[r, n]
+            moves[r, n, action[r, n], state[r, n], there] += 1.0
+            arrivals[r, n, there] += 1.0
+            total[r, n, there] += reward[r, n]
+
+
+def mean_transitions(moves: Floats) -> tuple[Floats, Floats]:
+    """The share of each move, uniform where nothing was seen, and the visits [R, N, A, S] it rests on."""
+    visits = moves.sum(axis=-1)
+    seen = np.maximum(visits, 1.0)[..., None]
+    return np.where(visits[..., None] > 0, moves / seen, 1.0 / moves.shape[-1]), visits
+
+
+def mean_rewards(counts: Counts) -> Floats:
+    """The mean reward of each agent in each state; where it never was, that of all agents; 0 where nobody was."""
+    _, arrivals, total = counts
+    everyone = total.sum(axis=1, keepdims=True) / np.maximum(arrivals.sum(axis=1, keepdims=True), 1.0)
+    return np.where(arrivals > 0, total / np.maximum(arrivals, 1.0), everyone)

@@ -1,0 +1,134 @@
+"""How pages write numbers, times and the like: filters of the templates, each from a value to a short text.
+
+What is not known is a dash. Numbers come with the digits that mean something, and with how far they may be off.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from restive.desk.config import Words
+from restive.desk.explanations import capital, rounded, things
+from restive.desk.remarks import count
+from restive.desk.screen import NOTHING, how_sure, show_benefit
+
+DIGITS = 3
+
+
+def show_number(value: float | None) -> str:
+    """A number with three digits, whole ones whole.
+
+    >>> show_number(4.2431), show_number(1234), show_number(None), show_number(0.0)
+    ('4.24', '1,234', '–', '0')
+    """
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    if isinstance(value, int) or not value:
+        return f"{int(value):,}"
+    decimals = max(0, DIGITS - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{decimals}f}".replace("-", "−")
+
+
+def show_plain(value: float | None) -> str:
+    """A number as it was given, without digits that nobody wrote.
+
+    >>> show_plain(3.0), show_plain(0.25), show_plain(None)
+    ('3', '0.25', '–')
+    """
+    return NOTHING if value is None or not math.isfinite(value) else f"{value:,.6g}".replace("-", "−")
+
+
+def show_share(value: float | None) -> str:
+    """A share in percent; what is nearly none or all does not become it.
+
+    >>> show_share(0.904), show_share(0.001), show_share(0.999), show_share(1.0)
+    ('90%', '<1%', '>99%', '100%')
+    """
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    return "<1%" if 0 < value < 0.01 else ">99%" if 0.99 < value < 1 else f"{value:.0%}"
+
+
+def show_time(value: str | None) -> str:
+    """A time to the minute.
+
+    >>> show_time("2026-03-02T08:15:59.123456+00:00")
+    '2026-03-02 08:15'
+    """
+    return value[:16].replace("T", " ") if value else NOTHING
+
+
+def show_day(value: str | None) -> str:
+    """The day of a time."""
+    return value[:10] if value else NOTHING
+
+
+def show_whole(value: float | None) -> str:
+    """A number without decimals."""
+    return NOTHING if value is None else f"{value:,.0f}"
+
+
+def show_gain(row: Mapping[str, Any]) -> str:
+    """The benefit of a row with how far it may be off."""
+    return show_benefit(*_gain(row)).replace("-", "−")
+
+
+def show_sure(row: Mapping[str, Any]) -> str:
+    """How sure the benefit of a row is, in words."""
+    return how_sure(*_gain(row))
+
+
+def show_range(value: Mapping[str, Any], reach: float | None = None) -> str:
+    """The ends of an interval, `low` and `high`, with two digits of how far it reaches.
+
+    >>> show_range({"low": -0.24713, "high": -0.1163})
+    '−0.247 to −0.116'
+    """
+    low, high = value["low"], value["high"]
+    if low is None or high is None:
+        return NOTHING
+    digits = (high - low) / 20
+    return f"{rounded(low, digits)[0]} to {rounded(high, digits)[0]}".replace("-", "−")
+
+
+def show_middle(value: Mapping[str, Any]) -> str:
+    """The mean of an interval, with as many digits as its ends."""
+    if value["mean"] is None:
+        return NOTHING
+    digits = (value["high"] - value["low"]) / 20 if value["high"] is not None else math.nan
+    return rounded(value["mean"], digits)[0].replace("-", "−")
+
+
+def show_things(words: Mapping[str, str]) -> str:
+    """What rewards are counted in, in the words of a program."""
+    return things(Words(**words))
+
+
+def show_count(number: int, words: Mapping[str, str]) -> str:
+    """So many people, in the words of a program."""
+    return count(number, Words(**words))
+
+
+def _gain(row: Mapping[str, Any]) -> tuple[float, float]:
+    benefit, error = row.get("benefit"), row.get("error")
+    return (
+        math.nan if benefit is None else benefit,
+        math.inf if benefit is None else math.nan if error is None else error,
+    )
+
+
+FILTERS: Mapping[str, Callable[..., str]] = {
+    "capital": capital,
+    "count": show_count,
+    "day": show_day,
+    "gain": show_gain,
+    "middle": show_middle,
+    "number": show_number,
+    "plain": show_plain,
+    "range": show_range,
+    "share": show_share,
+    "sure": show_sure,
+    "things": show_things,
+    "time": show_time,
+    "whole": show_whole,
+}

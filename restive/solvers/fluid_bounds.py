@@ -1,0 +1,285 @@
+"""The fluid bound of every horizon t = 1, …, T at once: the line that no policy's mean reward can cross at any step.
+
+A plan of `restive.solvers.fluid` bounds one horizon. But ANY prices give an upper bound on ANY horizon, and those of a
+few plans, for ever longer horizons, serve all others; where there are several bounds, the least counts:
+
+    the last t prices of a longer plan: one look back over it bounds all shorter horizons;
+    between two plans, a mixture of both, each drawn out or together to t steps, at the same part of its way;
+    beyond the longest, its first half, then the best constant price as often as needed, then its second half.
+
+The longest plan is the first that is hardly better than the one before it, stretched in this way, or that of T itself.
+Looking back is monotone and passes constants through, so at a constant price the increments of an agent's value never
+leave the range that they have over its states at any one step: once that is narrow, its upper end serves from there on.
+"""
+
+from collections.abc import Iterator
+from itertools import accumulate, islice, pairwise, repeat
+from typing import NamedTuple
+
+import numpy as np
+
+from restive.errors import check_whole
+from restive.kernels.jit import compiled
+from restive.solvers.fluid import bound_at, plan
+from restive.solvers.fluid_kernels import move
+from restive.types import Floats
+
+EACH = 8
+GAP, SWEEPS = 1e-3, 30
+DENSE = 32
+NARROW = 1e-3
+FIRST, GOLDEN, SEARCHES = 0.1, 0.5 * (5**0.5 - 1.0), 14
+
+
+class Model(NamedTuple):
+    """What a bound depends on but prices."""
+
+    transition: Floats  # [N, 2, S, S]
+    reward: Floats  # [N, S]
+    start: Floats  # [N, S]
+    share: float  # of the budget, for each agent
+
+
+def bound_every_step(
+    transition: Floats, reward: Floats, budget: int, horizon: int, start: Floats | None = None
+) -> Floats:
+    """Bound what any policy can expect to have collected after each of `horizon` steps, [T]: sums, not means.
+
+    start  [N, S]  the distribution of each agent's first state; by default uniform
+
+    >>> off, on = [[1, 0], [1, 0]], [[0, 1], [0, 1]]  # acting leads to state 1, waiting to state 0
+    >>> bound_every_step(np.array([[off, on]] * 2), np.array([[0, 1], [0, 10]]), budget=1, horizon=4).round(6)
+    array([10., 20., 30., 40.])
+    """
+    steps = check_whole("horizon", horizon, 1)
+    shortest = plan(transition, reward, budget, 1, start)
+    model = Model(shortest.agents.transition, shortest.agents.reward, shortest.start, budget / len(shortest.start))
+    if model.share in (0.0, 1.0):
+        return np.fromiter(islice(_act_at_random(model), steps), np.float64)
+    bounds, price = np.full(steps, np.inf), find_price(model, steps)
+    paths = plan_ahead(model, budget, steps, price)
+    for path in paths:
+        bound_up_to(model, path, bounds)
+    for shorter, longer in pairwise(paths):
+        bound_between(model, shorter, longer, bounds)
+    if paths[-1].size < steps:
+        bounds[paths[-1].size :] = 0.0
+        add_beyond(model, paths[-1], price, bounds)
+    return bounds
+
+
+def plan_ahead(model: Model, budget: int, horizon: int, price: float) -> list[Floats]:
+    """Return the prices [h] of plans for ever longer horizons h, until one is hardly better than the last, stretched.
+
+    >>> off, on = [[1.0, 0.0]] * 2, [[0.0, 1.0]] * 2  # acting leads to state 1, waiting to state 0
+    >>> model = Model(np.array([[off, on]] * 2), np.array([[0.0, 1.0], [0.0, 10.0]]), np.full((2, 2), 0.5), share=0.5)
+    >>> [path.size for path in plan_ahead(model, budget=1, horizon=1000, price=5.0)]
+    [1, 2, 3, 4, 5, 6, 7, 8, 12]
+    """
+    paths: list[Floats] = []
+    following = 1
+    for steps, collected in enumerate(islice(_act_at_random(model), horizon), start=1):
+        if steps < following:
+            continue
+        # The gap of a plan is relative to its value, and what counts is how far that is above acting at random.
+        problem = model.transition, model.reward - collected / (steps * len(model.start)), budget
+        best = plan(*problem, steps, model.start, gap=GAP, sweeps=SWEEPS)
+        known = bound_at(stretch(paths[-1], price, steps), *problem, model.start) if steps > EACH else np.inf
+        paths.append(best.price)
+        if known <= best.bound + GAP * abs(best.value):
+            break
+        following = min(horizon, steps + 1 if steps < EACH else steps * 3 // 2)
+    return paths
+
+
+def stretch(path: Floats, price: float, horizon: int) -> Floats:
+    """Return prices for a longer horizon: between the halves of the path, the one price fills it up.
+
+    >>> stretch(np.array([4.0, 2.0, 2.0, 1.0]), 3.0, 6)
+    array([4., 2., 3., 3., 2., 1.])
+    """
+    half = path.size // 2
+    return np.concatenate([path[:half], np.full(horizon - path.size, price), path[half:]])
+
+
+def find_price(model: Model, horizon: int) -> float:
+    """Return the constant price at which the bound on a horizon is least, by golden section: the bound is convex in it.
+
+    >>> off, on = [[1.0, 0.0]] * 2, [[0.0, 1.0]] * 2  # acting leads to state 1, waiting to state 0
+    >>> model = Model(np.array([[off, on]] * 2), np.array([[0.0, 1.0], [0.0, 10.0]]), np.full((2, 2), 0.5), share=0.5)
+    >>> 1 <= find_price(model, horizon=3) <= 10
+    True
+    """
+    low, high = _enclose(model, horizon)
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_left, at_right = bound_constant(model, left, horizon), bound_constant(model, right, horizon)
+    for _ in range(SEARCHES):
+        if at_left < at_right:
+            high, right, at_right = right, left, at_left
+            left = high - GOLDEN * (high - low)
+            at_left = bound_constant(model, left, horizon)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + GOLDEN * (high - low)
+            at_right = bound_constant(model, right, horizon)
+    return left if at_left < at_right else right
+
+
+def _enclose(model: Model, horizon: int) -> tuple[float, float]:
+    """Return two prices between which the bound is least: from 0 the way it falls, in steps that double."""
+    unit = FIRST * float(np.ptp(model.reward, axis=1).max())
+    for step in (unit, -unit):
+        last, price, bound = 0.0, 0.0, bound_constant(model, 0.0, horizon)
+        while (further := bound_constant(model, 2 * price or step, horizon)) < bound:
+            last, price, bound = price, 2 * price or step, further
+        if price != 0.0:
+            return min(last, 2 * price), max(last, 2 * price)
+    return -unit, unit
+
+
+def _act_at_random(model: Model) -> Iterator[float]:
+    """Yield what acting on agents drawn at random can expect to have collected after 1, 2, … steps."""
+    mass, fraction = model.start.copy(), np.full(model.start.shape, model.share)
+    return accumulate(move(model.transition, model.reward, each, mass) for each in repeat(fraction))
+
+
+@compiled
+def _step_back(model: Model, n: int, price: float, value: Floats, before: Floats) -> None:
+    """Write what the states of agent n are worth a step earlier; its share of the budget is paid back at the price.
+
+    before(s) = max over a of [ Σ_j transition_a(s, j) · (reward(j) + value(j)) − a · price ] + share · price
+    """
+    for s in range(value.size):
+        wait, act = 0.0, 0.0
+        for j in range(value.size):
+            target = model.reward[n, j] + value[j]
+            wait += model.transition[n, 0, s, j] * target
+            act += model.transition[n, 1, s, j] * target
+        before[s] = max(wait, act - price) + model.share * price
+
+
+@compiled
+def _look_back(model: Model, n: int, price: Floats, value: Floats, spare: Floats) -> None:
+    """Go back over the steps of `price`: value [S], of what follows them, becomes that of all."""
+    for i in range(price.size - 1, -1, -1):
+        _step_back(model, n, price[i], value, spare)
+        for s in range(value.size):
+            value[s] = spare[s]
+
+
+@compiled
+def _expect(model: Model, n: int, value: Floats) -> float:
+    total = 0.0
+    for s in range(value.size):
+        total += model.start[n, s] * value[s]
+    return total
+
+
+@compiled
+def bound_up_to(model: Model, path: Floats, bounds: Floats) -> None:
+    """Lower the bounds [T] on horizons no longer than the path to what its last prices give."""
+    totals, states = np.zeros(path.size), model.start.shape[1]
+    for n in range(model.start.shape[0]):
+        value, before = np.zeros(states), np.empty(states)
+        for t in range(1, path.size + 1):
+            _step_back(model, n, path[path.size - t], value, before)
+            value, before = before, value
+            totals[t - 1] += _expect(model, n, value)
+    for t in range(1, path.size + 1):
+        bounds[t - 1] = min(bounds[t - 1], totals[t - 1])
+
+
+@compiled
+def _read(path: Floats, part: float) -> float:
+    """Return the price at a part of the way, between 0 and 1."""
+    place = part * (path.size - 1)
+    before = min(int(place), max(0, path.size - 2))
+    after = min(before + 1, path.size - 1)
+    return float(path[before] + (place - before) * (path[after] - path[before]))
+
+
+@compiled
+def bound_between(model: Model, shorter: Floats, longer: Floats, bounds: Floats) -> None:
+    """Lower the bounds [T] on horizons between those of two paths to what mixtures of their prices give."""
+    value, spare, price = np.zeros(model.start.shape), np.empty(model.start.shape[1]), np.empty(longer.size)
+    for t in range(shorter.size + 1, longer.size):
+        weight = (t - shorter.size) / (longer.size - shorter.size)
+        for i in range(t):
+            part = i / (t - 1)
+            price[i] = (1.0 - weight) * _read(shorter, part) + weight * _read(longer, part)
+        # Of long horizons, some are but the one before them and one step more: the work stays in proportion to them.
+        anew = t % (1 + t // DENSE) == 0 or t == shorter.size + 1
+        total = 0.0
+        for n in range(model.start.shape[0]):
+            for s in range(spare.size):
+                value[n, s] *= 1.0 - anew
+            _look_back(model, n, price[: t if anew else 1], value[n], spare)
+            total += _expect(model, n, value[n])
+        bounds[t - 1] = min(bounds[t - 1], total)
+
+
+@compiled
+def _range(before: Floats, value: Floats) -> tuple[float, float]:
+    """Return the least and the largest increment over the states."""
+    low, high = np.inf, -np.inf
+    for s in range(value.size):
+        low, high = min(low, before[s] - value[s]), max(high, before[s] - value[s])
+    return low, high
+
+
+@compiled
+def _allow(model: Model, n: int) -> float:
+    """Return how much too high one agent's part of a bound may be: little beside what a budget can add in one step."""
+    low, high = np.inf, -np.inf
+    for s in range(model.reward.shape[1]):
+        low, high = min(low, model.reward[n, s]), max(high, model.reward[n, s])
+    return float(NARROW * model.share * (1.0 - model.share) * (high - low))
+
+
+@compiled
+def bound_constant(model: Model, price: float, horizon: int) -> float:
+    """Return the bound on one horizon that a constant price gives."""
+    total, states = 0.0, model.start.shape[1]
+    for n in range(model.start.shape[0]):
+        value, before, rest = np.zeros(states), np.empty(states), 0.0
+        narrow = _allow(model, n)
+        for t in range(1, horizon + 1):
+            _step_back(model, n, price, value, before)
+            low, high = _range(before, value)
+            value, before = before, value
+            if (high - low) * (horizon - t) <= narrow:
+                rest = high * (horizon - t)
+                break
+        total += _expect(model, n, value) + rest
+    return total
+
+
+@compiled
+def _add_agent(model: Model, n: int, path: Floats, price: float, bounds: Floats) -> None:
+    """Add one agent's part to the bounds on horizons longer than the path."""
+    horizon, half, states = bounds.size, path.size // 2, model.start.shape[1]
+    value, before, begun = np.zeros(states), np.empty(states), np.empty(states)
+    narrow, slack, total = _allow(model, n), np.inf, 0.0
+    _look_back(model, n, path[half:], value, before)
+    for t in range(path.size + 1, horizon + 1):
+        _step_back(model, n, price, value, before)
+        low, high = _range(before, value)
+        slack, total = slack + high - low, total + high
+        value, before = before, value
+        if slack > narrow:
+            for s in range(states):
+                begun[s] = value[s]
+            _look_back(model, n, path[:half], begun, before)
+            slack, total = 0.0, _expect(model, n, begun)
+        bounds[t - 1] += total
+        if (high - low) * (horizon - t) <= narrow:
+            for later in range(t, horizon):
+                bounds[later] += total + high * (later + 1 - t)
+            break
+
+
+@compiled
+def add_beyond(model: Model, path: Floats, price: float, bounds: Floats) -> None:
+    """Add to the bounds [T] on horizons longer than the path what it gives if its middle is filled up at the price."""
+    for n in range(model.start.shape[0]):
+        _add_agent(model, n, path, price, bounds)

@@ -1,0 +1,86 @@
+"""Made-up curves: rewards per step as a test wants them, so that ranks, words and verdicts must follow the numbers."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from restive.benchmark.fields import DUELLISTS, FIELDS, OTHER_BUDGETS, REQUIRED, Field, everyone
+from restive.benchmark.scores import BOUND, Scores, read_scores
+from restive.files import Columns
+from restive.paper.experiment import Results, Size
+from restive.paper.tasks.playing import kept_steps, tabulate
+
+QUICK = Size(quick=True)
+INSTANCES = 13
+Rate = float | tuple[float, float]  # reward per step, or that of the first hundred steps and that of all after them
+RATES: Mapping[str, Rate] = {
+    BOUND: 40.0, "whittle-oracle": 40.0, "lagrange": 39.0, "thompson-whittle": 38.0, "cet-whittle": 37.0, "egt": 36.0,
+    "wiql": 34.0, "rma2b": 32.0, "ucwhittle": 31.0, "random": 30.0,
+}  # fmt: skip
+
+
+@dataclass
+class World:
+    """Rates by policy or by `field/policy`, else the usual ones; those of shaky policies vary between instances."""
+
+    rates: Mapping[str, Rate] = field(default_factory=dict)
+    shaky: Mapping[str, float] = field(default_factory=dict)
+    fields: Iterable[str] = ("two-state", "ten-state", "sticky")
+    others: bool = False
+    extra: tuple[str, ...] = ()
+
+    def columns(self, name: str, policy: str) -> Columns:
+        """What a policy collects in a field: a straight line, or one that bends after a hundred steps."""
+        known = {**RATES, **self.rates}
+        rate = known.get(f"{name}/{policy}", known.get(policy, known.get(policy.partition(":")[0], 35.0)))
+        early, late = rate if isinstance(rate, tuple) else (rate, rate)
+        steps = kept_steps(1000)
+        sums = early * np.minimum(steps, 100) + late * np.maximum(steps - 100, 0)
+        swing = np.sin(np.arange(INSTANCES) * (1 + len(policy)))
+        luck = self.shaky.get(policy, 0.0) * (swing - swing.mean())
+        return tabulate(steps, reward=sums + luck[:, None] * steps)
+
+    def results(self, each: Field, policies: Iterable[str]) -> dict[str, Columns]:
+        """Those of some policies in a field, by the digests of their works."""
+        played = list(policies)
+        works = zip(played, each.works(QUICK, played), strict=True)
+        made = {work.digest(): self.columns(each.name, policy) for policy, work in works}
+        return made | {each.bound(QUICK).digest(): self.columns(each.name, BOUND)}
+
+    def scores(self) -> Scores:
+        """What it all comes to."""
+        found = {name: Results(self.results(FIELDS[name], everyone(self.extra))) for name in self.fields}
+        if self.others:
+            duels = [self.results(each, DUELLISTS) for each in REQUIRED.values()]
+            found[OTHER_BUDGETS] = Results({digest: made for duel in duels for digest, made in duel.items()})
+        return read_scores(found, QUICK, self.extra)
+
+
+MakeScores = Callable[..., Scores]
+
+
+@pytest.fixture(scope="session")
+def make_scores() -> MakeScores:
+    """Scores of a world in which the rates are as told."""
+    return lambda **told: World(**told).scores()
+
+
+@pytest.fixture
+def lowest_first() -> str:
+    """A policy of one's own, as the text of its file."""
+    return """
+from typing import NamedTuple
+from restive.policies.base import Learner
+
+class Nothing(NamedTuple):
+    pass
+
+class LowestFirst(Learner):
+    def start(self, shape):
+        return Nothing()
+
+    def rank(self, belief, state, draws):
+        return -state
+"""

@@ -1,0 +1,148 @@
+"""Every case has its sentence, in the program's words, without jargon and with numbers that mean something."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from restive.desk.config import Words
+from restive.desk.explanations import explain, rounded, say_gain, things, times
+
+WORDS = Words(
+    person="pharmacist",
+    people="pharmacists",
+    action="a coupon",
+    acted="got a coupon",
+    verb="give a coupon to",
+    every="week",
+    reward_unit="orders a week",
+)
+JARGON = ("bandit", "priority", "index", "epsilon", "nan", "inf", "policy", "agent", "arm ")
+
+
+def why(benefit: float = 0.41, error: float = 0.1, words: Words = WORDS, **known: Any) -> str:
+    ahead = known.pop("ahead", True)
+    columns = {name: np.array([value]) for name, value in known.items()}
+    (sentence,) = explain(words, ["silent"], np.array([benefit]), np.array([error]), ahead=ahead, **columns)
+    return sentence
+
+
+def test_a_clear_benefit_is_expected() -> None:
+    expected = (
+        "Now silent: a coupon is expected to bring about 0.4 more orders over the weeks to come, give or take 0.2."
+    )
+    assert why() == expected
+    assert "more orders next week" in why(ahead=False)
+
+
+def test_a_benefit_within_its_error_is_unsure() -> None:
+    assert "may bring about 0.1 more orders" in why(0.12, 0.1)
+    assert "not sure, but still among the best choices there are." in why(0.12, 0.1)
+    assert "still next in line" in why(0.12, 0.1, spare=True)
+
+
+def test_expected_harm_is_said_honestly() -> None:
+    sentence = why(-0.3, 0.05)
+    assert "a coupon is not expected to help (a loss of about 0.30 orders over the weeks to come" in sentence
+    assert sentence.endswith("but the budget is to be used.")
+
+
+def test_a_must_comes_before_everything_else() -> None:
+    sentence = why(-0.3, 0.05, must=True, explored=True, margin=0.0)
+    assert sentence.startswith("On the list of pharmacists to give a coupon to in any case. Now silent:")
+    assert "lot" not in sentence
+    assert why(math.nan, math.nan, must=True) == "On the list of pharmacists to give a coupon to in any case."
+
+
+def test_exploration_is_a_lot_drawn_to_learn() -> None:
+    assert "drawn by lot, to learn what a coupon does for this pharmacist; so far" in why(explored=True)
+    assert why(0.0, math.inf, explored=True).endswith("for this pharmacist.")
+
+
+@pytest.mark.parametrize(("benefit", "error"), [(math.nan, math.nan), (0.0, math.inf), (math.nan, 0.1)])
+def test_what_is_not_known_is_not_given_a_number(benefit: float, error: float) -> None:
+    assert why(benefit, error) == "Now silent: too little is known yet to say what a coupon brings."
+
+
+def test_a_benefit_without_an_error_has_no_give_or_take() -> None:
+    assert (
+        why(0.412, math.nan)
+        == "Now silent: a coupon is expected to bring about 0.41 more orders over the weeks to come."
+    )
+
+
+def test_ties_are_decided_by_lot_and_only_ties() -> None:
+    assert "the lot decided" in why(margin=0.0)
+    assert "the lot decided" not in why(margin=0.01)
+    assert "the lot decided" not in why(margin=math.nan)
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [(0, "no week seen"), (1, "Little is known yet: 1 week seen"), (4, "4 weeks seen"), (5, None), (900, None)],
+)
+def test_little_known_is_said(seen: int, words: str | None) -> None:
+    assert ("Little is known" in why(seen=seen)) == (words is not None)
+    assert (words or "") in why(seen=seen)
+
+
+@pytest.mark.parametrize(
+    ("since", "words"), [(-1, "Never got a coupon so far."), (1, "Got a coupon 1 week ago."), (12, "12 weeks ago.")]
+)
+def test_the_last_action_is_recalled(since: int, words: str) -> None:
+    assert why(since=since).endswith(words)
+
+
+def test_a_spare_steps_in() -> None:
+    assert why(spare=True).endswith("In reserve, should someone on the list drop out.")
+
+
+def test_no_case_has_jargon_or_an_odd_number() -> None:
+    luck = np.random.default_rng(8)
+    many = 4000
+    flags: dict[str, Any] = {name: luck.random(many) < 0.3 for name in ("explored", "must", "spare")}
+    benefit = luck.choice([math.nan, 0.0, 1e-9, -1e-9, -0.2, 0.3, 12345.6], many)
+    error = luck.choice([math.nan, math.inf, 0.0, 1e-12, 0.1, 50.0], many)
+    margin, since = luck.choice([0.0, 0.5, math.nan], many), luck.integers(-1, 9, many)
+    for words in (WORDS, Words()):
+        reported = explain(
+            words, ["low"] * many, benefit, error, margin=margin, since=since, seen=luck.integers(0, 9, many), **flags
+        )
+        assert len(reported) == many
+        for sentence in reported:
+            assert not [word for word in JARGON if word in sentence.lower()]
+            assert "e-" not in sentence
+            assert "  " not in sentence
+            assert sentence.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("value", "reach", "texts"),
+    [
+        (0.0, 0.3, ("0.0", "0.3")),
+        (0.4129, 0.02, ("0.41", "0.02")),
+        (12345.6, 98.0, ("12,350", "100")),
+        (0.8, 1e-16, ("0.8000", "0.0000")),
+        (0.3, 0.098, ("0.30", "0.10")),
+        (0.0, 0.0, ("0", "0")),
+        (-2.26, 0.5, ("-2.3", "0.5")),
+    ],
+)
+def test_numbers_have_the_digits_that_mean_something(value: float, reach: float, texts: tuple[str, str]) -> None:
+    assert rounded(value, reach) == texts
+
+
+def test_a_benefit_that_rounds_to_nothing_is_said_in_words() -> None:
+    assert say_gain(WORDS, 0.01, 1.0) == "next to no change in orders over the weeks to come, give or take 2"
+
+
+def test_units_lose_their_time_only_where_they_have_one() -> None:
+    assert things(Words(every="week", reward_unit="modules finished per week")) == "modules finished"
+    assert things(Words(every="month", reward_unit="orders a week")) == "orders a week"
+    assert times(WORDS, 1200) == "1,200 weeks"
+
+
+def test_columns_of_another_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        explain(WORDS, ["a", "b"], np.zeros(3), np.zeros(3))

@@ -1,0 +1,381 @@
+"""From tables to numbers: who takes part, what is new, what is wrong, and that nothing of a wrong table is recorded."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from desk.stories import call, know, make
+from restive.desk import Desk
+from restive.desk.ingest import find_present, place_states, read_reports, sort_outcomes, split_rounds
+from restive.desk.program import Program
+from restive.desk.table_schema import Faults
+from restive.errors import InputError
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    with Desk(tmp_path / "desk.db") as desk:
+        yield desk
+
+
+def table(*rows: tuple[str, int | None, str | None]) -> pl.DataFrame:
+    schema = {"agent": pl.String, "state": pl.Int16, "group": pl.String}
+    return pl.DataFrame(list(rows), schema=schema, orient="row")
+
+
+def refuse(program: Program, sentence: str, verb: str, *given: Any, **settings: Any) -> str:
+    """A call that must fail with this sentence and leave no trace."""
+    before, length = know(program), program.store.length(program.id)
+    with pytest.raises(InputError, match=sentence) as error:
+        getattr(program, verb)(*given, **settings)
+    assert (program.store.length(program.id), know(program)) == (length, before)
+    return str(error.value)
+
+
+def test_newcomers_are_numbered_on_in_the_order_of_their_rows(desk: Desk) -> None:
+    program = make(desk)
+    program.decide({"b": (0, "north"), "a": (1, None)})
+    rows = table(("d", 1, "south"), ("a", None, "north"), ("c", None, None), ("b", 0, "north"))
+    found = place_states(rows, program.names, program.projection)
+    assert found.new.names.to_list() == ["d", "c"]
+    assert (found.new.group.tolist(), found.new.groups) == ([1, -1], ["south"])
+    assert found.number.tolist() == [2, 1, 3, 0]
+    assert found.state.tolist() == [1, -1, -1, 0]
+    assert (found.moved.tolist(), found.moved_to.tolist()) == ([1], [0])
+
+
+def test_those_who_move_are_in_the_order_of_their_numbers(desk: Desk) -> None:
+    program = make(desk)
+    program.decide(dict.fromkeys(call(4), (0, "north")))
+    found = place_states(
+        table(("a03", 0, "east"), ("a00", 0, "west"), ("a01", 0, "north")), program.names, program.projection
+    )
+    assert (found.moved.tolist(), found.moved_to.tolist(), found.new.groups) == ([0, 3], [2, 1], ["east", "west"])
+
+
+def test_more_groups_than_can_be_reported_apart_are_refused(desk: Desk) -> None:
+    program = make(desk, policy="random")
+    program.decide({"a": 0})
+    many = pl.DataFrame(
+        {"agent": [f"x{n}" for n in range(32_769)], "state": 0, "group": [f"g{n}" for n in range(32_769)]}
+    )
+    refuse(program, "there would be 32769 groups; a program has at most 32768", "decide", many)
+    program.decide(many[:-1])
+    assert program.projection.ledger.group[[1, 32_768]].tolist() == [0, 32_767]
+
+
+@pytest.mark.parametrize("keep", [0, 1, 2])
+def test_a_state_that_a_table_reported_is_kept_for_so_many_rounds(desk: Desk, keep: int) -> None:
+    program = make(desk, policy="random", keep=keep)
+    there = []
+    program.decide({"a": 1, "b": 1})
+    for round_ in range(2, 6):
+        program.decide({"b": round_ % 2})
+        found = program.round(round_)
+        there.append(0 in found.number)
+        assert found.carried_over.tolist() == [True] * there[-1] + [False]
+        assert found.state.tolist() == [1] * there[-1] + [round_ % 2]
+    assert there == [round_ - 1 <= keep for round_ in range(2, 6)]
+
+
+def test_a_next_state_is_fresh_in_the_next_round_and_kept_from_there(desk: Desk) -> None:
+    program = make(desk, policy="random", keep=1)
+    program.decide({"a": 0, "b": 0})
+    program.learn([{"agent": "a", "next_state": 1}])
+    found = []
+    for round_ in range(2, 5):
+        program.decide({"b": round_ % 2})
+        one = program.round(round_)
+        found.append((one.number.tolist(), one.state.tolist(), one.carried_over.tolist()))
+    assert found == [([0, 1], [1, 0], [False, False]), ([0, 1], [1, 1], [True, False]), ([1], [0], [False])]
+
+
+def test_a_state_is_reported_only_where_a_table_of_the_round_says_it(desk: Desk) -> None:
+    program = make(desk, policy="random")
+    program.decide({"a": 0, "b": 0, "c": 0})
+    program.learn([{"agent": "a", "next_state": 1}])
+    program.decide({"b": 0, "c": None, "d": 1})
+    found = program.round(2)
+    assert found.number.tolist() == [0, 1, 2, 3]
+    assert found.reported.tolist() == [False, True, False, True]
+    assert found.carried_over.tolist() == [False, False, True, False]
+    program.decide()
+    assert not program.round(3).reported.any()
+    opened = [event.columns["reported"].tolist() for event in program.log() if event.kind == "opened"]
+    assert opened == [[True] * 3, [False, True, False, True], [False] * 4]
+
+
+def test_a_late_next_state_does_not_replace_a_newer_one(desk: Desk) -> None:
+    program = make(desk, policy="random")
+    program.decide({"a": 0, "b": 0})
+    program.decide({"a": 0, "b": 1})
+    program.learn([{"agent": "a", "next_state": 1}, {"agent": "b", "next_state": 0}], round=1)
+    assert find_present(program.projection, None, 2).state.tolist() == [0, 1]
+    program.learn([{"agent": "b", "next_state": 0}], round=2)
+    found = find_present(program.projection, None, 2)
+    assert (found.state.tolist(), found.carried_over.tolist()) == ([0, 0], [True, False])
+
+
+def test_a_round_needs_somebody_with_a_state(desk: Desk) -> None:
+    program = make(desk)
+    refuse(program, "nobody has a state in this round; give a table of states", "decide")
+    refuse(program, "nobody has a state in this round", "decide", {"a": None})
+
+
+LISTS: list[tuple[dict[str, Any], str]] = [
+    ({"must": ["a00"], "never": ["a00", "a01"]}, "a00: on the must list and on the never list"),
+    ({"must": ["gone"]}, "gone: on the must list, but without a state in this round; give their states"),
+    ({"must": ["a00", "a01", "a02"]}, "3 people are on the must list, and the budget is 2; raise it or shorten"),
+    ({"must": ["nobody"]}, "nobody: on the must list, but not in the program"),
+    ({"must": call(7), "never": call(7)}, "a00, a01, a02, a03, a04 and 2 more: on the must list and"),
+]
+
+
+@pytest.mark.parametrize(("lists", "sentence"), LISTS)
+def test_lists_that_cannot_be_kept_are_refused(desk: Desk, lists: dict[str, Any], sentence: str) -> None:
+    program = make(desk, keep=0)
+    program.decide({"gone": 0})
+    refuse(program, sentence, "decide", dict.fromkeys(call(7), 0), **lists)
+
+
+def test_nobody_of_the_control_group_can_be_on_the_must_list(desk: Desk) -> None:
+    program = make(desk, control=0.5)
+    program.decide(dict.fromkeys(call(12), 0))
+    names = program.names.call(np.flatnonzero(program.projection.ledger.control))
+    sentence = f"{names[0]}: on the must list, but in the control group, which is never treated"
+    refuse(program, sentence, "decide", dict.fromkeys(call(12), 1), must=names[:1])
+
+
+def test_the_never_list_may_name_strangers_and_the_same_person_twice(desk: Desk) -> None:
+    program = make(desk)
+    advice = program.decide(dict.fromkeys(call(4), 0), never=["a00", "a00", "x", "y"])
+    assert "on the never list, but not in the program: 2 people (x, y)" in " ".join(advice.notes)
+    assert "a00" not in advice.chosen
+    assert program.decide(dict.fromkeys(call(4), 1), must=("a03", "a03")).chosen.count("a03") == 1
+
+
+def outcomes(*rows: dict[str, Any]) -> pl.DataFrame:
+    schema = {"agent": pl.String, "done": pl.Boolean, "reward": pl.Float64, "after": pl.Int16, "round": pl.Int64}
+    made = pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
+    return made.with_row_index("row", offset=2).with_columns(pl.col("row").cast(pl.Int64))
+
+
+def play(program: Program, rounds: int) -> None:
+    for number in range(rounds):
+        program.decide({name: (number + n) % 2 for n, name in enumerate(call(3))})
+
+
+def test_rows_go_to_the_round_that_they_name_or_else_to_the_usual_one(desk: Desk) -> None:
+    program = make(desk)
+    play(program, 3)
+    program.learn([{"agent": "a00", "next_state": 0, "round": number} for number in (1, 2)])
+    rows = outcomes({"agent": "a00", "round": 2}, {"agent": "a01"}, {"agent": "a02", "round": 1})
+    found = split_rounds(rows, "file", program.projection, None)
+    assert {number: part["agent"].to_list() for number, part in found.items()} == {0: ["a02"], 1: ["a00"], 2: ["a01"]}
+    named = split_rounds(outcomes({"agent": "a00"}, {"agent": "a01", "round": 2}), "file", program.projection, 2)
+    assert {number: part["agent"].to_list() for number, part in named.items()} == {1: ["a00", "a01"]}
+
+
+def test_the_round_must_be_said_when_more_than_the_last_waits(desk: Desk) -> None:
+    program = make(desk)
+    play(program, 3)
+    rows = [{"agent": "a00", "next_state": 0}]
+    refuse(
+        program, "outcomes: nothing is known yet of round 1, 2, 3; say by --round or by a column round", "learn", rows
+    )
+    program.learn(rows, round=1)
+    program.learn(rows, round=2)
+    assert program.learn(rows).rounds == [3]
+    assert program.learn(rows).repeated == 1
+
+
+def test_rounds_that_there_are_not_are_named_by_row(desk: Desk) -> None:
+    program = make(desk)
+    refuse(program, "no round was decided yet, so there are no outcomes", "learn", [{"agent": "a", "done": True}])
+    play(program, 2)
+    rows: list[dict[str, Any]] = [
+        {"agent": "a00", "done": True, "round": 1},
+        {"agent": "a01", "done": True, "round": 3},
+        {"agent": "a02", "done": True, "round": 9},
+    ]
+    reported = refuse(program, "row 2, column round: 3: rounds go from 1 to 2", "learn", rows)
+    assert "row 3, column round: 9" in reported
+    refuse(program, "row 1, column round: 1: must be 2", "learn", rows[:1], round=2)
+    refuse(program, "round is 3; it must be a whole number from 1 to 2", "learn", rows[:1], round=3)
+    program.open(dict.fromkeys(call(3), 0))
+    refuse(program, "round 3 is not decided yet, so nothing can have come of it", "learn", rows[1:2])
+
+
+def test_the_same_person_twice_in_a_round_is_refused_however_it_is_said(desk: Desk) -> None:
+    program = make(desk)
+    play(program, 1)
+    rows = [{"agent": "a00", "next_state": 1, "round": None}, {"agent": "a00", "next_state": 0, "round": 1}]
+    refuse(program, "row 2, column agent: 'a00' is here twice for round 1; keep one", "learn", rows)
+    refuse(program, "is here twice", "learn", [{"agent": "a00", "next_state": 1}] * 2)
+
+
+def test_strangers_and_people_who_took_no_part_are_all_named_at_once(desk: Desk) -> None:
+    program = make(desk, keep=0)
+    program.decide({"a": 0, "b": 0})
+    program.decide({"b": 1})
+    rows = [{"agent": name, "next_state": 0} for name in ("a", "x", "y")]
+    reported = refuse(program, "'a' took no part in round 2; it had no state then", "learn", rows, round=2)
+    assert "'x' is not in the program" in reported
+    assert "'y' is not in the program" in reported
+    reported = refuse(program, "'x' is not in the program", "learn", [{"agent": "b", "next_state": 0}, *rows], round=2)
+    assert "'y' is not in the program" in reported
+    assert "'a'" not in reported  # who would be left aside is no fault
+
+
+def test_people_who_took_no_part_are_left_aside_with_a_note_and_the_others_are_taken(desk: Desk) -> None:
+    program = make(desk, keep=0)
+    program.decide({"a": 0, "b": 0, "c": 0})
+    program.decide({"b": 1, "c": 1})
+    rows = [{"agent": name, "done": name == "c", "next_state": n % 2} for n, name in enumerate("abc")]
+    taken = program.learn(rows, round=2)
+    assert (taken.new, taken.waiting) == (2, 0)
+    assert taken.notes == ["took no part in the round, and left aside: 1 person (a)"]
+    found = program.round(2)
+    assert (found.number.tolist(), found.done.tolist(), found.after.tolist()) == ([1, 2], [0, 1], [1, 0])
+    assert program.learn(rows, round=2).repeated == 2
+    refuse(program, "row 1, column agent: 'a' took no part in round 2", "learn", rows[:1], round=2)
+    both = [{"agent": "a", "next_state": 1, "round": 1}, {"agent": "a", "next_state": 1, "round": 2}]
+    refuse(program, "row 2, column agent: 'a' took no part in round 2", "learn", both)  # nobody of round 2 is left
+
+
+def test_strangers_who_look_like_known_people_come_with_a_question(desk: Desk) -> None:
+    program = make(desk)
+    program.decide({"007": 0, "Ann": 0, "ben": 1})
+    rows = [{"agent": name, "next_state": 0} for name in ("7", "ANN", "zoe", "ben")]
+    reported = refuse(
+        program, r"row 1, column agent: '7' is not in the program \(did you mean '007'\?\)", "learn", rows
+    )
+    assert "'ANN' is not in the program (did you mean 'Ann'?)" in reported
+    assert "'zoe' is not in the program" in reported
+    assert reported.count("did you mean") == 2
+    rows[3]["next_state"] = 9
+    reported = refuse(
+        program, r"'7' is not in the program \(did you mean '007'\?\)", "learn", rows
+    )  # also with bad cells
+    assert reported.count("did you mean") == 2
+
+
+def test_strangers_are_reported_with_the_faults_of_cells_and_each_row_once(desk: Desk) -> None:
+    program = make(desk)
+    play(program, 1)
+    frame = pl.DataFrame(
+        {"Id": ["a00", " x ", "y", "", None, "a01", "a01", "y"], "next_state": ["0", "?", "1", "1", "1", "1", "1", "1"]}
+    )
+    with pytest.raises(Faults) as reported:
+        read_reports(frame, program.config, program.names)
+    found = [(fault.row, fault.column) for fault in reported.value.faults]
+    assert sorted(found) == [
+        (2, "Id"), (2, "next_state"), (3, "Id"), (4, "Id"), (5, "Id"), (7, "Id"), (8, "Id"),
+    ]  # fmt: skip
+    assert reported.value.total == len(found)
+    assert "'x' is not in the program" in str(reported.value)
+
+
+def test_faults_of_a_table_without_people_are_reported_alone(desk: Desk) -> None:
+    program = make(desk)
+    play(program, 1)
+    reported = refuse(program, "there is no column 'agent'", "learn", [{"who": "x", "next_state": "?"}])
+    assert "not in the program" not in reported
+
+
+def test_reported_rewards_need_a_next_state_and_a_sensible_size(desk: Desk) -> None:
+    program = make(desk, rewards=None)
+    play(program, 1)
+    refuse(program, "row 1, column reward: a reward without a next state", "learn", [{"agent": "a00", "reward": 3.0}])
+    for reward in (1e101, -1e200):
+        rows = [{"agent": "a00", "next_state": 1, "reward": reward}]
+        refuse(program, "row 1, column reward: .* is out of range; rewards go from -1e100 to 1e100", "learn", rows)
+    program.learn([{"agent": "a00", "next_state": 1, "reward": -1e100}])
+    program.memory.save(now=True)
+    assert know(desk.program("one")) == know(program)
+
+
+def sort(program: Program, *rows: dict[str, Any], correct: bool = False) -> Any:
+    found = sort_outcomes(outcomes(*rows), "file", program.names, program.round(1), program.projection, correct)
+    return found
+
+
+def as_rows(reports: Any) -> list[tuple[int, bool, float, int, bool, bool]]:
+    columns = [column.tolist() for column in reports]
+    return [tuple(row) for row in zip(*columns, strict=True)]
+
+
+@pytest.fixture
+def decided(desk: Desk) -> Program:
+    """Four people, the first two advised; known of a00: all; of a01: not done; of a02: all; of a03: nothing."""
+    program = make(desk, rewards=[0, 5])
+    program.decide(dict.fromkeys(call(4), 0), must=call(2))
+    program.learn(
+        [
+            {"agent": "a00", "next_state": 1},
+            {"agent": "a01", "done": False},
+            {"agent": "a02", "done": True, "next_state": 0},
+        ]
+    )
+    return program
+
+
+def test_what_was_done_is_as_said_else_as_known_else_as_advised(decided: Program) -> None:
+    assert decided.round(1).done.tolist() == [1, 0, 1, -1]
+    found = sort(decided, {"agent": "a03", "after": 1}, {"agent": "a01", "after": 1})
+    assert as_rows(found.new) == [(1, False, 5.0, 1, True, True), (3, False, 5.0, 1, False, False)]
+    assert (found.corrected.number.size, found.repeated) == (0, 0)
+
+
+def test_what_is_known_already_is_a_repetition(decided: Program) -> None:
+    rows = ({"agent": "a00", "after": 1}, {"agent": "a00", "done": True}, {"agent": "a01", "done": False})
+    for row in (*rows, {"agent": "a02", "done": True, "after": 0}):
+        found = sort(decided, row)
+        assert (found.new.number.size, found.corrected.number.size, found.repeated) == (0, 0, 1), row
+    nothing = sort(decided, {"agent": "a03"})
+    assert (nothing.new.number.size, nothing.corrected.number.size, nothing.repeated) == (0, 0, 0)
+
+
+CLASHES: list[dict[str, Any]] = [
+    {"agent": "a00", "after": 0},
+    {"agent": "a00", "done": False},
+    {"agent": "a01", "done": True},
+    {"agent": "a01", "done": True, "after": 1},
+    {"agent": "a02", "done": False, "after": 1},
+]
+
+
+@pytest.mark.parametrize("row", CLASHES)
+def test_what_is_on_record_otherwise_is_refused_unless_it_is_a_correction(
+    decided: Program, row: dict[str, Any]
+) -> None:
+    with pytest.raises(
+        Faults, match=f"row 3, column agent: '{row['agent']}' has another outcome on record for round 1"
+    ):
+        sort(decided, {"agent": "a03", "after": 1}, row)
+    found = sort(decided, {"agent": "a03", "after": 1}, row, correct=True)
+    assert found.corrected.number.tolist() == [int(row["agent"][1:])]
+
+
+def test_corrections_hold_the_whole_of_the_right_record(decided: Program) -> None:
+    found = sort(decided, *CLASHES[1:2], *CLASHES[3:], correct=True)
+    whole = as_rows(found.corrected)
+    assert whole[0] == (0, False, 5.0, 1, True, True)  # the outcome as it was
+    assert (whole[1][:2], whole[1][3]) == ((1, True), -1)  # no outcome was on record
+    assert np.isnan(whole[1][2])
+    assert whole[2] == (2, False, 5.0, 1, True, False)
+    assert as_rows(found.new) == [(1, True, 5.0, 1, True, True)]  # and this one is new
+
+
+def test_reported_rewards_are_part_of_the_record(desk: Desk) -> None:
+    program = make(desk, rewards=None)
+    program.decide({"a": 0, "b": 0})
+    program.learn([{"agent": "a", "next_state": 1, "reward": 2.5}])
+    row = {"agent": "a", "after": 1, "reward": 2.0}
+    with pytest.raises(Faults, match="another outcome on record"):
+        sort(program, row)
+    assert as_rows(sort(program, row, correct=True).corrected)[0][2] == 2.0

@@ -1,0 +1,356 @@
+"""Every engine gives the same results, whoever dies meanwhile; what cannot be had is refused, and not waited for.
+
+Works are tied to files rather than to the clock: one that has begun says so in a file, and goes on when it finds `go`.
+"""
+
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import dask
+import numpy as np
+import psutil
+import pytest
+from distributed import Client, LocalCluster
+
+from restive import InputError, make_problems, simulate
+from restive.paper import clusters, engines
+from restive.paper.engines import LostWorkError, check_engine, open_engine, result_of
+from restive.types import Floats
+
+BAD_NAMES = [
+    "", "fax", "Dask", "processes", "dask:", "dask://", "dask://host", "dask://host:", "dask://host:port",
+    "dask://host:0", "dask://host:70000", "dask://host:-1", "dask://:8786", "dask://host:8786/", "dask://me@host:8786",
+    "dask://[::1:8786", "tcp://host:8786", None, 8786,
+]  # fmt: skip
+
+
+def wait_until(true: Callable[[], object], seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+def play(folder: Path, seed: int) -> Floats:
+    """Say who is at it, wait for `go`, and simulate."""
+    (folder / f"{seed}.{os.getpid()}").touch()
+    wait_until((folder / "go").exists)
+    problem = make_problems("two-state-v1", instances=1, seed=seed, agents=20, budget=4)
+    return simulate(problem, "egt", horizon=200, runs=3, seed=seed, threads=1).reward
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def complain(sentence: str) -> None:
+    raise InputError(sentence)
+
+
+def repeat(key: str, priority: int, workers: list[int]) -> tuple[str, int, list[int]]:
+    return key, priority, workers
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Executor]:
+    with open_engine("dask", workers=2) as engine:
+        yield engine
+
+
+def name_of(cluster: Executor) -> str:
+    assert isinstance(cluster, clusters.Cluster)
+    return str(cluster.client.scheduler.address).replace("tcp://", "dask://")
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_a_name_that_is_no_engine_is_refused_with_those_that_are(name: Any) -> None:
+    with pytest.raises(InputError, match="must be threads, dask, or dask://host:port of a scheduler"):
+        check_engine(name)
+    with pytest.raises(InputError, match="must be threads"), open_engine(name):
+        pass
+
+
+@pytest.mark.parametrize("name", ["threads", "dask", "dask://host:8786", "dask://[::1]:8786", "dask://10.0.0.1:1"])
+def test_a_name_that_may_be_opened_passes(name: str) -> None:
+    check_engine(name)
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, True])
+def test_workers_are_counted_from_one(workers: Any) -> None:
+    with pytest.raises(InputError, match=r"workers is .*; it must be a whole number from 1 on"):
+        check_engine("threads", workers)
+
+
+def test_workers_of_a_scheduler_are_not_ours_to_count() -> None:
+    with pytest.raises(InputError, match="has its own"):
+        check_engine("dask://host:8786", 4)
+
+
+@pytest.mark.parametrize("name", ["dask", "dask://host:8786"])
+def test_without_dask_the_sentence_says_how_to_get_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "find_spec", lambda package: None)
+    with pytest.raises(InputError, match=r"needs Dask: pip install 'restive\[dask\]'"):
+        check_engine(name)
+    check_engine("threads")
+
+
+def test_threads_and_checks_do_not_import_dask() -> None:
+    script = """if True:
+        import sys
+        from restive.paper.engines import check_engine, open_engine
+        check_engine("dask")
+        with open_engine("threads", 2) as engine:
+            assert engine.submit(abs, -3).result() == 3
+        assert not {"dask", "distributed", "tornado"} & set(sys.modules)
+    """
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+
+
+def test_leaving_by_an_error_drops_what_has_not_begun() -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        begun.set()
+        assert release.wait(120)
+
+    with pytest.raises(KeyError), open_engine("threads", workers=1) as engine:  # noqa: PT012
+        first, second = engine.submit(hold), engine.submit(abs, -1)
+        assert begun.wait(120)
+        raise KeyError
+    assert second.cancelled()
+    release.set()
+    first.result(120)
+
+
+def test_results_are_the_same_bit_for_bit_though_a_busy_worker_is_killed(cluster: Executor, tmp_path: Path) -> None:
+    works = [cluster.submit(play, tmp_path, seed) for seed in range(6)]
+    wait_until(lambda: len(list(tmp_path.iterdir())) == 2)
+    seed, victim = next(tmp_path.iterdir()).name.split(".")
+    os.kill(int(victim), signal.SIGKILL)
+    wait_until(lambda: len(list(tmp_path.iterdir())) == 3)
+    (tmp_path / "go").touch()
+    found = [result_of(work, f"seed {number}") for number, work in enumerate(works)]
+    assert len(list(tmp_path.glob(f"{seed}.*"))) == 2
+    with open_engine("threads", workers=2) as engine:
+        wanted = list(engine.map(play, [tmp_path] * 6, range(6)))
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_workers_leave_an_interruption_to_the_main_process(cluster: Executor, tmp_path: Path) -> None:
+    work = cluster.submit(play, tmp_path, 1)
+    wait_until(lambda: list(tmp_path.iterdir()))
+    os.kill(int(next(tmp_path.iterdir()).suffix[1:]), signal.SIGINT)
+    (tmp_path / "go").touch()
+    result_of(work, "work")
+    assert len(list(tmp_path.glob("1.*"))) == 1
+
+
+def test_deadly_work_ends_as_an_error_that_names_it_and_spares_the_rest_whatever_is_set_for_dask() -> None:
+    def survive(number: int) -> int:
+        if number == 0:
+            time.sleep(0.2)  # for others to be put behind it
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    hasty = {"distributed.deploy.lost-worker-timeout": "0s", "distributed.scheduler.allowed-failures": 0}
+    with dask.config.set(hasty), open_engine("dask", workers=1) as engine:
+        deadly, *rest = [engine.submit(survive, number) for number in range(9)]
+        with pytest.raises(LostWorkError, match="figure 3 is lost: 4 workers died while they had it"):
+            result_of(deadly, "figure 3")
+        assert [result_of(work, "the rest") for work in rest] == list(range(1, 9))
+
+
+def test_an_error_of_the_work_itself_comes_out_as_it_is(cluster: Executor) -> None:
+    with pytest.raises(InputError, match="no such thing"):
+        result_of(cluster.submit(complain, "no such thing"), "work")
+
+
+def test_arguments_reach_the_work_under_any_name(cluster: Executor) -> None:
+    assert cluster.submit(repeat, key="a", priority=2, workers=[3]).result(120) == ("a", 2, [3])
+
+
+def test_the_same_work_twice_is_done_twice(cluster: Executor, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    for work in [cluster.submit(append, log, "a") for _ in range(3)]:
+        work.result(120)
+    assert log.read_text() == "aaa"
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def test_a_cluster_of_our_own_is_reached_through_loopback_alone(cluster: Executor) -> None:
+    cluster.submit(abs, 1).result(120)
+    ours = psutil.Process()
+    listening = {
+        connection.laddr.ip
+        for process in [ours, *ours.children(recursive=True)]
+        for connection in process.net_connections()
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert listening == {"127.0.0.1"}
+
+
+def test_a_running_scheduler_is_joined_by_its_address(cluster: Executor) -> None:
+    with open_engine(name_of(cluster)) as engine:
+        assert list(engine.map(pow, [2, 3, 4], [5, 5, 5])) == [32, 243, 1024]
+        assert engine.submit(os.getpid).result(120) != os.getpid()
+    assert cluster.submit(abs, -3).result(120) == 3
+
+
+def test_leaving_a_scheduler_by_an_error_takes_the_work_back(cluster: Executor, tmp_path: Path) -> None:
+    with pytest.raises(KeyError), open_engine(name_of(cluster)) as engine:  # noqa: PT012
+        works = [engine.submit(play, tmp_path, seed) for seed in range(4)]
+        wait_until(lambda: len(list(tmp_path.iterdir())) == 2)
+        raise KeyError
+    wait_until(lambda: all(work.cancelled() for work in works))
+    (tmp_path / "go").touch()
+    assert cluster.submit(abs, -3).result(120) == 3
+    assert len(list(tmp_path.glob("*.*"))) == 2
+
+
+def test_a_shutdown_that_cancels_does_not_wait(cluster: Executor, tmp_path: Path) -> None:
+    with open_engine(name_of(cluster)) as engine:
+        work = engine.submit(play, tmp_path, 1)
+        wait_until(lambda: list(tmp_path.iterdir()))
+        engine.shutdown(cancel_futures=True)
+        wait_until(work.cancelled)
+        (tmp_path / "go").touch()
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            engine.submit(abs, -1)
+
+
+def test_dask_is_quiet_while_an_engine_is_open_and_no_longer(cluster: Executor) -> None:
+    told = logging.getLogger("distributed.client")
+    before = told.level
+    told.setLevel(logging.INFO)
+    with open_engine(name_of(cluster)):
+        assert not told.isEnabledFor(logging.CRITICAL)
+    assert told.level == logging.INFO
+    told.setLevel(before)
+
+
+def test_a_worker_with_other_packages_is_refused(cluster: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def get_versions(client: object, packages: tuple[str, ...]) -> dict[str, Any]:
+        here, there = dict.fromkeys(packages, "1.0"), {**dict.fromkeys(packages, "1.0"), "numpy": None}
+        return {"client": {"packages": here}, "workers": {"a": {"packages": here}, "b": {"packages": there}}}
+
+    monkeypatch.setattr(Client, "get_versions", get_versions)
+    with (
+        pytest.raises(InputError, match=r"the worker at b has numpy None; it must be 1\.0, as here"),
+        open_engine(name_of(cluster)),
+    ):
+        pass
+
+
+def test_a_scheduler_without_workers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters, "SECONDS_TO_JOIN", 2)
+    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=clusters.SILENT) as empty:
+        name = empty.scheduler_address.replace("tcp://", "dask://")
+        with pytest.raises(InputError, match="has no workers; start one with dask worker"), open_engine(name):
+            pass
+
+
+def test_an_address_where_nobody_listens_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(InputError, match=f"dask://127.0.0.1:{port}: no scheduler can be reached there"):  # noqa: SIM117
+        with open_engine(f"dask://127.0.0.1:{port}"):
+            pass
+
+
+def test_someone_who_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters, "SECONDS_TO_JOIN", 1)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        name = f"dask://127.0.0.1:{mute.getsockname()[1]}"
+        with pytest.raises(InputError, match="no Dask scheduler that can be joined"), open_engine(name):
+            pass
+
+
+def test_a_broken_executor_of_the_users_own_is_lost_work() -> None:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        assert result_of(pool.submit(abs, -3), "work") == 3
+        with pytest.raises(LostWorkError, match="figure 1 is lost: a worker died"):
+            result_of(pool.submit(die), "figure 1")
+
+
+def test_cancelled_work_is_lost_work() -> None:
+    work = Future[int]()
+    work.cancel()
+    with pytest.raises(LostWorkError, match="figure 2 is lost: it was cancelled"):
+        result_of(work, "figure 2")
+
+
+INTERRUPTED = """
+import os, signal, sys
+from pathlib import Path
+sys.path.append(sys.argv[2])
+from restive.paper.engines import open_engine
+from test_engines import play, wait_until
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    folder = Path(sys.argv[1])
+    before = dict(os.environ)
+    with open_engine("dask", 1) as engine:
+        assert engine.submit(abs, -3).result() == 3
+    assert os.listdir(os.environ["TMPDIR"]) == []
+    assert [name for name in ("OMP_NUM_THREADS", "PYTHONHASHSEED", "PYTHONWARNINGS", "MALLOC_TRIM_THRESHOLD_")
+            if os.environ.get(name) != before.get(name)] == []
+    with open_engine("dask", 2) as engine:
+        works = [engine.submit(play, folder, seed) for seed in range(3)]
+        wait_until(lambda: len(list(folder.iterdir())) == 2)
+        os.kill(int(next(folder.iterdir()).suffix[1:]), signal.SIGKILL)
+        wait_until(lambda: len(list(folder.iterdir())) == 3)
+        print("busy", flush=True)
+        works[0].result()
+"""
+
+
+@pytest.mark.parametrize("send", [os.kill, os.killpg])
+def test_an_interruption_leaves_no_process_no_word_and_the_folder_as_it_was(
+    send: Callable[[int, int], None], tmp_path: Path
+) -> None:
+    here, temporary, begun = (tmp_path / name for name in ("here", "temporary", "begun"))
+    for folder in (here, temporary, begun):
+        folder.mkdir()
+    script = tmp_path / "interrupted.py"
+    script.write_text(INTERRUPTED)
+    command = subprocess.Popen(
+        [sys.executable, script, begun, Path(__file__).parent],
+        cwd=here,
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert command.stdout is not None
+    said = command.stdout.readline()
+    started = psutil.Process(command.pid).children(recursive=True) if said else []
+    send(command.pid, signal.SIGINT)
+    rest, complaints = command.communicate(timeout=120)
+    assert (said, rest, complaints, command.returncode) == (b"busy\n", b"", b"", 130)
+    assert len(started) >= 3
+    wait_until(lambda: not any(map(is_alive, started)))
+    assert list(here.iterdir()) == []
+
+
+def is_alive(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,185 @@
+"""The report is one whole HTML file with every claim, number, figure and table, and nothing in it can break it."""
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from restive.paper.agenda import describe
+from restive.paper.catalogue import EXPERIMENTS
+from restive.paper.claims import Claim, Part, above
+from restive.paper.experiment import Findings, Size, Table
+from restive.paper.panels import Line, draw_lines
+from restive.paper.report import write_markdown, write_report
+from restive.paper.reproduction import Reproduction
+
+FIRST, SECOND, *_ = EXPERIMENTS
+EVIL = "<script>alert('1')</script> & \"more\""
+BAD = Part("the bad one", -3.0, -4.0, -2.0)
+MANY = (*(Part(f"setting {k}", 0.1 + k, 0.05 + k, 0.2 + k) for k in range(29)), BAD)
+
+
+def claim(name: str, *parts: Part, nearby: tuple[Part, ...] = (), remark: str = "") -> Claim:
+    return Claim(name, f"Sentence of {name}.", "Figure 9", "lead of `egt`", above(0), parts, nearby, remark)
+
+
+def figure(label: str) -> Figure:
+    x = np.arange(5.0)
+    return draw_lines([Line(label, x, x, x - 1, x + 1), Line("other", x, -x, -x, -x)], "step", "regret", "It rises")
+
+
+@pytest.fixture(scope="module")
+def reproduction() -> Reproduction:
+    first = Findings(
+        (
+            claim("alpha", Part("B = 5", 0.25, 0.125, 0.375), nearby=(BAD,)),
+            claim("beta", *MANY, nearby=(Part("N = 2", 7.0, 7.0, 7.0),), remark="A remark."),
+        ),
+        {"one": figure("egt"), "two": figure(EVIL)},
+        (Table("Rewards", ("policy", "B = 5"), (("egt", "1.5 ± 0.5"), (EVIL, "2")), "A note."),),
+    )
+    second = Findings((claim("gamma", Part("B = 5", 1.0, -1.0, 3.0), Part(EVIL, 2.0, np.nan, np.nan)),), {})
+    return Reproduction({FIRST: first, SECOND: second}, {**describe(Size(True, 5)), "machine": EVIL})
+
+
+@pytest.fixture(scope="module")
+def text(reproduction: Reproduction, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("report")
+    write_report(reproduction, folder / "report.html", f"restive reproduce {EVIL}")
+    assert [path.name for path in folder.iterdir()] == ["report.html"]
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+class Outline(HTMLParser):
+    """What the page is made of; fails on a tag that is closed out of turn."""
+
+    EMPTY = ("meta", "br")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_startendtag(tag, attrs)
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        for name, told in attrs:
+            self.ids += [str(told)] * (name == "id")
+            self.links += [str(told)] * (name in ("href", "xlink:href", "src"))
+            self.links += re.findall(r"url\((.*?)\)", str(told))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def article(text: str, name: str) -> str:
+    return text.partition(f'<article id="claim-{name}"')[2].partition("</article>")[0]
+
+
+def test_the_page_is_whole_and_all_links_lead_somewhere_in_it(text: str) -> None:
+    outline = Outline(text)
+    assert outline.open == []
+    assert max(Counter(outline.ids).values()) == 1
+    assert outline.links
+    assert {link.removeprefix("#") for link in outline.links} <= set(outline.ids)
+    assert outline.tags["script"] == outline.tags["link"] == outline.tags["img"] == 0
+
+
+def test_what_was_named_by_others_cannot_break_the_page(text: str) -> None:
+    assert "<script" not in text
+    assert text.count("&lt;script&gt;alert(&#x27;1&#x27;)&lt;/script&gt; &amp; &quot;more&quot;") == 5
+
+
+def test_the_header_says_version_seed_size_and_date(reproduction: Reproduction, text: str) -> None:
+    for name in ("version", "code", "seed", "size", "python", "date"):
+        assert f"<dd>{reproduction.about[name]}</dd>" in text
+
+
+def test_claims_are_counted_by_verdict(text: str) -> None:
+    assert re.findall(r"<b>(\d+)</b>(. \w+)", text) == [("1", "✓ holds"), ("1", "✗ fails"), ("1", "? undecided")]
+
+
+def test_the_summary_has_every_claim_with_its_worst_number(text: str) -> None:
+    table = text.partition('<table class="claims">')[2].partition("</table>")[0]
+    rows = [re.sub(r"<[^>]+>", ";", row).replace(";;", ";") for row in table.split("<tr>") if "claim-" in row]
+    assert [[cell for cell in row.split(";") if cell] for row in rows] == [
+        ["✓ holds", "Sentence of alpha.", "above 0", "0.250 [0.125, 0.375]", "1 of 1"],
+        ["✗ fails", "Sentence of beta.", "above 0", "−3.000 [−4.000, −2.000]", "29 of 30"],
+        ["? undecided", "Sentence of gamma.", "above 0", "2.000 no interval", "0 of 2"],
+    ]
+
+
+def test_a_claim_is_told_in_full(text: str) -> None:
+    told = article(text, "alpha")
+    for part in ("Sentence of alpha.", "Figure 9", "lead of <code>egt</code>", "above 0", "B&nbsp;=&nbsp;5", "0.250",
+                 "[0.125, 0.375]", "✓ holds"):  # fmt: skip
+        assert part in told
+    assert "<details" not in told
+
+
+def test_many_parts_are_folded_with_the_failing_ones_first(text: str) -> None:
+    told = article(text, "beta")
+    assert "<summary>30 settings measured: 29 hold, 1 fails</summary>" in told
+    assert re.findall(r'<th scope="row">([^<]*)</th>', told)[:2] == ["the bad one", "setting 0"]
+
+
+def test_a_claim_that_fails_says_where_it_holds_and_what_else_was_measured(text: str) -> None:
+    told = article(text, "beta")
+    assert "it holds for 29 of its 30 settings, such as setting 0; beyond them N&nbsp;=&nbsp;2" in told
+    assert "A remark." in told
+    assert "<summary>1 other setting measured: 1 holds</summary>" in told
+    assert "<td>7</td><td>exact</td>" in told
+    assert "closest" not in article(text, "alpha")
+
+
+def test_figures_are_inside_and_described_for_those_who_do_not_see_them(text: str) -> None:
+    outline = Outline(text)
+    assert outline.tags["figure"] == 2
+    described = re.findall(r'role="img" aria-label="([^"]*)"', text)
+    assert all(words in described[0] for words in (EXPERIMENTS[FIRST].title, "regret against step", "egt", "other"))
+    assert "figures/one.png" in text
+
+
+def test_wide_things_scroll_in_boxes_of_their_own(text: str) -> None:
+    boxes = re.findall(r'<div class="scroll"[^>]*>\s*<(\w+)', text)
+    assert boxes == ["svg", "svg", "table"]
+    assert re.search(r'<svg style="min-width: \d{3}px', text)
+
+
+def test_tables_are_there_with_their_notes(text: str) -> None:
+    for part in ("<h3>Rewards</h3>", '<th scope="col">B = 5</th>', "<td>1.5 ± 0.5</td>", "A note."):
+        assert part in text
+
+
+def test_experiments_come_in_order_with_what_was_done(text: str) -> None:
+    places = [text.index(f'<section id="experiment-{name}">') for name in (FIRST, SECOND)]
+    assert places == sorted(places)
+    assert EXPERIMENTS[FIRST].title in text[places[0] :]
+    assert "fails when all of it lies outside" in text
+
+
+def test_the_same_findings_give_the_same_page(reproduction: Reproduction, text: str, tmp_path: Path) -> None:
+    write_report(reproduction, tmp_path / "again.html", f"restive reproduce {EVIL}")
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == text
+
+
+def test_markdown_is_written_whole(reproduction: Reproduction, tmp_path: Path) -> None:
+    write_markdown(reproduction, tmp_path / "page.md")
+    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert [line.split(" | ")[2] for line in page.splitlines() if "Sentence of" in line] == [
+        "holds",
+        "fails",
+        "undecided",
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["page.md"]

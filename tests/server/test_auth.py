@@ -1,0 +1,339 @@
+import asyncio
+import re
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import httpx
+import pytest
+from fastapi import Depends, FastAPI, Form, Request, Response
+
+from restive.desk import Desk
+from restive.desk.tokens import Principal, make_token, open_session, revoke_token
+from restive.server.app import make_app
+from restive.server.auth import (
+    _WRITES,
+    LOOK_UPS,
+    SESSION_WRITES,
+    _limiter,
+    check_csrf,
+    csrf,
+    local_path,
+    need_session,
+    need_token,
+    sign_in,
+    sign_out,
+)
+from restive.server.settings import Settings
+
+PLACE = "http://127.0.0.1:8787"
+STATES: dict[str, Any] = {"states": ["low", "high"], "rewards": [0, 1], "budget": 1}
+
+
+class Site:
+    """A server with two programs and routes that need every role."""
+
+    def __init__(self, desk: Desk, settings: Settings) -> None:
+        self.desk, self.app, self.runner = desk, make_app(desk, settings), asyncio.Runner()
+        self.client = self.browser()
+        add_routes(self.app)
+
+    def browser(self, address: str = "10.0.0.1") -> httpx.AsyncClient:
+        transport = httpx.ASGITransport(self.app, client=(address, 5))
+        return httpx.AsyncClient(transport=transport, base_url=PLACE)
+
+    def get(self, path: str, secret: str | None = None, **headers: str) -> httpx.Response:
+        shown = {} if secret is None else {"Authorization": f"Bearer {secret}"}
+        return self.runner.run(self.client.get(path, headers={**shown, **headers}))
+
+    def post(self, path: str, client: httpx.AsyncClient | None = None, **fields: str) -> httpx.Response:
+        return self.runner.run((client or self.client).post(path, data=fields))
+
+    def token(self, name: str, **grants: str) -> str:
+        return make_token(self.desk.store, name, {None if place == "all" else place: grants[place] for place in grants})
+
+
+def add_routes(app: FastAPI) -> None:
+    @app.get("/test/{name}/needs/{role}")
+    async def program(principal: Annotated[Principal, Depends(need_token("operator"))]) -> str:
+        return principal.name
+
+    @app.get("/test/store")
+    async def store(principal: Annotated[Principal, Depends(need_token("admin"))]) -> str:
+        return principal.name
+
+    @app.get("/test/anything")
+    async def anything(principal: Annotated[Principal, Depends(need_token("viewer"))]) -> str:
+        return principal.name
+
+    @app.get("/test/page.json")
+    @app.get("/test/page")
+    async def page(
+        request: Request, principal: Annotated[Principal, Depends(need_session("viewer"))]
+    ) -> dict[str, str]:
+        return {"principal": principal.name, "csrf": csrf(request)}
+
+    @app.post("/test/form")
+    async def form(request: Request, token: Annotated[str, Form()] = "") -> str:
+        check_csrf(request, token)
+        return "taken"
+
+    @app.post("/test/in")
+    async def enter(request: Request, response: Response, secret: Annotated[str, Form()]) -> bool:
+        return await sign_in(request, response, secret)
+
+    @app.post("/test/out")
+    async def leave(request: Request, response: Response) -> None:
+        await sign_out(request, response)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    with Desk(tmp_path / "store.db") as desk:
+        desk.create("north", **STATES)
+        desk.create("south", **STATES)
+        yield desk
+
+
+def make_site(desk: Desk, settings: Settings) -> Iterator[Site]:
+    site = Site(desk, settings)
+    yield site
+    site.runner.run(site.client.aclose())
+    site.app.state.programs.close()
+    site.runner.close()
+
+
+@pytest.fixture
+def site(desk: Desk) -> Iterator[Site]:
+    yield from make_site(desk, Settings(log="none"))
+
+
+@pytest.fixture
+def open_site(desk: Desk) -> Iterator[Site]:
+    yield from make_site(desk, Settings(log="none", open=True))
+
+
+def test_a_token_is_let_in_where_it_has_the_role_and_nowhere_else(site: Site) -> None:
+    secret = site.token("ann", north="operator", south="viewer")
+    assert site.get("/test/north/needs/x", secret).json() == "ann"
+    low = site.get("/test/south/needs/x", secret)
+    assert (low.status_code, low.json()["detail"]) == (
+        403,
+        "ann may not do this; it needs the role operator for south.",
+    )
+    assert site.get("/test/anything", secret).json() == "ann"
+    assert site.get("/test/store", secret).status_code == 403
+    assert site.get("/test/store", site.token("eve", all="admin")).json() == "eve"
+
+
+def test_a_program_that_one_cannot_see_is_answered_as_one_that_is_not_there(site: Site) -> None:
+    secret = site.token("ann", north="admin")
+    hidden, missing = (
+        site.get(f"/api/v1/programs/{name}", secret, **{"X-Request-ID": "same"}) for name in ("south", "nosuch")
+    )
+    assert hidden.status_code == missing.status_code == 404
+    assert hidden.text == missing.text.replace("nosuch", "south")
+    assert {*hidden.headers.items()} - {*missing.headers.items()} <= {("content-length", str(len(hidden.content)))}
+    everything = site.token("eve", all="viewer")
+    assert site.get("/api/v1/programs/nosuch", everything, **{"X-Request-ID": "same"}).text == missing.text
+
+
+@pytest.mark.parametrize(
+    "header", ["", "Bearer", "Bearer ", "Basic YTpi", "Bearer x", "rst_1_x", f"Bearer {'x' * 10_000}", "Bearer rst_1_é"]
+)
+def test_whoever_shows_no_good_token_is_reported_to_bring_one(site: Site, header: str) -> None:
+    site.token("ann", all="admin")
+    given = {b"Authorization": header.encode("latin-1")} if header else {}
+    answer = site.runner.run(site.client.get("/test/anything", headers=given))
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert answer.json()["detail"].endswith("`restive desk token` makes one.")
+
+
+def test_a_wrong_secret_of_a_right_token_is_a_wrong_token(site: Site) -> None:
+    secret = site.token("ann", all="admin")
+    assert site.get("/test/anything", secret).status_code == 200
+    assert site.get("/test/anything", secret[:-1] + ("A" if secret[-1] != "A" else "B")).status_code == 401
+
+
+def test_a_revoked_token_is_refused_from_the_next_request_on(site: Site) -> None:
+    secret = site.token("ann", all="admin")
+    assert site.get("/test/anything", secret).status_code == 200
+    revoke_token(site.desk.store, "ann")
+    assert site.get("/test/anything", secret).status_code == 401
+
+
+def test_an_open_server_lets_anybody_in_until_the_first_token_is_made(open_site: Site) -> None:
+    assert open_site.get("/test/store").json() == "local"
+    assert open_site.get("/test/page").json()["principal"] == "local"
+    secret = open_site.token("ann", all="admin")
+    assert open_site.get("/test/store").status_code == 401
+    assert open_site.get("/test/page").status_code == 303
+    assert open_site.get("/test/store", secret).json() == "ann"
+
+
+def test_an_open_server_stays_closed_once_all_tokens_are_revoked(open_site: Site) -> None:
+    open_site.token("ann", all="admin")
+    revoke_token(open_site.desk.store, "ann")
+    assert open_site.get("/test/store").status_code == 401
+
+
+def test_a_wrong_token_is_wrong_at_an_open_server_too(open_site: Site) -> None:
+    assert open_site.get("/test/store", "rst_1_x").status_code == 401
+
+
+def test_a_server_that_is_not_open_lets_nobody_in_without_a_token(site: Site) -> None:
+    assert site.get("/test/store").status_code == 401
+    assert site.get("/test/page").status_code == 303
+
+
+def test_signing_in_sets_a_cookie_that_scripts_and_other_sites_do_not_get(site: Site) -> None:
+    answer = site.post("/test/in", secret=site.token("ann", all="viewer"))
+    kind = answer.headers["set-cookie"].lower()
+    assert answer.json() is True
+    assert {"httponly", "samesite=lax", "path=/", "max-age=43200"} <= {part.strip() for part in kind.split(";")}
+    assert "secure" not in kind
+    assert site.get("/test/page").json()["principal"] == "ann"
+
+
+def test_by_https_the_cookie_insists_on_it(desk: Desk) -> None:
+    for site in make_site(desk, Settings(log="none", https=True)):
+        answer = site.post("/test/in", secret=site.token("ann", all="viewer"))
+        name, _, rest = answer.headers["set-cookie"].partition("=")
+        assert name == "__Host-restive_session"
+        assert {"secure", "path=/", "httponly"} <= {part.strip().lower() for part in rest.split(";")}
+        assert "domain" not in rest.lower()
+        shown = {"Cookie": f"{name}={rest.partition(';')[0]}"}
+        assert site.get("/test/page", **shown).json()["principal"] == "ann"
+        assert site.get("/test/page", Cookie=shown["Cookie"].removeprefix("__Host-")).status_code == 303
+        gone = site.runner.run(site.client.post("/test/out", headers=shown))
+        assert gone.headers["set-cookie"].startswith('__Host-restive_session="";')
+        assert gone.headers["clear-site-data"] == '"cache"'
+
+
+def test_signing_out_ends_the_session_in_the_store_too(site: Site) -> None:
+    site.post("/test/in", secret=site.token("ann", all="viewer"))
+    cookie = site.client.cookies["restive_session"]
+    site.post("/test/out")
+    assert "restive_session" not in site.client.cookies
+    assert site.get("/test/page", Cookie=f"restive_session={cookie}").status_code == 303
+
+
+def test_whoever_is_not_signed_in_is_sent_there_and_back(site: Site) -> None:
+    answer = site.get("/test/page?round=2&find=a b")
+    assert answer.headers["location"] == "/login?next=%2Ftest%2Fpage%3Fround%3D2%26find%3Da%2520b"
+    part = site.get("/test/page", **{"HX-Request": "true"})
+    assert (part.status_code, part.headers["hx-redirect"]) == (401, "/login?next=%2Ftest%2Fpage")
+
+
+def test_the_twin_of_a_page_takes_a_cookie_or_a_token_and_sends_nobody_elsewhere(site: Site) -> None:
+    secret = site.token("ann", all="viewer")
+    assert site.get("/test/page.json").status_code == 401
+    assert site.get("/test/page.json", secret).json()["principal"] == "ann"
+    assert site.get("/test/page", secret).status_code == 303
+    site.post("/test/in", secret=secret)
+    assert site.get("/test/page.json").json()["principal"] == "ann"
+
+
+def test_a_cookie_is_no_token_of_the_api(site: Site) -> None:
+    site.post("/test/in", secret=site.token("ann", all="admin"))
+    assert site.get("/test/anything").status_code == 401
+
+
+def test_attempts_to_sign_in_are_few_for_each_address(desk: Desk) -> None:
+    for site in make_site(desk, replace(Settings(log="none"), sign_ins=3)):
+        secret = site.token("ann", all="viewer")
+        assert [site.post("/test/in", secret=f"guess {n}").json() for n in range(3)] == [False] * 3
+        refused = site.post("/test/in", secret=secret)
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "20")
+        elsewhere = site.browser("10.0.0.2")
+        assert site.post("/test/in", elsewhere, secret=secret).json() is True
+        site.runner.run(elsewhere.aclose())
+
+
+def test_a_form_is_taken_only_with_the_token_made_for_this_browser(site: Site) -> None:
+    secret = site.token("ann", all="viewer")
+    site.post("/test/in", secret=secret)
+    mine = site.get("/test/page").json()["csrf"]
+    assert site.post("/test/form", token=mine).json() == "taken"
+    by_script = site.runner.run(site.client.post("/test/form", headers={"X-CSRF-Token": mine}))
+    assert by_script.json() == "taken"
+    for wrong in ("", "é", mine[:-1]):
+        assert site.post("/test/form", token=wrong).status_code == 403
+    other = site.browser()
+    site.post("/test/in", other, secret=secret)
+    assert site.post("/test/form", other, token=mine).status_code == 403
+    site.runner.run(other.aclose())
+
+
+def test_an_open_server_takes_forms_with_a_token_too(open_site: Site) -> None:
+    mine = open_site.get("/test/page").json()["csrf"]
+    assert re.fullmatch("[0-9a-f]{64}", mine)
+    assert open_site.post("/test/form", token=mine).json() == "taken"
+    assert open_site.post("/test/form", token="0" * 64).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    ["//a.org", "/\\a.org", "https://a.org", "javascript:alert(1)", "a.org", "", None, "/a\r\nX: y", "/\ta"],
+)
+def test_nobody_is_sent_to_another_site_after_signing_in(elsewhere: str | None) -> None:
+    assert local_path(elsewhere) == "/"
+    assert local_path("/programs/a/list?round=2") == "/programs/a/list?round=2"
+
+
+def test_whoever_may_try_again_at_once_is_reported_to_wait_a_second(desk: Desk) -> None:
+    for site in make_site(desk, replace(Settings(log="none"), sign_ins=300)):
+        codes = [site.post("/test/in", secret="guess") for _ in range(310)]
+        assert {answer.headers["retry-after"] for answer in codes if answer.status_code == 429} == {"1"}
+
+
+def hold_store(desk: Desk) -> sqlite3.Connection:
+    """Let nobody else write to the store."""
+    held = sqlite3.connect(desk.store.address, isolation_level=None)
+    held.execute("BEGIN IMMEDIATE")
+    return held
+
+
+def test_a_made_up_cookie_is_signed_out_without_writing_to_the_store(site: Site) -> None:
+    async def play() -> bool:
+        held = hold_store(site.desk)
+        leaving = asyncio.create_task(site.client.post("/test/out", headers={"Cookie": "restive_session=made-up"}))
+        done, _ = await asyncio.wait([leaving], timeout=5)
+        held.close()
+        await leaving
+        return bool(done)
+
+    assert site.runner.run(play())
+
+
+def test_look_ups_do_not_wait_behind_sessions_that_wait_for_the_store(site: Site) -> None:
+    secret = site.token("ann", all="viewer")
+    cookies = [open_session(site.desk.store, secret) for _ in range(2 * LOOK_UPS)]
+
+    def waiting() -> int:
+        line = _limiter(_WRITES, SESSION_WRITES).statistics()
+        return line.borrowed_tokens + line.tasks_waiting
+
+    async def play() -> int:
+        held = hold_store(site.desk)
+        leaving = [
+            asyncio.create_task(site.client.post("/test/out", headers={"Cookie": f"restive_session={cookie}"}))
+            for cookie in cookies
+        ]
+        try:
+            async with asyncio.timeout(5):
+                while waiting() < len(cookies):
+                    await asyncio.sleep(0.001)
+        except TimeoutError:
+            held.close()
+            raise
+        found = await site.client.get("/test/anything", headers={"Authorization": f"Bearer {secret}"})
+        waited = sum(not task.done() for task in leaving)
+        held.close()
+        await asyncio.gather(*leaving)
+        return waited if found.status_code == 200 else 0
+
+    assert site.runner.run(play()) == len(cookies)

@@ -1,0 +1,230 @@
+from collections.abc import Callable
+from io import BytesIO
+
+import polars as pl
+import pytest
+from pydantic import BaseModel
+
+from restive.server.answers import Planned
+from restive.server.errors import Misfit, Refusal
+from restive.server.requests import Create, Decide, Leave
+from restive.server.round_answers import Decided, Learned
+from restive.server.uploads import MAX_LISTS, _make_object, check_settings, load_json
+from server.calling import CSV, Caller, as_rows
+
+PARQUET = {"Content-Type": "application/vnd.apache.parquet"}
+EXCEL = {"Content-Type": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (b"", "not JSON, at line 1, column 1"),
+        (b"{", "not JSON, at line 1, column 2"),
+        (b"{'a': 1}", "not JSON"),
+        (b'{"a": 1} x', "not JSON"),
+        (b'"a\x00b"', "not JSON"),
+        (b'{"a": NaN}', "NaN is no number; write null"),
+        (b"-Infinity", "-Infinity is no number"),
+        (b"1e999", "1e999 is too large a number"),
+        (b"9" * 5000, "a number in it has too many digits"),
+        (b'{"a": 1, "b": {"a": 1, "a": 2}}', "'a' comes twice in one object"),
+        (b'{"a": "\\ud800"}', "half of a surrogate pair"),
+        (b'{"\\udfff": 1}', "half of a surrogate pair"),
+        (b"[" * 100_000, "too many brackets"),
+        (b'{"a":' * 100_000, "too many brackets"),
+        (b"\xff\xfe", "not UTF-8"),
+        ('{"a": 1}'.encode("utf-16"), "not UTF-8"),
+    ],
+)
+def test_json_that_could_mean_two_things_or_none_is_refused(text: bytes, sentence: str) -> None:
+    with pytest.raises(Refusal, match=sentence) as caught:
+        load_json(text)
+    assert caught.value.status == 400
+    assert len(caught.value.sentence) < 200
+
+
+def test_json_is_read_as_it_is_meant() -> None:
+    assert load_json(b'\xef\xbb\xbf{"a": [1, 1.0, 1.5, 1e3, null, true, "\\ud83d\\ude00"]}') == {
+        "a": [1, 1, 1.5, 1000, None, True, "😀"]
+    }
+    assert type(load_json(b"2.0")) is int
+    assert load_json(b"1e300") == 1e300
+    assert load_json(b'"\\u0000"') == "\x00"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 415),
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Type": "application/json; charset=latin-1"}, 415),
+        ({"Content-Type": "Application/JSON; charset=UTF-8"}, 201),
+    ],
+)
+def test_only_media_types_that_can_be_read_are_taken(caller: Caller, headers: dict[str, str], status: int) -> None:
+    content = b'{"states": [{"agent": "ann", "state": "low"}]}'
+    answer = caller.call("POST", "rounds", content=content, headers=headers)
+    assert answer.status_code == status
+    if status == 415:
+        assert caller.events() == 1
+
+
+def write_excel(frame: pl.DataFrame) -> bytes:
+    from restive.desk.excel import excel_bytes
+
+    return excel_bytes(frame, "states")
+
+
+def write_parquet(frame: pl.DataFrame) -> bytes:
+    content = BytesIO()
+    frame.write_parquet(content)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("headers", "write"),
+    [(CSV, lambda frame: frame.write_csv().encode()), (PARQUET, write_parquet), (EXCEL, write_excel)],
+    ids=["csv", "parquet", "xlsx"],
+)
+def test_a_table_of_every_kind_decides_as_json_does(
+    caller: Caller, headers: dict[str, str], write: Callable[[pl.DataFrame], bytes]
+) -> None:
+    caller.post("/api/v1/programs", {"name": "other", "states": ["low", "high"], "seed": 3, "policy": "egt",
+                                     "rewards": [0, 1], "budget": 2, "control": 0}, Planned, 201)  # fmt: skip
+    by_json = caller.post("/api/v1/programs/other/rounds", {"states": as_rows(), "budget": 1}, Decided, 201)
+    by_file = caller.call("POST", "rounds?budget=1", content=write(pl.DataFrame(as_rows())), headers=headers)
+    assert by_file.status_code == 201
+    assert by_file.json()["people"] == [row.model_dump() for row in by_json.people]
+
+
+@pytest.mark.parametrize(
+    ("content", "headers", "sentence"),
+    [
+        (b"agent,state\nann,nope\n", CSV, "states, row 2, column state: 'nope' is not a state"),
+        (b"", CSV, "empty"),
+        (b"agent,state\n\xff,low\n", CSV, "not UTF-8"),
+        (b"PAR1 nonsense", PARQUET, "not a whole Parquet file"),
+        (b"PK nonsense", EXCEL, "not a whole Excel file"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_refused_with_a_sentence(
+    caller: Caller, content: bytes, headers: dict[str, str], sentence: str
+) -> None:
+    failure = caller.refused("POST", "rounds", 422, content=content, headers=headers)
+    assert sentence in failure.detail
+    assert "/" not in failure.detail
+    assert caller.events() == 1
+
+
+def test_settings_in_the_address_do_not_go_with_a_body_of_json(caller: Caller) -> None:
+    failure = caller.refused("POST", "rounds?budget=1&dry_run=true", 422, json={"states": as_rows()})
+    assert failure.detail == "budget is in the address; with a body of JSON it stands in the body."
+    assert caller.events() == 1
+
+
+def test_lists_in_the_address_go_with_a_table(caller: Caller) -> None:
+    path = "rounds?must=ann&must=ben&never=cem&dry_run=true"
+    answer = caller.call("POST", path, content=pl.DataFrame(as_rows()).write_csv(), headers=CSV)
+    people = Decided.model_validate_json(answer.content).people
+    assert {row.agent for row in people if row.list == "must"} == {"ann", "ben"}
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ({"budget": "3"}, "budget"),
+        ({"budget": -1}, "budget"),
+        ({"budget": True}, "budget"),
+        ({"budget": 10**30}, "budget"),
+        ({"dryrun": True}, "dryrun"),
+        ({"again": 1}, "again"),
+        ({"must": "ann"}, "must"),
+        ({"must": [None]}, "must.0"),
+        ({"round": 0}, "round"),
+    ],
+)
+def test_settings_of_another_type_are_refused_with_their_place(
+    caller: Caller, body: dict[str, object], place: str
+) -> None:
+    failure = caller.refused("POST", "rounds", 422, json=body | {"states": as_rows()})
+    assert (failure.faults[0].column or "").startswith(place)
+    assert failure.detail.startswith(place)
+    assert caller.events() == 1
+
+
+@pytest.mark.parametrize("body", [b"[]", b'"x"', b"7", b"null", b"true"])
+def test_a_body_that_is_no_object_is_refused(caller: Caller, body: bytes) -> None:
+    plain = {"Content-Type": "application/json"}
+    assert "must be an object" in caller.refused("POST", "rounds", 422, content=body, headers=plain).detail
+
+
+@pytest.mark.parametrize("agent", ["a\x00b", "a\nb", "", "x" * 201, 10**400, -0.5])
+def test_ids_that_nobody_can_have_are_refused(caller: Caller, agent: object) -> None:
+    failure = caller.refused("POST", "rounds", 422, json={"states": [{"agent": agent, "state": "low"}]})
+    assert failure.faults[0].row == 1
+    assert failure.faults[0].column == "agent"
+
+
+def test_whole_numbers_are_ids_and_states_too(caller: Caller) -> None:
+    decided = caller.post("rounds", {"states": {"agent": [7, 8], "state": [0, 1.0]}}, Decided, 201)
+    assert {row.agent for row in decided.people} == {"7", "8"}
+    assert caller.post("outcomes", {"outcomes": [{"agent": "7", "next_state": 1}]}, Learned).new == 1
+
+
+def test_a_large_table_is_read_as_a_small_one(caller: Caller) -> None:
+    rows = [{"agent": f"agent-{n:05}", "state": "low"} for n in range(5000)]
+    assert caller.post("rounds", {"states": rows, "budget": 3}, Decided, 201).present == 5000
+
+
+def test_a_name_that_comes_twice_among_many_is_found_by_looking_at_each_once() -> None:
+    looked = 0
+
+    class Name(str):
+        def __eq__(self, other: object) -> bool:
+            nonlocal looked
+            looked += 1
+            return str.__eq__(self, str(other))
+
+        __hash__ = str.__hash__
+
+    pairs: list[tuple[str, object]] = [(Name(number), 0) for number in range(500)]
+    with pytest.raises(ValueError, match="'499' comes twice"):
+        _make_object([*pairs, (Name("499"), 0)])
+    assert looked < 50
+
+
+def test_more_lists_than_any_table_needs_are_not_read() -> None:
+    with pytest.raises(Refusal, match="more than 250,000 opening brackets"):
+        load_json(b"[" + b"[]," * MAX_LISTS + b"[]]")
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "sentence"),
+    [
+        (Leave, {"agents": [[]] * 3000}, "agents: 3000 of its entries, the first at place 1, are no ids; an id is a"),
+        (Leave, {"agents": ["ann", *[""] * 3000]}, "agents: 3000 of its entries, the first at place 2, are no ids"),
+        (Decide, {"must": [None] * 3000}, "must: 3000 of its entries"),
+        (
+            Create,
+            {"name": "a", "shares": {str(n): "x" for n in range(3000)}},
+            "shares: it has 3000 entries; at most 1000",
+        ),
+        (Create, {"name": "a", "states": [0] * 3000}, "states: it has 3000 entries"),
+        (Create, {"name": "a", "rewards": ["x"] * 3000}, "rewards: it has 3000 entries"),
+        (Create, {"name": "a", "words": {str(n): 1 for n in range(3000)}}, "words: it has 3000 entries"),
+        (Create, {"name": "a"} | {f"x{n}": 1 for n in range(3000)}, r"x0: it is not known here.* and 2995 more\."),
+    ],
+)
+def test_no_error_is_made_for_each_of_very_many(model: type[BaseModel], given: object, sentence: str) -> None:
+    with pytest.raises(Misfit, match=sentence) as caught:
+        check_settings(model, given)
+    assert len(caught.value.faults) <= 1000
+    assert caught.value.total in (1, 3000)
+
+
+def test_names_that_are_not_known_reach_the_checker_in_bounds() -> None:
+    given: dict[str, object] = {f"x{number}": 1 for number in range(3000)}
+    with pytest.raises(Misfit, match="and 2996 more"):  # one more for the agents, who are missing
+        check_settings(Leave, given)
+    assert len(given) == 1000

@@ -1,0 +1,69 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from restive.desk.audit import RequestContext
+from restive.server.views.audit import AT_ONCE
+from server.views.browsing import Site, open_site, read_text
+
+AUDIT = "/programs/coupons/audit"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with open_site(tmp_path) as opened:
+        yield opened
+
+
+def test_every_context_is_reported_in_words_the_newest_first(site: Site) -> None:
+    program, ann = site.desk.program("coupons"), RequestContext(by="ann")
+    program.decide({"ben": "low", "cem": "high", "dan": "low"}, context=ann)
+    program.learn([{"agent": "ben", "done": "yes", "next_state": "high"}], context=ann)
+    program.correct_states({"dan": "high"}, 1, context=ann)
+    program.change(budget=4, shares={"north": 0.5}, context=ann)
+    program.leave(["dan"], context=ann)
+    program.erase(["dan"], context=ann)
+    program.open({"ben": "high"}, context=ann)
+    program.cancel(2, context=ann)
+    rows = site.browser("admin").get(f"{AUDIT}.json").json()["audit_log"]
+    assert [row["did"] for row in rows] == [
+        "cancelled round 2: 0 were on its list",
+        "opened round 2",
+        "erased names: 1",
+        "took out who left: 1",
+        "changed the settings: budget 4, shares north=0.5",
+        "corrected 1 states of round 1",
+        "outcomes of round 1: 1 recorded",
+        "decided round 1: 2 on the list",
+        "made the program",
+    ]
+    assert {row["by"] for row in rows[:-1]} == {"ann"}
+
+
+def test_the_page_of_the_store_has_tokens_and_all_programs(site: Site) -> None:
+    text = read_text(site.browser("admin").get("/audit").text)
+    assert "Made the token the-admin: admin of all programs" in text
+    assert "coupons Made the program" in text
+
+
+def test_the_audit_log_come_in_pages_without_a_gap(site: Site) -> None:
+    program = site.desk.program("coupons")
+    for budget in range(AT_ONCE + 5):
+        program.change(budget=budget)
+    browser = site.browser("admin")
+    first = browser.get(f"{AUDIT}.json").json()
+    second = browser.get(f"{AUDIT}.json?before={first['next']}").json()
+    reported = [row["did"] for row in first["audit_log"] + second["audit_log"]]
+    assert reported == [f"changed the settings: budget {budget}" for budget in reversed(range(AT_ONCE + 5))] + [
+        "made the program"
+    ]
+    assert second["next"] is None
+    assert f"?before={first['next']}" in browser.get(AUDIT).text
+    assert browser.get(f"{AUDIT}?before=x").status_code == 404
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator"])
+@pytest.mark.parametrize("path", [AUDIT, "/audit", "/audit.json"])
+def test_only_an_admin_sees_who_did_what(site: Site, role: str, path: str) -> None:
+    assert site.browser(role).get(path).status_code == 403

@@ -1,0 +1,29 @@
+"""What charts draw and say: the numbers of the status, cut but not changed."""
+
+import pytest
+
+from restive.desk.overview import look_at
+from restive.server.views.charts import has_lift, plot_lift, plot_rewards, say_course
+from server.views.browsing import Site
+
+
+def test_a_plot_has_the_numbers_of_the_status(played: Site) -> None:
+    curve = look_at(played.desk.program("demo")).as_json()["curve"]
+    plot = plot_rewards(curve)
+    assert plot["x"] == [1, 2, 3, 4, 5]
+    assert [side["name"] for side in plot["sides"]] == ["in the program", "control group"]
+    assert plot["sides"][0]["high"] == pytest.approx(curve["treated"]["high"], rel=1e-4)
+    assert plot_lift(curve)["sides"][0]["mean"] == pytest.approx(curve["lift"]["mean"], rel=1e-4)
+    assert plot_lift(curve)["zero"]
+
+
+def test_without_a_control_group_there_is_one_line_and_no_lift(played: Site) -> None:
+    curve = look_at(played.desk.program("odd")).as_json()["curve"]
+    assert len(plot_rewards(curve)["sides"]) == 1
+    assert not has_lift(curve)
+    assert say_course(curve, "control") == "Not known yet."
+
+
+def test_a_single_round_is_said_without_a_course() -> None:
+    band = {"mean": [None, 2.0], "low": [None, None], "high": [None, None]}
+    assert say_course({"first": 3, "lift": band}, "lift") == "2 in round 4."

@@ -1,0 +1,94 @@
+"""People: found by any part of their id, and one of them with the whole story."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from restive.desk import Desk
+from restive.desk.history import find_history
+from restive.desk.names import Names
+from restive.desk.program import Program
+from restive.server.views.people import follow, search
+from server.views.browsing import Browser, Site, read_text
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Program]:
+    with Desk(tmp_path / "desk.db") as desk:
+        program = desk.create("shops", states=["low", "high"], rewards=[0, 1], budget=1, control=0.0)
+        program.decide([{"agent": agent, "state": "low"} for agent in ("Bananna", "anna", "ANN", "ben", "a.c")])
+        yield program
+
+
+def find(program: Program, text: str) -> list[str]:
+    return [row["agent"] for row in search(program, text, 1)["people"]]
+
+
+def test_ids_that_begin_with_it_come_first(program: Program) -> None:
+    assert find(program, "ann") == ["anna", "ANN", "Bananna"]
+    assert find(program, "BEN") == ["ben"]
+    assert find(program, "") == ["Bananna", "anna", "ANN", "ben", "a.c"]
+
+
+def test_what_is_looked_for_is_no_pattern(program: Program) -> None:
+    assert find(program, "a.c") == ["a.c"]
+    assert find(program, "a[") == []
+    assert find(program, ".*") == []
+
+
+def test_who_was_erased_cannot_be_found_and_who_left_is_marked(program: Program) -> None:
+    program.erase(["anna"])
+    program.leave(["ben"])
+    assert find(program, "ann") == ["ANN", "Bananna"]
+    assert [row["active"] for row in search(program, "ben", 1)["people"]] == [False]
+
+
+def test_a_person_has_the_history_of_the_desk_newest_first(viewer: Browser, played: Site) -> None:
+    reported = viewer.get("/programs/demo/person.json?agent=pharmacist-03").json()
+    known = find_history(played.desk.program("demo"), "pharmacist-03")
+    assert reported["rounds"] == known[::-1]
+    assert reported["listed"] == sum(row["chosen"] for row in known)
+    assert reported["person"]["outcomes"] == sum("reward" in row for row in known)
+
+
+def test_somebody_in_the_control_group_is_said_to_be(viewer: Browser, played: Site) -> None:
+    ledger = played.desk.program("demo").projection.ledger
+    number = int(ledger.control.argmax())
+    page = read_text(viewer.get(f"/programs/demo/person?agent=pharmacist-{number + 1:02}").text)
+    assert "control group" in page
+    assert "never, to compare with" in page
+
+
+def test_nobody_is_found_with_a_sentence(viewer: Browser) -> None:
+    page = viewer.get("/programs/demo/people?find=<b>x").text
+    assert "Nobody’s id has “&lt;b&gt;x” in it." in page
+
+
+def test_under_pseudonyms_a_whole_name_is_found_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with Desk(tmp_path / "desk.db") as desk:
+        program = desk.create("codes", states=["low", "high"], budget=1, control=0.0, pseudonyms=True, rewards=[0, 1])
+        program.decide([{"agent": agent, "state": "low"} for agent in ("ann", "ben")])
+        again = desk.program("codes")
+        (code,) = find(again, "ann")
+        assert code not in ("ann", "ben")
+        assert find(again, "carl") == []
+        assert follow(again, code, 1)["person"]["agent"] == code
+
+
+def test_only_people_on_the_page_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Desk(tmp_path / "desk.db") as desk:
+        many = desk.create("many", states=["low", "high"], rewards=[0, 1], budget=1, control=0.0)
+        many.decide([{"agent": f"{'x' * (number % 2)}ann{number}", "state": "low"} for number in range(300)])
+        asked: list[int] = []
+        call = Names.call
+
+        def note(names: Names, numbers: list[int]) -> list[str]:
+            asked.extend(numbers)
+            return call(names, numbers)
+
+        monkeypatch.setattr(Names, "call", note)
+        found = search(many, "ANN", 2)
+    assert [row["agent"] for row in found["people"]][48:52] == ["ann296", "ann298", "xann1", "xann3"]
+    assert len(asked) == 100

@@ -1,0 +1,153 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from server.views.browsing import Browser, Site, open_site, read_fields, read_text
+
+SETTINGS = "/programs/coupons/settings"
+NOW = {"step": "change", "budget": "2", "cool_down": "0", "keep": "2", "shares": ""}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with open_site(tmp_path) as opened:
+        opened.desk.program("coupons").decide({"ann": "low", "ben": "high", "<b>cem</b>": "low", "zebediah": "low"})
+        yield opened
+
+
+@pytest.fixture
+def admin(site: Site) -> Browser:
+    return site.browser("admin")
+
+
+@pytest.fixture
+def operator(site: Site) -> Browser:
+    return site.browser("operator")
+
+
+def send(browser: Browser, fields: dict[str, str]) -> tuple[int, str]:
+    answer = browser.post(SETTINGS, fields)
+    return answer.status_code, answer.headers.get("location") or answer.text
+
+
+def test_settings_change_from_the_next_round_on(site: Site, admin: Browser) -> None:
+    wanted = {"budget": "5", "cool_down": "1", "keep": "3", "shares": "north = 0.25\n"}
+    assert send(admin, NOW | wanted | {"key": "k1"}) == (303, f"{SETTINGS}#main")
+    config = site.desk.program("coupons").config
+    assert (config.budget, config.cool_down, config.keep, config.shares) == (5, 1, 3, {"north": 0.25})
+    context = site.desk.store.audit_log(None)[0]
+    assert (context.by.partition(" (token")[0], context.verb) == ("the-admin", "changed")
+
+
+def test_only_what_differs_is_written_down(site: Site, admin: Browser) -> None:
+    send(admin, NOW | {"budget": "5", "key": "k1"})
+    assert list(site.desk.program("coupons").log())[-1].header == {"budget": 5}
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "said"),
+    [
+        ("budget", "", "budget is ''; it must be a whole number from 0"),
+        ("cool_down", "x", "cool_down is 'x'"),
+        ("shares", "north=2", "a share lies between 0 and 1"),
+        ("shares", "north", "share is 'north'"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused_and_kept(
+    site: Site, admin: Browser, field: str, typed: str, said: str
+) -> None:
+    status, page = send(admin, NOW | {field: typed, "key": "k1"})
+    assert status == 422
+    assert said.lower() in read_text(page).lower()
+    assert f'value="{typed}"' in page or f">{typed}</textarea>" in page
+    assert site.desk.program("coupons").config.budget == 2
+
+
+def test_a_round_is_cancelled_only_after_a_question(site: Site, operator: Browser) -> None:
+    status, page = send(operator, {"step": "cancel", "round": "1"})
+    assert status == 200
+    assert "Cancel round 1?" in read_text(page)
+    assert "2 people are on its list." in read_text(page)
+    assert not site.desk.program("coupons").lines[0].cancelled
+    confirmed = {"step": "cancel", "round": "1", "sure": "yes", "key": "k1"}
+    assert [send(operator, confirmed) for _ in range(2)] == [(303, f"{SETTINGS}#main")] * 2
+    assert site.desk.program("coupons").lines[0].cancelled
+    assert send(operator, confirmed | {"key": "k2"})[0] == 409
+
+
+@pytest.mark.parametrize(("number", "status"), [("9", 404), ("0", 422), ("x", 422), ("", 422)])
+def test_a_round_that_is_not_there_cannot_be_cancelled(operator: Browser, number: str, status: int) -> None:
+    assert send(operator, {"step": "cancel", "round": number})[0] == status
+
+
+def test_a_round_with_outcomes_is_not_offered_for_cancelling(site: Site, operator: Browser) -> None:
+    site.desk.program("coupons").learn([{"agent": "ann", "done": "yes", "next_state": "high"}])
+    assert "There is no round that could be cancelled." in read_text(operator.get(SETTINGS).text)
+    assert send(operator, {"step": "cancel", "round": "1"})[0] == 409
+
+
+def test_people_who_left_are_taken_out(site: Site, operator: Browser) -> None:
+    assert send(operator, {"step": "leave", "agents": "ann\n<b>cem</b>\n\n", "key": "k1"}) == (303, f"{SETTINGS}#main")
+    assert int(site.desk.program("coupons").projection.ledger.active.sum()) == 2
+
+
+def test_nobody_leaves_if_one_of_them_is_unknown(site: Site, operator: Browser) -> None:
+    status, page = send(operator, {"step": "leave", "agents": "ann\n<i>dan</i>", "key": "k1"})
+    assert status == 422
+    assert "&lt;i&gt;dan&lt;/i&gt;: not in the program coupons; nothing was changed." in page
+    assert "ann\n&lt;i&gt;dan&lt;/i&gt;</textarea>" in page
+    assert int(site.desk.program("coupons").projection.ledger.active.sum()) == 4
+
+
+def test_a_name_is_erased_only_when_it_was_typed_twice(site: Site, admin: Browser) -> None:
+    status, page = send(admin, {"step": "erase", "agent": "<b>cem</b>"})
+    assert status == 200
+    assert "Erase &lt;b&gt;cem&lt;/b&gt;?" in page
+    confirmed = read_fields(page.partition('id="erase"')[2].partition("</form>")[0])
+    assert confirmed["agent"] == "<b>cem</b>"
+    status, page = send(admin, confirmed | {"again": "cem"})
+    assert status == 422
+    assert "The two ids are not the same; nobody was erased." in read_text(page)
+    assert "<b>cem</b>" in site.desk.store.names(site.desk.program("coupons").id).to_list()
+    assert send(admin, confirmed | {"again": "<b>cem</b>"}) == (303, f"{SETTINGS}#main")
+    assert site.desk.store.names(site.desk.program("coupons").id).to_list().count(None) == 1
+
+
+def test_whoever_is_unknown_cannot_be_erased(admin: Browser) -> None:
+    status, page = send(admin, {"step": "erase", "agent": "nobody"})
+    assert status in (404, 422)
+    assert "not in the program" in read_text(page)
+
+
+def test_an_erased_name_is_nowhere_in_the_store(site: Site, admin: Browser, tmp_path: Path) -> None:
+    admin.post(SETTINGS, {"step": "leave", "agents": "zebediah", "key": "k0"})
+    send(admin, {"step": "erase", "agent": "zebediah", "again": "zebediah", "key": "k1"})
+    site.desk.store.scrub()
+    held = b"".join(place.read_bytes() for place in tmp_path.glob("desk.db*"))
+    assert b"zebediah" not in held
+
+
+@pytest.mark.parametrize("step", [{"step": "erase", "agent": "ann", "again": "ann"}, NOW | {"budget": "9"}])
+def test_an_operator_may_not_do_what_an_admin_may(site: Site, operator: Browser, step: dict[str, str]) -> None:
+    assert send(operator, step)[0] == 403
+    page = operator.get(SETTINGS).text
+    assert 'value="erase"' not in page
+    assert 'value="change"' not in page
+    assert site.desk.program("coupons").config.budget == 2
+
+
+def test_a_viewer_may_not_even_look(site: Site) -> None:
+    viewer = site.browser("viewer")
+    assert viewer.get(SETTINGS).status_code == 403
+    assert viewer.post(SETTINGS, {"step": "cancel", "round": "1", "sure": "yes"}, csrf="x").status_code == 403
+
+
+def test_a_form_without_its_token_changes_nothing(site: Site, admin: Browser) -> None:
+    for token in ("0" * 64, site.browser("operator").token(SETTINGS)):
+        assert admin.post(SETTINGS, NOW | {"budget": "9"}, csrf=token).status_code == 403
+    assert site.desk.program("coupons").config.budget == 2
+
+
+def test_a_form_that_does_not_say_what_to_do_is_refused(admin: Browser) -> None:
+    assert send(admin, {"step": "explode"})[0] == 400

@@ -1,0 +1,76 @@
+"""The page of a program: what the desk says of it, with pages instead of commands."""
+
+import re
+from pathlib import Path
+
+from restive.desk import Desk
+from restive.desk.overview import look_at
+from restive.server.views.status import glance
+from server.views.browsing import Browser, Site, read_text
+
+
+def test_the_page_says_what_the_desk_says(viewer: Browser, played: Site) -> None:
+    seen, page = look_at(played.desk.program("demo")), read_text(viewer.get("/programs/demo/status").text)
+    assert seen.lift is not None
+    assert seen.lift.sentence in page
+    assert seen.shadow is not None
+    assert seen.shadow.sentence in page
+    assert all(each.state in page for each in seen.learned)
+
+
+def test_the_twin_has_the_numbers_of_the_desk(viewer: Browser, played: Site) -> None:
+    reported, seen = viewer.get("/programs/demo/status.json").json(), look_at(played.desk.program("demo")).as_json()
+    for part in (
+        "lift",
+        "curve",
+        "rounds",
+        "people",
+        "waiting",
+        "learned",
+        "shadow",
+        "actions",
+        "budget_used",
+        "caution",
+    ):
+        assert reported[part] == seen[part]
+
+
+def test_steps_lead_to_pages_and_name_their_round(admin: Browser) -> None:
+    page = admin.get("/programs/demo/status").text
+    assert 'href="/programs/demo/outcomes?round=5"' in page
+    assert 'href="/programs/demo/states"' in page
+    assert "restive desk" not in page
+
+
+def test_charts_have_words_and_a_table_for_who_cannot_see_them(viewer: Browser) -> None:
+    page = viewer.get("/programs/demo/status").text
+    assert page.count("data-plot=") == page.count("<figcaption") == 2
+    assert "In the program: From " in page
+    table = page.partition("The numbers as a table")[2].partition("</details>")[0]
+    assert table.count('<th scope="row">') == 5
+
+
+def test_a_program_that_nobody_joined_has_a_page(viewer: Browser) -> None:
+    page = read_text(viewer.get("/programs/new/status").text)
+    assert "Nobody has joined yet; the first round takes in everybody whose state is given." in page
+
+
+def test_many_rounds_that_wait_do_not_hide_what_comes_next(tmp_path: Path) -> None:
+    with Desk(tmp_path / "desk.db") as desk:
+        program = desk.create("late", states=["low", "high"], rewards=[0, 1], budget=1, control=0.0)
+        for state in ("low", "high", "low", "high", "low"):
+            program.decide([{"agent": "ann", "state": state}, {"agent": "ben", "state": "low"}])
+        reported = glance(program)
+    assert [step["round"] for step in reported["steps"][:5]] == [1, 2, 3, 4, 5]
+    assert reported["steps"][5]["page"] == "states"
+
+
+def test_a_program_alone_leads_to_its_status(viewer: Browser) -> None:
+    answer = viewer.get("/programs/demo")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/programs/demo/status")
+
+
+def test_all_means_come_with_their_intervals(viewer: Browser) -> None:
+    page = viewer.get("/programs/demo/status").text
+    last = page.partition("The last rounds")[2]
+    assert len(re.findall(r"\d \S*<span class=\"soft small nowrap\">\(", last)) >= 5

@@ -1,0 +1,348 @@
+import asyncio
+import os
+import tempfile
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from restive.server.views.forms import MAX_TEXT
+from server.views.browsing import Browser, Site, open_site, read_fields, read_text
+
+STATES = "/programs/coupons/states"
+OUTCOMES = "/programs/coupons/outcomes"
+MONDAY = b"agent,state\nann,low\nben,high\ncem,low\n"
+CAME = b"agent,done,next_state\nann,yes,high\nben,no,low\ncem,yes,high\n"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with open_site(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def browser(site: Site) -> Browser:
+    return site.browser("operator")
+
+
+def check(browser: Browser, content: bytes = MONDAY, path: str = STATES, **fields: str) -> dict[str, str]:
+    """Check a file; the fields that go with it from then on."""
+    answer = browser.post(path, {"step": "check", **fields}, ("monday.csv", content))
+    assert answer.status_code == 200, read_text(answer.text)
+    found = read_fields(answer.text)
+    return {**fields, **{name: found[name] for name in ("checked", "of_round", "key")}}
+
+
+def decide(browser: Browser, content: bytes = MONDAY, **fields: str) -> None:
+    sealed = check(browser, content, **fields)
+    answer = browser.post(STATES, {"step": "decide", **sealed}, ("monday.csv", content))
+    assert answer.status_code == 303, read_text(answer.text)
+
+
+def rounds(site: Site) -> int:
+    return len(site.desk.program("coupons").lines)
+
+
+def test_a_check_shows_numbers_and_records_nothing(site: Site, browser: Browser) -> None:
+    page = browser.post(STATES, {"step": "check"}, ("monday.csv", MONDAY))
+    text = read_text(page.text)
+    assert page.status_code == 200
+    assert "Round 1 People 3 Budget 2 On the list 2 New 3" in text
+    assert "low 2 high 1" in text
+    assert "Decide round 1 now" in text
+    assert not any(name in text.partition("All is well")[2] for name in ("ann", "ben", "cem"))
+    assert rounds(site) == 0
+
+
+def test_what_was_checked_is_decided_and_the_list_is_shown_next(site: Site, browser: Browser) -> None:
+    sealed = check(browser)
+    answer = browser.post(STATES, {"step": "decide", **sealed}, ("monday.csv", MONDAY))
+    assert (answer.status_code, answer.headers["location"]) == (303, "/programs/coupons/list#main")
+    assert "Round%201%20is%20decided" in answer.headers["set-cookie"]
+    assert rounds(site) == 1
+    context = site.desk.store.audit_log(None)[0]
+    assert (context.by.partition(" (token")[0], context.verb, context.round) == ("the-operator", "decided", 1)
+    assert b"restive_rounds_decided_total 1.0\n" in site.app.state.metrics.render()
+    said = "Round 1 is decided: 2 people on the list."
+    assert said in read_text(browser.get("/programs/coupons/list").text)
+    assert said not in read_text(browser.get("/programs/coupons/list").text)
+
+
+def test_the_second_check_names_who_is_new_and_who_is_missing(browser: Browser) -> None:
+    decide(browser)
+    page = browser.post(STATES, {"step": "check"}, ("tuesday.csv", b"agent,state,phone\nann,high,1\ndora,low,2\n"))
+    text = read_text(page.text)
+    assert "Round 2" in text
+    assert "New 1 Missing 2" in text
+    assert "Missing since last time: ben, cem." in text
+    assert "Columns not read: phone" in text
+    assert "restive desk" not in text
+
+
+def test_every_problem_of_a_table_stands_in_its_row_and_column(site: Site, browser: Browser) -> None:
+    page = browser.post(
+        STATES, {"step": "check", "budget": "3"}, ("monday.csv", b"agent,state\nann,hihg\n,low\nann,low\n")
+    )
+    text = read_text(page.text)
+    assert page.status_code == 422
+    assert "3 things are wrong with the table. Nothing was recorded." in text
+    assert "2 state 'hihg' is not a state; states are low, high (did you mean 'high'?)" in text
+    assert "3 agent The id is empty" in text
+    assert "4 agent 'ann' is here twice, also in row 2; keep one" in text
+    assert 'value="3"' in page.text, "what was typed is kept"
+    assert "choose monday.csv again" in text
+    assert rounds(site) == 0
+
+
+def test_htmx_gets_the_preview_alone(browser: Browser) -> None:
+    good = browser.post(STATES, {"step": "check"}, ("monday.csv", MONDAY), htmx=True)
+    bad = browser.post(STATES, {"step": "check"}, ("monday.csv", b"agent,state\nann,no\n"), htmx=True)
+    assert "<html" not in good.text
+    assert "Decide round 1 now" in good.text
+    assert "choose monday.csv" not in read_text(good.text).lower(), "the browser still has the file"
+    assert bad.status_code == 422
+    assert "<html" not in bad.text
+    assert "'no' is not a state" in read_text(bad.text)
+
+
+def test_a_file_changed_since_the_check_is_not_decided(site: Site, browser: Browser) -> None:
+    sealed = check(browser)
+    answer = browser.post(STATES, {"step": "decide", **sealed}, ("monday.csv", MONDAY.replace(b"low", b"high")))
+    assert answer.status_code == 409
+    assert "is not what was checked" in read_text(answer.text)
+    assert rounds(site) == 0
+
+
+def test_a_field_changed_since_the_check_is_not_decided(site: Site, browser: Browser) -> None:
+    sealed = check(browser, budget="1")
+    answer = browser.post(STATES, {"step": "decide", **sealed, "budget": "2"}, ("monday.csv", MONDAY))
+    assert answer.status_code == 409
+    assert rounds(site) == 0
+
+
+def test_nothing_is_decided_without_a_check(site: Site, browser: Browser) -> None:
+    answer = browser.post(STATES, {"step": "decide", "key": "k", "of_round": "1"}, ("monday.csv", MONDAY))
+    assert answer.status_code == 409
+    assert rounds(site) == 0
+
+
+def test_what_one_browser_checked_another_does_not_decide(site: Site, browser: Browser) -> None:
+    sealed = check(browser)
+    other = site.browser("admin").post(STATES, {"step": "decide", **sealed}, ("monday.csv", MONDAY))
+    assert other.status_code == 409
+    assert rounds(site) == 0
+
+
+def test_a_double_click_decides_once(site: Site, browser: Browser) -> None:
+    sealed, token = check(browser), browser.token(STATES)
+
+    async def click_twice() -> list[int]:
+        form = {"step": "decide", **sealed}
+        both = [browser.sending(STATES, form, ("monday.csv", MONDAY), token) for _ in range(2)]
+        return [answer.status_code for answer in await asyncio.gather(*both)]
+
+    assert site.runner.run(click_twice()) == [303, 303]
+    assert rounds(site) == 1
+
+
+def test_of_two_people_who_decide_the_same_round_one_does(site: Site, browser: Browser) -> None:
+    other = site.browser("admin")
+    mine, yours = check(browser), check(other, MONDAY.replace(b"cem", b"dan"))
+    first = browser.post(STATES, {"step": "decide", **mine}, ("monday.csv", MONDAY))
+    second = other.post(STATES, {"step": "decide", **yours}, ("monday.csv", MONDAY.replace(b"cem", b"dan")))
+    assert (first.status_code, second.status_code) == (303, 409)
+    assert "round 1 was decided already" in read_text(second.text).lower()
+    assert rounds(site) == 1
+
+
+def test_pasted_rows_do_as_well_as_a_file(site: Site, browser: Browser) -> None:
+    rows = "agent\tstate\nann\tlow\nben\thigh\n"
+    page = browser.post(STATES, {"step": "check", "rows": rows})
+    sealed = {name: read_fields(page.text)[name] for name in ("checked", "of_round", "key")}
+    assert "again before you decide" not in page.text
+    assert browser.post(STATES, {"step": "decide", "rows": rows, **sealed}).status_code == 303
+    assert rounds(site) == 1
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "parquet"])
+def test_excel_and_parquet_are_read(browser: Browser, ending: str) -> None:
+    from restive.desk.table_files import write_sheet
+
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / f"monday.{ending}"
+        write_sheet(pl.read_csv(BytesIO(MONDAY)), place)
+        page = browser.post(STATES, {"step": "check"}, (place.name, place.read_bytes()))
+    assert "People 3" in read_text(page.text)
+
+
+@pytest.mark.parametrize("name", ["table.parquet", "table.xlsx"])
+def test_a_damaged_file_is_refused_in_a_sentence(browser: Browser, name: str) -> None:
+    page = browser.post(STATES, {"step": "check"}, (name, b"PAR1 and nothing else"))
+    assert page.status_code == 422
+    assert name in read_text(page.text)
+    assert tempfile.gettempdir() not in page.text
+
+
+def test_a_file_of_another_kind_is_refused_by_its_name(browser: Browser) -> None:
+    page = browser.post(STATES, {"step": "check"}, ("C:\\lists\\<b>monday</b>.exe", MONDAY))
+    assert page.status_code == 422
+    assert "monday</b>.exe: cannot read files that end in '.exe'" not in page.text
+    assert "cannot read files that end in '.exe'" in read_text(page.text).replace("Cannot", "cannot")
+    assert "lists" not in read_text(page.text).partition("Check")[2]
+
+
+def test_ids_with_markup_in_them_are_shown_as_they_are(browser: Browser) -> None:
+    decide(browser, b'agent,state\n<script>alert(1)</script>,low\n"a""b",high\n')
+    page = browser.post(STATES, {"step": "check", "must": "<img src=x>"}, ("monday.csv", b"agent,state\nann,low\n"))
+    assert page.status_code == 422
+    assert "<script>alert" not in page.text
+    assert "<img src" not in page.text
+    assert (
+        "<img src=x>: on the must list, but not in the program" in read_text(page.text)
+        or "&lt;img src=x&gt;" in page.text
+    )
+
+
+def test_a_file_and_pasted_rows_at_once_are_refused(browser: Browser) -> None:
+    page = browser.post(STATES, {"step": "check", "rows": "agent,state"}, ("monday.csv", MONDAY))
+    assert page.status_code == 422
+    assert "keep one of them" in page.text
+
+
+def test_nothing_at_all_is_refused_with_what_to_do(browser: Browser) -> None:
+    page = browser.post(STATES, {"step": "check"})
+    assert page.status_code == 422
+    assert "Choose a file or paste rows." in page.text
+
+
+def test_a_budget_that_is_no_number_is_refused_and_kept(browser: Browser) -> None:
+    page = browser.post(STATES, {"step": "check", "budget": "many"}, ("monday.csv", MONDAY))
+    assert page.status_code == 422
+    assert "budget is 'many'; it must be a whole number" in read_text(page.text).replace("Budget is", "budget is")
+    assert 'value="many"' in page.text
+
+
+def test_must_and_never_are_taken_from_lines(site: Site, browser: Browser) -> None:
+    decide(browser, budget="1", must="ben\n\n", never="ann")
+    assert site.desk.program("coupons").advice(1).chosen == ["ben"]
+
+
+def test_the_box_for_another_round_is_there_once_the_desk_asks_for_it(site: Site, browser: Browser) -> None:
+    decide(browser)
+    assert 'name="again"' not in browser.get(STATES).text
+    page = browser.post(STATES, {"step": "check"}, ("monday.csv", MONDAY))
+    assert page.status_code == 409
+    assert 'name="again"' in page.text
+    assert 'name="new"' not in page.text
+    assert "--again" not in page.text
+    decide(browser, again="yes")
+    assert rounds(site) == 2
+
+
+def test_the_box_for_new_people_is_there_once_the_desk_asks_for_it(site: Site, browser: Browser) -> None:
+    decide(browser)
+    page = browser.post(STATES, {"step": "check"}, ("monday.csv", b"agent,state\nANN,low\n"))
+    assert page.status_code == 422
+    assert 'name="new"' in page.text
+    decide(browser, b"agent,state\nANN,low\n", new="yes")
+    assert rounds(site) == 2
+
+
+def test_a_round_goes_on_from_the_states_last_known(site: Site, browser: Browser) -> None:
+    decide(browser)
+    page = browser.post(STATES, {"step": "check", "known": "yes", "again": "yes"})
+    sealed = {name: read_fields(page.text)[name] for name in ("checked", "of_round", "key")}
+    answer = browser.post(STATES, {"step": "decide", "known": "yes", "again": "yes", **sealed})
+    assert answer.status_code == 303
+    assert rounds(site) == 2
+
+
+def test_a_round_that_was_opened_before_is_decided_by_its_own_states(site: Site, browser: Browser) -> None:
+    site.desk.program("coupons").open({"ann": "low", "ben": "high"})
+    assert "Round 1 is open already" in read_text(browser.get(STATES).text)
+    page = browser.post(STATES, {"step": "check", "known": "yes"})
+    sealed = {name: read_fields(page.text)[name] for name in ("checked", "of_round", "key")}
+    assert browser.post(STATES, {"step": "decide", "known": "yes", **sealed}).status_code == 303
+    assert site.desk.program("coupons").lines[0].decided >= 0
+
+
+def test_outcomes_are_checked_and_then_recorded(site: Site, browser: Browser) -> None:
+    decide(browser)
+    page = browser.post(OUTCOMES, {"step": "check", "round": "1"}, ("came.csv", CAME))
+    assert "Round 1 New 3 Corrected 0 Known already 0 Waiting 0" in read_text(page.text)
+    assert site.desk.program("coupons").lines[0].outcomes == 0
+    sealed = check(browser, CAME, OUTCOMES, round="1")
+    for _ in range(2):
+        answer = browser.post(OUTCOMES, {"step": "record", **sealed}, ("came.csv", CAME))
+        assert (answer.status_code, answer.headers["location"]) == (303, "/programs/coupons/status#main")
+        assert "3%20outcomes%20recorded" in answer.headers["set-cookie"]
+    assert site.desk.program("coupons").lines[0].outcomes == 3
+    assert [context.verb for context in site.desk.store.audit_log(None)].count("learned") == 1
+
+
+def test_another_outcome_needs_the_box_for_a_correction(site: Site, browser: Browser) -> None:
+    decide(browser)
+    sealed = check(browser, CAME, OUTCOMES)
+    browser.post(OUTCOMES, {"step": "record", **sealed}, ("came.csv", CAME))
+    other = CAME.replace(b"ben,no,low", b"ben,no,high")
+    refused = browser.post(OUTCOMES, {"step": "check"}, ("came.csv", other))
+    assert refused.status_code == 422
+    assert "has another outcome on record for round 1" in read_text(refused.text)
+    assert "--correct" not in refused.text
+    sealed = check(browser, other, OUTCOMES, correct="yes")
+    assert browser.post(OUTCOMES, {"step": "record", **sealed}, ("came.csv", other)).status_code == 303
+
+
+def test_a_form_without_its_token_is_refused(site: Site, browser: Browser) -> None:
+    sealed = check(browser)
+    for token in ("", "0" * 64):
+        answer = browser.post(STATES, {"step": "decide", **sealed}, ("monday.csv", MONDAY), csrf=token or "x")
+        assert answer.status_code == 403
+    site.runner.run(browser.sending(STATES, {"step": "decide", **sealed}, ("monday.csv", MONDAY), ""))
+    assert rounds(site) == 0
+
+
+@pytest.mark.parametrize("path", [STATES, OUTCOMES])
+def test_whoever_may_only_look_may_not_bring_anything(site: Site, path: str) -> None:
+    viewer = site.browser("viewer")
+    assert viewer.get(path).status_code == 403
+    assert viewer.post(path, {"step": "check"}, ("monday.csv", MONDAY), csrf="x").status_code == 403
+
+
+def test_whoever_is_not_signed_in_is_sent_to_do_so(site: Site) -> None:
+    answer = site.browser().get(STATES)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/login?next=%2Fprograms%2Fcoupons%2Fstates")
+
+
+def test_no_upload_stays_behind(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "uploads"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    big = MONDAY + b"".join(b"person-%d,low\n" % number for number in range(200_000))
+    assert len(big) > 2**21
+    check(browser, big)
+    browser.post(STATES, {"step": "check"}, ("monday.parquet", b"nothing"))
+    assert os.listdir(folder) == []
+
+
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    with open_site(tmp_path, largest_table=2000) as site:
+        browser = site.browser("operator")
+        assert browser.post(STATES, {"step": "check"}, ("monday.csv", MONDAY)).status_code == 200
+        assert browser.post(STATES, {"step": "check"}, ("monday.csv", MONDAY + b"\n" * 2000)).status_code == 413
+        assert rounds(site) == 0
+
+
+def test_more_than_fits_is_not_pasted(browser: Browser) -> None:
+    answer = browser.post(STATES, {"step": "check", "rows": "x" * (MAX_TEXT + 1)}, ("none.csv", b""))
+    assert answer.status_code == 413
+    assert "send it as a file instead" in read_text(answer.text)
+
+
+def test_the_twins_of_both_pages_are_plain_data(site: Site, browser: Browser) -> None:
+    decide(browser)
+    assert browser.get(f"{STATES}.json").json()["round"] == 2
+    assert browser.get(f"{OUTCOMES}.json").json()["rounds"][0]["waiting"] == 3

@@ -1,0 +1,128 @@
+"""Figures are drawn in each format, name every policy, and say where they come from."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Path2d
+
+from restive import InputError, Problem, make_problems
+from restive.comparison import Comparison, compare
+from restive.plotting import BOUND, COLOURS, caption, draw, inline_svg, make_figure, push_apart, readable
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    problems = make_problems("two-state-v1", instances=3, agents=6, budget=2)
+    return compare(problems, ["random", "egt", "whittle-oracle"], horizon=40, runs=2, seed=9, noise=0.25)
+
+
+@pytest.mark.parametrize(("ending", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_each_ending_gives_its_format(comparison: Comparison, tmp_path: Path, ending: str, magic: bytes) -> None:
+    draw(comparison, tmp_path / f"figure.{ending}")
+    assert (tmp_path / f"figure.{ending}").read_bytes().startswith(magic)
+    assert [path.name for path in tmp_path.iterdir()] == [f"figure.{ending}"]
+
+
+def test_another_ending_is_refused(comparison: Comparison, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=re.escape("a figure ends in .png, .svg or .pdf")):
+        draw(comparison, tmp_path / "figure.jpg")
+
+
+def test_every_line_has_a_band_a_label_and_a_colour_of_its_own(comparison: Comparison) -> None:
+    (axes,) = make_figure(comparison).axes
+    assert [line.get_color() for line in axes.lines] == [*COLOURS[:3], BOUND]
+    assert len(axes.collections) == 3
+    assert {text.get_text() for text in axes.texts} == {"random", "egt", "whittle-oracle", "fluid bound"}
+
+
+def test_the_bound_is_drawn_where_it_is(comparison: Comparison) -> None:
+    (axes,) = make_figure(comparison).axes
+    np.testing.assert_array_equal(axes.lines[-1].get_ydata(), [comparison.bound] * 2)
+
+
+def test_labels_do_not_overlap(comparison: Comparison) -> None:
+    figure = make_figure(comparison)
+    figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in figure.axes[0].texts]
+    assert not any(one.overlaps(two) for number, one in enumerate(boxes) for two in boxes[:number])
+
+
+def test_the_caption_says_what_seed_and_version_made_it(comparison: Comparison) -> None:
+    words = caption(comparison.spec)
+    for part in (
+        "two-state-v1",
+        "N = 6",
+        "B = 2",
+        "noise variance 0.25",
+        "3 instances × 2 runs",
+        "seed 9",
+        "restive 0.",
+    ):
+        assert part in words
+
+
+def test_with_many_policies_there_are_lines_only_and_names_are_not_formulas() -> None:
+    problem = make_problems("two-state-v1", agents=4, budget=1)[0]
+    named = Problem(problem.transition, problem.reward, 1, name="$x^{$ and $5")
+    found = compare(named, ["random", *(f"egt:eta={eta}" for eta in (0.1, 0.2, 0.3, 0.4, 0.5))], horizon=5, runs=2)
+    figure = make_figure(found)
+    figure.canvas.draw()
+    assert len(figure.axes[0].collections) == 0
+
+
+def test_labels_that_find_no_room_share_what_there_is() -> None:
+    np.testing.assert_allclose(push_apart([0.5] * 5, gap=1.0, ends=(0.0, 1.0)), [0.0, 0.25, 0.5, 0.75, 1.0])
+    assert push_apart([3.0], gap=1.0, ends=(0.0, 5.0)) == [3.0]
+
+
+def test_labels_move_as_little_as_may_be() -> None:
+    values = sorted(np.random.default_rng(1).uniform(0, 10, 9))
+    places = push_apart(values, gap=0.8, ends=(0.0, 10.0))
+    assert np.diff(places).min() >= 0.8 - 1e-12
+    moved = np.square(np.subtract(places, values)).sum()
+    for nudge in np.random.default_rng(2).normal(0, 0.05, (2000, 9)):
+        other = places + nudge
+        if np.diff(other).min() >= 0.8 and other[0] >= 0 and other[-1] <= 10:
+            assert np.square(other - values).sum() > moved - 1e-9
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_names_can_be_read_on_white(colour: str) -> None:
+    level = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(readable(colour))]
+    assert 1.05 / (np.dot(level, [0.2126, 0.7152, 0.0722]) + 0.05) >= 4.45  # 4.5, and hexadecimal digits round
+
+
+def test_figures_on_one_page_keep_their_ids_apart(comparison: Comparison) -> None:
+    one, two = (inline_svg(make_figure(comparison), name) for name in ("one", "two"))
+    ids = re.findall(r' id="([^"]*)"', one)
+    assert ids
+    assert len(ids) == len(set(ids))
+    assert not set(ids) & set(re.findall(r' id="([^"]*)"', two))
+    assert set(re.findall(r'(?:url\(|href=")#([^")]*)', one)) == set(ids)
+
+
+def test_a_figure_on_a_page_takes_its_colours_and_draws_what_the_file_does(
+    comparison: Comparison, tmp_path: Path
+) -> None:
+    drawn = inline_svg(make_figure(comparison), "one")
+    assert not re.search("#000000|#ffffff|<style|<metadata|font-family", drawn)
+    assert all(f">{name}</text>" in drawn for name in ("random", "egt", "fluid bound"))
+    draw(comparison, tmp_path / "figure.svg")
+    file = (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    assert len(drawn) < 0.6 * len(file)
+    lines, same = (re.findall(r' d="([^"QC]{300,})"', text) for text in (drawn, file))
+    assert len(lines) == 6  # three bands, three means
+    for path, other in zip(lines, same, strict=True):
+        found, wanted = (np.array(re.findall(r"-?\d+\.?\d*", each), float) for each in (path, other))
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=0.01)
+
+
+def test_curves_keep_the_letters_that_lines_can_do_without() -> None:
+    figure = Figure()
+    figure.add_artist(PathPatch(Path2d([(0, 0), (1, 1), (0, 1), (1, 0), (0.5, 0.5)], [1, 4, 4, 4, 2]), fill=False))
+    assert re.search(r' d="M [\d. ]+ C [\d. ]+ L [\d. ]+"', inline_svg(figure, "one"))
