@@ -4,17 +4,26 @@ Results go to standard output; progress, notices and errors to standard error.
 """
 
 import inspect
-import json
 import os
 import shlex
 import signal
 import sys
 import traceback
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from restive.console import (
+    advise,
+    print_json,
+    print_notices,
+    print_report_table,
+    print_table,
+    print_text,
+    progress_bars,
+)
 from restive.desk.cli import desk
 from restive.errors import InputError, check_whole
 from restive.kernels.rng import MAX_SEED
@@ -54,8 +63,7 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except InputError as error:
-        # A table with faults: nothing of it was taken, which is what people ask themselves then.
-        _fail(f"{error}\nNothing was recorded." if hasattr(error, "faults") else str(error), 2)
+        _fail(advise(error), 2)
     except OSError as error:
         _fail(f"{error.filename or 'input or output'}: {error.strerror or error}.", 2)
     except MemoryError:
@@ -130,25 +138,26 @@ def simulate(
 ) -> None:
     """Let policies play the same problems with the same luck, and compare them."""
     from restive.comparison import CEILING, FLOOR, compare
-    from restive.console import bars, print_comparison
     from restive.page import write_page
     from restive.plotting import draw
+    from restive.report.tables import tabulate_comparison
 
     _check_targets(figure, page)
     problems = _make(problem, instances, agents, states, budget, seed)
     chosen = [name for given in policy or ["egt", "wiql"] for name in (POLICIES if given == "all" else [given])]
-    with bars([FLOOR, CEILING, *chosen], len(problems) * runs * horizon) as step:
+    totals = dict.fromkeys([FLOOR, CEILING, *chosen], len(problems) * runs * horizon)
+    with progress_bars(totals) as step:
         comparison = compare(problems, chosen, horizon, runs, seed, noise, threads, step, bound)
     if as_json:
-        print(json.dumps(comparison.as_json(), allow_nan=False), flush=True)
+        print_json(comparison.as_json())
     else:
-        print_comparison(comparison)
+        table = tabulate_comparison(comparison)
+        print_report_table(table, drop=("M agent-steps/s", "last tenth", "gap closed"))
     if figure:
         draw(comparison, figure)
     if page:
         write_page(comparison, page, shlex.join(["restive", *sys.argv[1:]]))
-    for made in filter(None, (figure, page)):
-        print(f"restive: wrote {made}", file=sys.stderr)
+    print_notices(*(f"wrote {path}" for path in (figure, page) if path))
 
 
 @app.command()
@@ -163,30 +172,27 @@ def solve(
     as_json: JsonOption = False,
 ) -> None:
     """Say what is known once the model is: benefits, Whittle indices, thresholds, the fluid bound."""
-    from restive.console import print_solution
+    from restive.report.tables import tabulate_solution
     from restive.solution import solve as solve_problem
 
     solution = solve_problem(_make(problem, None, agents, states, budget, seed)[0], horizon, discount)
     if as_json:
-        print(json.dumps(solution.as_json()))
+        print_json(solution.as_json())
     else:
-        print_solution(solution)
+        print_report_table(tabulate_solution(solution))
+        print_text(*solution.sentences())
 
 
 @app.command()
 def problems(as_json: JsonOption = False) -> None:
     """List the problem families there are."""
-    from restive.console import print_list
-
-    print_list(PROBLEMS, "problem", as_json)
+    _print_registry(PROBLEMS, "problem", as_json)
 
 
 @app.command()
 def policies(as_json: JsonOption = False) -> None:
     """List the policies there are."""
-    from restive.console import print_list
-
-    print_list(POLICIES, "policy", as_json)
+    _print_registry(POLICIES, "policy", as_json)
 
 
 @app.command()
@@ -214,12 +220,12 @@ def reproduce(
     from restive.paper.engines import check_engine
     from restive.paper.experiment import Size
     from restive.paper.reproduction import examine_all, prepare, write_all
-    from restive.paper.screen import print_claims, print_experiments
+    from restive.paper.screen import print_claims
     from restive.paper.summary import tally_all
 
     chosen, size = find_experiments(experiment or []), Size(quick, check_whole("seed", seed, 0, MAX_SEED))
     if listed:
-        print_experiments(chosen, as_json)
+        _print_names([{"experiment": each.name, "title": each.title, "place": each.place} for each in chosen], as_json)
         return
     check_engine(engine, workers)
     folder = out or Path("reproduction-quick" if quick else "reproduction")
@@ -229,11 +235,11 @@ def reproduce(
     reproduction = examine_all(chosen, size, folder, made)
     write_all(reproduction, folder, shlex.join(["restive", *sys.argv[1:]]), markdown)
     if as_json:
-        print(json.dumps(reproduction.as_json(), allow_nan=False), flush=True)
+        print_json(reproduction.as_json())
     else:
         claims = [claim for _, claim in reproduction.claims()]
         print_claims(claims, tally_all(claims))
-    print(f"restive: wrote {folder / 'report.html'}, claims.json, figures and results", file=sys.stderr)
+    print_notices(f"wrote {folder / 'report.html'}, claims.json, figures and results")
 
 
 @app.command()
@@ -267,14 +273,14 @@ def compare(
     from restive.paper.agenda import make_writable
     from restive.paper.engines import check_engine
     from restive.paper.experiment import Size
-    from restive.paper.screen import print_contest, print_names, tell
+    from restive.paper.screen import print_contest
 
     size = Size(quick, check_whole("seed", seed, 0, MAX_SEED))
     extra = check_policies(policy or [], engine)
     known = undertakings(extra)
     asked = find_fields(field or [], known)
     if listed:
-        print_names([{"field": each.name, "about": each.title} for each in asked], as_json)
+        _print_names([{"field": each.name, "about": each.title} for each in asked], as_json)
         return
     check_engine(engine, workers)
     folder = out or Path("comparison-quick" if quick else "comparison")
@@ -282,13 +288,29 @@ def compare(
         make_writable(markdown)
     made = _carry_out(prepare(asked, known, size, folder), folder, engine, workers)
     scores = examine(asked, known, extra, size, folder, made)
-    contest = Contest(scores, measure_costs(scores.everyone(), size, tell) if cost else None)
+    contest = Contest(scores, measure_costs(scores.everyone(), size, print_notices) if cost else None)
     write_contest(contest, folder, shlex.join(["restive", *sys.argv[1:]]), markdown)
     if as_json:
-        print(json.dumps(contest.as_json(), allow_nan=False), flush=True)
+        print_json(contest.as_json())
     else:
         print_contest(contest)
-    print(f"restive: wrote {folder / 'comparison.html'}, comparison.json, figures and results", file=sys.stderr)
+    print_notices(f"wrote {folder / 'comparison.html'}, comparison.json, figures and results")
+
+
+def _print_registry(registry: Mapping[str, object], noun: str, as_json: bool) -> None:
+    """Print the name and the first line of the documentation of each entry."""
+    _print_names(
+        [{noun: name, "about": (inspect.getdoc(entry) or "").splitlines()[0]} for name, entry in registry.items()],
+        as_json,
+    )
+
+
+def _print_names(names: Sequence[Mapping[str, str]], as_json: bool) -> None:
+    """Print a list of names with what they are."""
+    if as_json:
+        print_json(names)
+    else:
+        print_table(names, list(names[0])[1:], header=False)
 
 
 def _carry_out(agenda: "Agenda", folder: Path, engine: str, workers: int | None) -> "dict[str, Columns]":

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from restive.errors import InputError
+from restive.formats import UNKNOWN, show_interval
 from restive.policies import make_policy
 from restive.policies.base import Policy
 from restive.problem import Problem
@@ -37,13 +38,12 @@ class Row:
     gap: Band  # share of the floor-to-ceiling gap closed
     speed: float  # agent-steps per second, planning included
 
-    def share(self) -> str:
-        """The gap closed with its interval, as text; the floor and the ceiling are 0 and 1 by definition."""
-        ends = {FLOOR: "0", CEILING: "1"}
-        mean, low, high = (round(float(value), 2) + 0.0 for value in (self.gap.mean, self.gap.low, self.gap.high))
-        if mean != mean:
-            return "–"  # nothing to close: floor and ceiling are the same
-        return ends.get(self.label, f"{mean:.2f} [{low:.2f}, {high:.2f}]" if low == low else f"{mean:.2f}")
+    def show_gap(self) -> str:
+        """The gap closed with its interval; the floor and the ceiling are 0 and 1 by definition, a dash is no gap."""
+        if np.isnan(self.gap.mean):
+            return UNKNOWN
+        shown = show_interval(float(self.gap.mean), float(self.gap.low), float(self.gap.high))
+        return {FLOOR: "0", CEILING: "1"}.get(self.label, shown)
 
 
 @dataclass(frozen=True)

@@ -1,125 +1,202 @@
-"""What the command shows in a terminal: tables that fit its width, and a progress bar for each policy.
+"""Terminal output of every command: tables that fit the width, progress bars, notices, JSON, advice on errors.
 
-Whatever a user may have named (states, problems, files) is shown as it is, never read as markup.
+Results go to standard output; progress and notices to standard error. Text that users may have chosen (names, states,
+files) is printed as it is, never parsed as markup.
 """
 
 import json
+import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from inspect import getdoc
+from typing import TYPE_CHECKING
 
-from rich import box
+from rich.cells import cell_len
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.padding import Padding
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
-from restive.comparison import CEILING, FLOOR, Comparison, Row
-from restive.plotting import caption
-from restive.solution import Solution
-from restive.stats import Band
+from restive.errors import Hint, InputError
+from restive.formats import UNKNOWN
 
-# From the one that is kept longest to the one that a narrow terminal does without first.
-COLUMNS: Mapping[str, Callable[[Row], str]] = {
-    "reward per step": lambda row: show(row.whole),
-    "gap closed": lambda row: row.share(),
-    "last tenth": lambda row: show(row.end),
-    "M agent-steps/s": lambda row: f"{row.speed / 1e6:.1f}",
+if TYPE_CHECKING:
+    from restive.report.tables import Table as ReportTable
+
+WIDTH = 120  # where standard output is not a terminal
+MIN_TEXT_WIDTH = 12  # a text column is folded to no less than this before columns are dropped
+COLUMN_GAP = 2
+
+Row = Mapping[str, object]  # column name -> cell: text, a number, None for a dash, or a rich Text with a style
+
+ADVICE: Mapping[Hint, str] = {
+    Hint.AGAIN: "Add --again to decide another round all the same.",
+    Hint.NEW: "Add --new if they are new.",
+    Hint.CORRECT: "Add --correct to replace what is recorded.",
+    Hint.ROUND: "Add --round N to name the round.",
+    Hint.CANCEL: "Cancel it first: restive desk cancel.",
+    Hint.OVERWRITE: "Choose another file, or remove this one.",
 }
-LABEL = 16  # a label is folded rather than a column dropped, but to no less than this
-ORDER = ("reward per step", "last tenth", "gap closed", "M agent-steps/s")
+NOTHING_RECORDED: frozenset[str] = frozenset(
+    {"invalid_table"}
+)  # codes of errors after which users ask what was recorded
 
 
-def print_comparison(comparison: Comparison) -> None:
-    """The table, without its last columns where the terminal is too narrow for them."""
-    console = _console()
-    console.print(caption(comparison.spec), highlight=False, markup=False)
-    console.print(_comparison_table(comparison, console.width))
-    units = "instances" if comparison.spec["instances"] > 1 else "runs"
-    console.print(f"± standard error over {units}; gap closed: from {FLOOR} to {CEILING}, 95% interval.", style="dim")
+def make_console(stderr: bool = False) -> Console:
+    """A console as wide as the terminal, or `WIDTH` columns where there is none."""
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else WIDTH)
 
 
-def _comparison_table(comparison: Comparison, width: int) -> Table:
-    kept, room = _fitting(comparison, width)
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("policy", overflow="fold", width=room)
-    for name in kept:
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in comparison.rows:
-        table.add_row(escape(row.label), *(COLUMNS[name](row) for name in kept))
-    if comparison.bound is not None:
-        table.add_row("fluid bound", f"{comparison.bound:.3f}        ", style="dim")
-    return table
+def print_text(*lines: str, style: str = "") -> None:
+    """Print lines as they are, wrapped to the width."""
+    console = make_console()
+    for line in lines:
+        console.print(Text(line, style=style))
 
 
-def _fitting(comparison: Comparison, width: int) -> tuple[list[str], int]:
-    """The columns that fit, in their order, and the width that is left for the labels, which can be folded."""
-    names = list(COLUMNS)
-    longest = max(len("fluid bound"), *(len(row.label) for row in comparison.rows))
-    while True:
-        cells = [[name, *(COLUMNS[name](row) for row in comparison.rows)] for name in names]
-        taken = sum(max(map(len, column)) + 3 for column in cells) + 4  # two of padding and one of rule for each
-        if width - taken >= min(longest, LABEL) or len(names) == 1:
-            return [name for name in ORDER if name in names], max(1, min(longest, width - taken))
-        names.pop()
+def print_json(record: object) -> None:
+    """Print plain data as one line of JSON."""
+    print(json.dumps(record, allow_nan=False), flush=True)
 
 
-def show(band: Band) -> str:
-    """A mean and its standard error with as many decimals as tell it from zero.
+def print_notices(*notices: str) -> None:
+    """Print notices to standard error, each behind the name of the program."""
+    for notice in notices:
+        print(f"restive: {notice}", file=sys.stderr, flush=True)
 
-    >>> show(Band(np.array(31.25), np.array(0.5), np.array(30.0), np.array(32.0)))
-    '31.250 ± 0.500'
-    >>> show(Band(np.array(0.00425), np.array(0.00012), np.array(0.004), np.array(0.005)))
-    '0.00425 ± 0.00012'
+
+def advise(error: InputError) -> str:
+    """The message of an error with what can be done about it on the command line."""
+    advice = f" {ADVICE[error.hint]}" if error.hint else ""
+    recorded = "\nNothing was recorded." if error.code in NOTHING_RECORDED else ""
+    return f"{error.message}{advice}{recorded}"
+
+
+def print_table(
+    rows: Sequence[Row],
+    text_columns: Iterable[str] = (),
+    *,
+    title: str = "",
+    note: str = "",
+    empty: str = "Nothing to show.",
+    header: bool = True,
+    drop: Sequence[str] | None = None,
+    below: Sequence[str] = (),
+    console: Console | None = None,
+) -> None:
+    """Print rows with one column for each key of the first row.
+
+    Numbers are never cut: on a narrow terminal text columns are folded first, then columns are dropped. Columns
+    without any content are left out.
+
+    Parameters
+    ----------
+    text_columns
+        Columns that may be folded, aligned to the left; the others are aligned to the right if they have no letters.
+    drop
+        Columns that may be dropped, the first one first; by default all but the first column, the last one first.
+    below
+        A sentence to print under each row.
     """
-    mean, error = float(band.mean), float(band.error)
-    decimals = 3
-    while decimals < 12 and 0 < (error if error > 0 else abs(mean)) * 10**decimals < 9.95:
-        decimals += 1
-    return f"{mean:.{decimals}f} ± {error:.{decimals}f}" if error == error else f"{mean:.{decimals}f}"
-
-
-def print_solution(solution: Solution) -> None:
-    """One line for each agent and state, then what holds for the whole problem."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("agent", "state", "phi(wait)", "phi(act)", "benefit I", "Whittle index", "indexable"):
-        table.add_column(name, justify="right")
-    for line in solution.lines():
-        table.add_row(*(f"{value:.6f}" if isinstance(value, float) else escape(str(value)) for value in line))
-    console = _console()
-    console.print(table)
-    for sentence in solution.sentences():
-        console.print(sentence, highlight=False, markup=False)
-
-
-def print_list(registry: Mapping[str, object], what: str, as_json: bool) -> None:
-    """One line each: the first sentence of its documentation."""
-    lines = {name: (getdoc(entry) or "").splitlines()[0] for name, entry in registry.items()}
-    if as_json:
-        print(json.dumps([{what: name, "about": about} for name, about in lines.items()]))
+    console = console or make_console()
+    if title:
+        console.print(Text(title, style="bold"))
+    if not rows:
+        console.print(Text(empty))
         return
-    table = Table(box=box.SIMPLE_HEAD, show_header=False)
-    for name, about in lines.items():
-        table.add_row(f"[bold]{name}[/bold]", escape(about))
-    _console().print(table)
+    cells = {name: [_cell(row.get(name)) for row in rows] for name in rows[0]}
+    cells = {name: column for name, column in cells.items() if any(cell.plain not in ("", UNKNOWN) for cell in column)}
+    text = set(text_columns) & set(cells)
+    widths = _fit(cells, text, list(reversed(cells))[:-1] if drop is None else drop, console.width, header)
+    right = {name for name in cells if name not in text and not any(cell.plain[:1].isalpha() for cell in cells[name])}
+    lines = [[cells[name][place] for name in widths] for place in range(len(rows))]
+    if not below:
+        console.print(_grid(widths, right, lines, header))
+    else:
+        console.print(_grid(widths, right, [], header))
+        for line, sentence in zip(lines, below, strict=True):
+            console.print(_grid(widths, right, [line], header=False))
+            console.print(Padding(Text(sentence, style="dim"), (0, 0, 0, 2)))
+    if note:
+        console.print(Text(note, style="dim"))
+
+
+def print_report_table(table: "ReportTable", drop: Sequence[str] | None = None) -> None:
+    """Print a table of a report: its title, its rows, its note."""
+    print_table(table.records(), table.heads[:1], title=table.title, note=table.note, drop=drop)
+
+
+def _cell(value: object) -> Text:
+    if isinstance(value, Text):
+        return value
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return Text(UNKNOWN)
+    return Text(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
+
+
+def _fit(
+    cells: Mapping[str, list[Text]], text: set[str], drop: Sequence[str], width: int, header: bool
+) -> dict[str, int]:
+    """The width of each column that is shown."""
+    full = {name: max(cell_len(name) if header else 0, *(cell.cell_len for cell in cells[name])) for name in cells}
+    least = {name: min(full[name], MIN_TEXT_WIDTH) if name in text else full[name] for name in cells}
+    for name in drop:
+        if sum(least.values()) + COLUMN_GAP * (len(least) - 1) <= width:
+            break
+        least.pop(name, None)
+    spare = max(0, width - sum(least.values()) - COLUMN_GAP * (len(least) - 1))
+    widths = {}
+    for name, narrow in least.items():
+        more = min(spare, full[name] - narrow)
+        widths[name], spare = min(width, narrow + more), spare - more
+    return widths
+
+
+def _grid(widths: Mapping[str, int], right: set[str], lines: Sequence[Sequence[Text]], header: bool) -> Table:
+    grid = Table(box=None, pad_edge=False, padding=(0, COLUMN_GAP, 0, 0), header_style="dim", show_header=header)
+    for name, width in widths.items():
+        grid.add_column(Text(name), width=width, justify="right" if name in right else "left", overflow="fold")
+    for line in lines:
+        grid.add_row(*line)
+    return grid
 
 
 @contextmanager
-def bars(labels: Iterable[str], total: int) -> Iterator[Callable[[str, int], None]]:
-    """A progress bar for each policy, on standard error, shown as its turn comes."""
-    percent = TextColumn("{task.percentage:3.0f}%")
-    columns = (TextColumn("{task.description}"), BarColumn(), percent, TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        tasks = {label: progress.add_task(escape(label), total=total, visible=False) for label in dict.fromkeys(labels)}
-
-        def step(label: str, steps: int) -> None:
-            progress.update(tasks[label], advance=steps, visible=True)
-
-        yield step
+def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """One progress bar on standard error, if that is a terminal; call what it yields with the work done and in all."""
+    with _progress() as progress:
+        task = progress.add_task(label, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
-def _console() -> Console:
-    """Wide enough for every table where there is no terminal to ask."""
-    return Console() if sys.stdout.isatty() else Console(width=120)
+@contextmanager
+def progress_bars(totals: Mapping[str, float], overall: str = "") -> Iterator[Callable[[str, float], None]]:
+    """A progress bar for each label, shown once it moves, and one for all of them under the label `overall`, if given.
+
+    Call what it yields with a label and how much more of it is done.
+    """
+    with _progress() as progress:
+        tasks = {label: progress.add_task(label, total=total, visible=bool(overall)) for label, total in totals.items()}
+        whole = progress.add_task(overall, total=sum(totals.values())) if overall else None
+
+        def advance(label: str, amount: float) -> None:
+            progress.update(tasks[label], advance=amount, visible=True)
+            if whole is not None:
+                progress.advance(whole, amount)
+
+        yield advance
+
+
+def _progress() -> Progress:
+    columns: list[ProgressColumn] = [
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f}%"),
+        TimeRemainingColumn(),
+    ]
+    console = make_console(stderr=True)
+    return Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal, speed_estimate_period=120
+    )

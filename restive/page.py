@@ -5,7 +5,8 @@ from os import PathLike
 
 from restive.comparison import Comparison, Row, landmarks
 from restive.files import write_whole
-from restive.plotting import BANDS, caption, inline_svg, make_figure
+from restive.plotting import BANDS, inline_svg, make_figure
+from restive.report.tables import describe_spec
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #ffffff; --line: #d0d0d0; --soft: #666666; }
@@ -46,7 +47,7 @@ def _page(comparison: Comparison, command: str) -> str:
     return f"""{head("restive: policies side by side", STYLE)}
 <body>
 <h1>Policies side by side</h1>
-<p>{escape(caption(comparison.spec))}.</p>
+<p>{escape(describe_spec(comparison.spec))}.</p>
 <figure role="img" aria-label="Running mean of the reward over time for each policy; the table below has the numbers.">
 {inline_svg(make_figure(comparison), "comparison")}
 <figcaption>Mean reward per step so far, summed over agents{_bands(comparison)}.</figcaption>
@@ -88,7 +89,7 @@ def _line(row: Row, steps: list[int]) -> str:
     cells = [
         f"{row.whole.mean:.2f} ± {row.whole.error:.2f}",
         f"{row.end.mean:.2f}",
-        row.share(),
+        row.show_gap(),
         *(f"{means[step - 1]:.2f}" for step in steps),
     ]
     return f'<tr><th scope="row">{escape(row.label)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'

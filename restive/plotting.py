@@ -5,7 +5,6 @@ from functools import cache
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
@@ -17,6 +16,7 @@ from matplotlib.lines import Line2D
 from restive.comparison import Comparison
 from restive.errors import InputError
 from restive.files import write_whole
+from restive.report.tables import describe_spec
 
 # Okabe and Ito's palette (2008): told apart with any kind of colour vision; line styles tell apart what is left.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
@@ -105,22 +105,8 @@ def make_figure(comparison: Comparison) -> Figure:
         ends.append((comparison.bound, "fluid bound", BOUND))
     _frame(axes, comparison)
     label_ends(axes, ends)
-    figure.supxlabel(caption(comparison.spec), fontsize=7, color=SOFT, x=0.01, ha="left", parse_math=False)
+    figure.supxlabel(describe_spec(comparison.spec), fontsize=7, color=SOFT, x=0.01, ha="left", parse_math=False)
     return figure
-
-
-def caption(spec: dict[str, Any]) -> str:
-    """Where the numbers come from, in a line."""
-    noise = f"noise variance {spec['noise']:g}" if spec["noise"] else "noiseless"
-    played = f"{_times(spec['instances'], 'instance')} × {_times(spec['runs'], 'run')}"
-    return (
-        f"{spec['problem'] or 'own problem'}, N = {spec['agents']}, S = {spec['states']}, B = {spec['budget']}, "
-        f"{noise}, {played}, seed {spec['seed']}, restive {spec['version']}"
-    )
-
-
-def _times(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _frame(axes: Axes, comparison: Comparison) -> None:

@@ -63,7 +63,7 @@ def test_one_problem_is_enough() -> None:
 
 def test_a_share_of_nothing_has_no_sign() -> None:
     (row,) = compare(PROBLEMS, ["rma2b:explore=10"], horizon=10, runs=1).rows
-    assert row.share() == "0.00 [0.00, 0.00]"
+    assert row.show_gap() == "0.00 [0.00, 0.00]"
 
 
 def test_no_problem_at_all_is_refused() -> None:

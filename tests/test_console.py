@@ -1,15 +1,19 @@
-"""Tables fit the console, numbers are never cut, and names are shown as they are."""
+"""Tables fit the terminal, numbers are never cut, names are printed as they are, and errors come with advice."""
 
 import io
+import json
 
-import numpy as np
 import pytest
 from rich.console import Console
 
 from restive import Problem, console, make_problems
 from restive.comparison import Comparison, compare
+from restive.errors import Hint, InputError
+from restive.formats import show_mean
+from restive.report.tables import tabulate_comparison, tabulate_solution
 from restive.solution import solve
-from restive.stats import Band, band
+
+HEADS = ("reward per step", "last tenth", "gap closed", "M agent-steps/s")
 
 
 @pytest.fixture(scope="module")
@@ -19,10 +23,10 @@ def comparison() -> Comparison:
     return compare(named, ["random", "egt:eta=0.5,gamma=0,exploration=most", "omr-oracle"], horizon=20, runs=3)
 
 
-def shown(comparison: Comparison, width: int, monkeypatch: pytest.MonkeyPatch) -> str:
+def print_comparison(comparison: Comparison, width: int, monkeypatch: pytest.MonkeyPatch) -> str:
     file = io.StringIO()
-    monkeypatch.setattr(console, "_console", lambda: Console(file=file, width=width))
-    console.print_comparison(comparison)
+    monkeypatch.setattr(console, "make_console", lambda: Console(file=file, width=width))
+    console.print_report_table(tabulate_comparison(comparison), drop=(HEADS[3], HEADS[1], HEADS[2]))
     return file.getvalue()
 
 
@@ -30,45 +34,58 @@ def shown(comparison: Comparison, width: int, monkeypatch: pytest.MonkeyPatch) -
 def test_a_narrow_terminal_gets_fewer_columns_and_whole_numbers(
     comparison: Comparison, width: int, columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = shown(comparison, width, monkeypatch)
+    text = print_comparison(comparison, width, monkeypatch)
     (head,) = (line for line in text.splitlines() if "policy" in line)
-    assert sum(name in head for name in console.COLUMNS) == columns
+    assert sum(name in head for name in HEADS) == columns
     assert "…" not in text
-    assert all(console.show(row.whole) in text for row in comparison.rows)
+    assert all(show_mean(float(row.whole.mean), float(row.whole.error)) in text for row in comparison.rows)
     assert max(map(len, text.splitlines())) <= width
 
 
 def test_names_are_not_markup(
     comparison: Comparison, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "ward [a] $5" in shown(comparison, 100, monkeypatch)
+    assert "ward [a] $5" in print_comparison(comparison, 100, monkeypatch)
     problem = make_problems("two-state-v1", agents=2, budget=1)[0]
     monkeypatch.undo()
-    console.print_solution(solve(Problem(problem.transition, problem.reward, 1, states=("[off]", "[/on]")), horizon=5))
+    named = Problem(problem.transition, problem.reward, 1, states=("[off]", "[/on]"))
+    console.print_report_table(tabulate_solution(solve(named, horizon=5)))
     out = capsys.readouterr().out
     assert "[off]" in out
     assert "[/on]" in out
 
 
-@pytest.mark.parametrize(
-    ("values", "text"),
-    [
-        ([30.0, 31.0], "30.500 ± 0.500"),
-        ([1e-5, 3e-5], "0.000020 ± 0.000010"),
-        ([7.0], "7.000"),
-        ([0.0, 0.0], "0.000 ± 0.000"),
-    ],
-)
-def test_numbers_have_the_digits_they_need(values: list[float], text: str) -> None:
-    assert console.show(band(np.array(values))) == text
+def test_columns_without_content_are_left_out_and_unknown_cells_are_dashes(capsys: pytest.CaptureFixture[str]) -> None:
+    console.print_table([{"a": 1234, "b": None, "c": ""}, {"a": None, "b": float("nan"), "c": ""}])
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()] == ["a", "1,234", "–"]
 
 
-def test_a_gap_that_is_not_there_is_a_dash() -> None:
-    problem = make_problems("two-state-v1", agents=4, budget=0)[0]
-    (row,) = compare(problem, "egt", horizon=5, runs=2).rows
-    assert row.share() == "–"
+def test_sentences_stand_below_their_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    console.print_table([{"name": "ada"}, {"name": "bob"}], below=["first reason", "second reason"])
+    assert capsys.readouterr().out.split() == ["name", "ada", "first", "reason", "bob", "second", "reason"]
 
 
-def test_a_band_with_nothing_in_it_is_still_shown() -> None:
-    zero = np.array(0.0)
-    assert console.show(Band(zero, zero, zero, zero)) == "0.000 ± 0.000"
+def test_a_table_without_rows_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    console.print_table([], empty="No programs yet.")
+    assert capsys.readouterr().out == "No programs yet.\n"
+
+
+def test_notices_and_progress_stay_out_of_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    console.print_json({"a": [1, None]})
+    console.print_notices("wrote list.csv", "round 2 is decided")
+    with console.progress_bars({"egt [a]": 3}, overall="all") as advance:
+        advance("egt [a]", 3)
+    with console.progress_bar("reading") as update:
+        update(1, 2)
+    out, err = capsys.readouterr()
+    assert json.loads(out) == {"a": [1, None]}
+    assert err == "restive: wrote list.csv\nrestive: round 2 is decided\n"
+
+
+def test_every_hint_has_advice_and_a_table_with_faults_says_that_nothing_was_recorded() -> None:
+    assert set(console.ADVICE) == set(Hint)
+    assert console.advise(InputError("Round 2 is decided.")) == "Round 2 is decided."
+    assert console.advise(InputError("Round 2 is decided.", hint=Hint.AGAIN)).startswith(
+        "Round 2 is decided. Add --again"
+    )
+    assert console.advise(InputError("row 1", code="invalid_table")) == "row 1\nNothing was recorded."

@@ -14,12 +14,12 @@ MODULES = {
 
 # From the ground up: a module imports from its own layer and from those above it in this list, never from below.
 LAYERS = (
-    {"types", "errors", "version", "problem", "parallel", "files"},
+    {"types", "errors", "version", "problem", "parallel", "files", "formats"},
     {"kernels"},
     {"solvers"},
     {"policies", "problems"},
     {"world", "simulate", "trace", "stats", "checkpoint"},
-    {"comparison", "plotting", "page", "console", "solution", "checks", "gym"},
+    {"comparison", "plotting", "page", "console", "report", "solution", "checks", "gym"},
     {"paper", "benchmark", "desk"},
     {"server", "client"},
     {"cli"},

@@ -12,7 +12,8 @@ from matplotlib.path import Path as Path2d
 
 from restive import InputError, Problem, make_problems
 from restive.comparison import Comparison, compare
-from restive.plotting import BOUND, COLOURS, caption, draw, inline_svg, make_figure, push_apart, readable
+from restive.plotting import BOUND, COLOURS, draw, inline_svg, make_figure, push_apart, readable
+from restive.report.tables import describe_spec
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def test_labels_do_not_overlap(comparison: Comparison) -> None:
 
 
 def test_the_caption_says_what_seed_and_version_made_it(comparison: Comparison) -> None:
-    words = caption(comparison.spec)
+    words = describe_spec(comparison.spec)
     for part in (
         "two-state-v1",
         "N = 6",

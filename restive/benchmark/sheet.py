@@ -31,8 +31,9 @@ from restive.paper.blocks import (
     prose,
     table_box,
 )
-from restive.paper.experiment import Size, Table
-from restive.paper.summary import CLAIM_HEADS, claim_row, markdown_table, origin, plain, rule, tally
+from restive.paper.experiment import Size
+from restive.paper.summary import CLAIM_HEADS, claim_row, origin, rule, tally
+from restive.report.tables import Table, escape_markdown
 
 TITLE = "Online policies, compared"
 TITLES = {"overview": f"Gap closed by step {LATE}", "fields": "Gap closed over time"}
@@ -176,7 +177,7 @@ This page is written by `restive compare --markdown`, and not edited by hand. [C
 def _markdown_field(match: Match, size: Size) -> list[str]:
     return [
         f"\n### {match.field.name}\n",
-        fill(plain(tell_match(match, size)), 120),
+        fill(escape_markdown(tell_match(match, size)), 120),
         _markdown_table(tabulate_gaps(match)),
     ]
 
@@ -199,8 +200,8 @@ def _markdown_rest(contest: Contest) -> list[str]:
 
 def _markdown_table(table: Table) -> str:
     note = f"\n\n{_wrap(table.note)}" if table.note else ""
-    return f"\n**{plain(table.title)}**\n\n{markdown_table(table)}{note}"
+    return f"\n**{escape_markdown(table.title)}**\n\n{table.markdown()}{note}"
 
 
 def _wrap(text: str, first: str = "", others: str = "") -> str:
-    return fill(plain(text), 120, initial_indent=first, subsequent_indent=others, break_on_hyphens=False)
+    return fill(escape_markdown(text), 120, initial_indent=first, subsequent_indent=others, break_on_hyphens=False)

@@ -7,8 +7,8 @@ from restive.benchmark.fields import CONTROLS, HERO
 from restive.benchmark.scores import BOUND, EARLY, LATE, STEPS, Match, Scores
 from restive.paper.claims import Part
 from restive.paper.curves import CEILING, FLOOR
-from restive.paper.experiment import Table
 from restive.paper.summary import MINUS
+from restive.report.tables import Table
 
 LEVEL = "*"
 ABOUT_GAPS = (

@@ -38,6 +38,8 @@ class Fault(NamedTuple):
 class Faults(InputError):  # noqa: N818, it is a list of them
     """All that is wrong with a sheet: `faults` in the order of rows, a thousand of each kind at most, of `total`."""
 
+    code = "invalid_table"
+
     def __init__(self, where: str, faults: Sequence[Fault], total: int | None = None) -> None:
         self.where = where
         self.total = len(faults) if total is None else total

@@ -13,9 +13,9 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from restive.paper.claims import FAILS, HOLDS, UNDECIDED, Claim, Part
-from restive.paper.experiment import Table
 from restive.paper.summary import agree, agreement, interval, key_number, tally, value, worst_first
 from restive.plotting import inline_svg
+from restive.report.tables import Table
 
 MARKS = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?"}
 FEW = 8  # parts that are shown unfolded

@@ -14,9 +14,10 @@ from restive.paper.curves import (
     read_curve,
     two_state_scene,
 )
-from restive.paper.experiment import Experiment, Findings, Results, Size, Table
+from restive.paper.experiment import Experiment, Findings, Results, Size
 from restive.paper.panels import LOOKS, Line, draw_lines
 from restive.paper.work import Work
+from restive.report.tables import Table
 from restive.stats import Band, band, ratio
 from restive.types import Floats
 

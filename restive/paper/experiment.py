@@ -10,6 +10,7 @@ from restive.errors import InputError
 from restive.files import Columns
 from restive.paper.claims import Claim
 from restive.paper.work import Work
+from restive.report.tables import Table
 
 Either = TypeVar("Either")
 
@@ -23,15 +24,6 @@ class Size(NamedTuple):
     def pick(self, full: Either, quick: Either) -> Either:
         """One of two."""
         return quick if self.quick else full
-
-
-class Table(NamedTuple):
-    """A table of a report: numbers as they are to be read."""
-
-    title: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
 
 
 class Findings(NamedTuple):

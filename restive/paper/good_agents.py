@@ -7,8 +7,9 @@ that is for.
 
 from restive.files import Columns
 from restive.paper.claims import OURS, Claim, Part, Range, above, exact
-from restive.paper.experiment import Experiment, Findings, Results, Size, Table
+from restive.paper.experiment import Experiment, Findings, Results, Size
 from restive.paper.work import Work
+from restive.report.tables import Table
 
 PLACE = "lemma 4.3"
 # Agents and states, with how many instances there are of that size.

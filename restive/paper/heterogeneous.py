@@ -12,12 +12,13 @@ from matplotlib.figure import Figure
 
 from restive.files import Columns
 from restive.paper.claims import Claim, Part, Range, above, exact, measured
-from restive.paper.experiment import Experiment, Findings, Results, Size, Table
+from restive.paper.experiment import Experiment, Findings, Results, Size
 from restive.paper.panels import draw_dots
 from restive.paper.standings import with_reach
 from restive.paper.tasks.counterexamples import UNLIKE_AGENTS, join
 from restive.paper.work import Work
 from restive.policies import POLICIES
+from restive.report.tables import Table
 from restive.stats import Band, band
 from restive.types import Floats
 

@@ -4,9 +4,10 @@ import numpy as np
 
 from restive.files import Columns
 from restive.paper.claims import Claim, Range, above, exact
-from restive.paper.experiment import Experiment, Findings, Results, Size, Table
+from restive.paper.experiment import Experiment, Findings, Results, Size
 from restive.paper.work import Work
 from restive.paper.worst_case import CASES
+from restive.report.tables import Table
 
 PLACE = "theorem 3.1, section 3 and its proof"
 ROUNDING, RATIO_ROUNDING = 1e-9, 1e-6  # of values, and of their ratios, see `restive.solvers.homogeneous_dp.FLOOR`

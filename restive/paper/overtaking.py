@@ -7,10 +7,11 @@ from matplotlib.figure import Figure
 
 from restive.paper.claims import OURS, Claim, Range, above, below, measured
 from restive.paper.curves import BUDGETS, CEILING, FLOOR, Board, Scene, family_scenes
-from restive.paper.experiment import Experiment, Findings, Results, Size, Table
+from restive.paper.experiment import Experiment, Findings, Results, Size
 from restive.paper.panels import LOOKS, Line, draw_lines
 from restive.paper.standings import SHARE
 from restive.paper.work import Work
+from restive.report.tables import Table
 from restive.stats import ratio
 
 PLACE = "section 5.1"

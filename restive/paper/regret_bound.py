@@ -6,12 +6,13 @@ import numpy as np
 
 from restive.paper.claims import Claim, Part, Range, exact
 from restive.paper.curves import Curve, read_curve
-from restive.paper.experiment import Experiment, Findings, Results, Size, Table
+from restive.paper.experiment import Experiment, Findings, Results, Size
 from restive.paper.regret_curve import INSTANCES, SHARES, work
 from restive.paper.tasks.regret import gaps, thresholds
 from restive.paper.work import Work
 from restive.policies.egt import Egt
 from restive.problems import make_problems
+from restive.report.tables import Table
 from restive.solvers.myopic import benefit
 from restive.types import Floats, Ints
 

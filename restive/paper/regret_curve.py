@@ -6,10 +6,11 @@ from matplotlib.figure import Figure
 
 from restive.paper.claims import Claim, Part, Range, above, below, measured
 from restive.paper.curves import Curve, growth, read_curve
-from restive.paper.experiment import Experiment, Findings, Results, Size, Table
+from restive.paper.experiment import Experiment, Findings, Results, Size
 from restive.paper.panels import Line, draw_lines
 from restive.paper.standings import with_reach
 from restive.paper.work import Work
+from restive.report.tables import Table
 from restive.stats import Band, band, ratio
 
 PLACE = "section 4.1, theorem 4.4; appendix, regret curve"

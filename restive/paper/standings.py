@@ -2,7 +2,7 @@
 
 from restive.paper.claims import OURS, Claim, Part, Range, above, measured
 from restive.paper.curves import BUDGETS, CEILING, FLOOR, HORIZON, Board, read_curve
-from restive.paper.experiment import Table
+from restive.report.tables import Table
 from restive.stats import Band, band
 
 EARLY = 100

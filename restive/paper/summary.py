@@ -1,7 +1,6 @@
 """Claims in short, for people: numbers as they are read, the part that is worst off, counts, and a page of Markdown."""
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
@@ -9,11 +8,10 @@ from typing import Any
 
 from restive.paper import claims as rules
 from restive.paper.claims import FAILS, HOLDS, UNDECIDED, Claim, Part, Range
-from restive.paper.experiment import Table
+from restive.report.tables import escape_markdown
 
 ORDER = (FAILS, UNDECIDED, HOLDS)
 PLURAL = {HOLDS: "hold", FAILS: "fail", UNDECIDED: "undecided"}
-MARKS = re.compile(r"([\\|<>*_`])")
 THIN, MINUS = "\u202f", "\u2212"
 OPENING = """# Reproduction
 
@@ -158,34 +156,18 @@ def rule() -> str:
 def markdown(claims: Sequence[Claim], about: Mapping[str, Any]) -> str:
     """A page with all claims in one table."""
     counts = tally_all(claims)
-    opening = OPENING.format(counts=counts, origin=fill(f"Made with {plain(origin(about))}.", 120), heads=CLAIM_HEADS)
+    opening = OPENING.format(
+        counts=counts, origin=fill(f"Made with {escape_markdown(origin(about))}.", 120), heads=CLAIM_HEADS
+    )
     return "\n".join([opening, *map(claim_row, claims), CLOSING, fill(rule(), 120), ""])
 
 
 def claim_row(claim: Claim) -> str:
     """A claim as a row of a table in Markdown."""
     cells = (claim.sentence, claim.place, claim.verdict, agreement(claim), key_number(claim), _setting(claim))
-    return f"| {' | '.join(map(plain, cells))} |"
+    return f"| {' | '.join(map(escape_markdown, cells))} |"
 
 
 def _setting(claim: Claim) -> str:
     """That of the part that is worst off, where there are several."""
     return worst_first(claim)[0].setting if len(claim.parts) > 1 else ""
-
-
-def markdown_table(table: Table) -> str:
-    """A table in Markdown, numbers to the right.
-
-    >>> print(markdown_table(Table("Tea", ("time", "cups"), (("noon", "2"),))))
-    | time | cups |
-    |---|---:|
-    | noon | 2 |
-    """
-    lines = (table.heads, *table.rows)
-    head, *rows = (f"| {' | '.join(map(plain, line))} |" for line in lines)
-    return "\n".join([head, "|---|" + "---:|" * (len(table.heads) - 1), *rows])
-
-
-def plain(text: str) -> str:
-    """Text that Markdown takes as it stands."""
-    return MARKS.sub(r"\\\1", " ".join(text.split()))

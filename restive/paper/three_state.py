@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 
 from restive.files import Columns
 from restive.paper.claims import OURS, Claim, Range, above, exact
-from restive.paper.experiment import Experiment, Findings, Results, Size, Table
+from restive.paper.experiment import Experiment, Findings, Results, Size
 from restive.paper.panels import Line, draw_lines
 from restive.paper.tasks.counterexamples import THREE_STATES, join
 from restive.paper.work import Work
+from restive.report.tables import Table
 
 PLACE = "appendix D"
 AT_START = 3  # rewards of the starting states 1 and 2

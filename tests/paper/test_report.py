@@ -12,10 +12,11 @@ from matplotlib.figure import Figure
 from restive.paper.agenda import describe
 from restive.paper.catalogue import EXPERIMENTS
 from restive.paper.claims import Claim, Part, above
-from restive.paper.experiment import Findings, Size, Table
+from restive.paper.experiment import Findings, Size
 from restive.paper.panels import Line, draw_lines
 from restive.paper.report import write_markdown, write_report
 from restive.paper.reproduction import Reproduction
+from restive.report.tables import Table
 
 FIRST, SECOND, *_ = EXPERIMENTS
 EVIL = "<script>alert('1')</script> & \"more\""

@@ -1,0 +1,1 @@
+"""Reports: tables, figures and HTML pages that `simulate`, `compare` and `reproduce` share."""
