@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from restive.desk import Desk, memory
+from restive.desk import Desk
+from restive.desk import cache as memory
 from restive.desk.database import StoreError
 from restive.desk.names import ERASED
 from restive.desk.program import Program

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from desk.stories import call, know, make, record, write
-from restive.desk import Desk, memory
+from restive.desk import Desk
+from restive.desk import cache as memory
 from restive.desk.audit import RequestContext
 from restive.desk.program import Program
 from restive.desk.replay import digest, replay

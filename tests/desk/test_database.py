@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from desk.appending import columns_for
 from desk.postgres import PASSWORD, Postgres, find_port
-from restive.desk import connection as module
+from restive.desk import database as module
 from restive.desk import store as store_module
 from restive.desk.database import CODES, find_cause
 from restive.desk.store import Store, StoreError

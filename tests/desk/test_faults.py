@@ -23,7 +23,8 @@ import sqlalchemy as sa
 from desk.postgres import PASSWORD, Postgres
 from desk.survivor import PLAN, PROCESSES, prove
 from restive import cli
-from restive.desk import Desk, Program, memory
+from restive.desk import Desk, Program
+from restive.desk import cache as memory
 from restive.desk.database import StoreError
 from restive.desk.replay import digest, replay
 from restive.desk.writer import Writer
