@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Self, Unpack
 
-from restive.client import answers
+from restive.api import types
 from restive.client.program import PAGE, Program
 from restive.client.transport import PREFIX, Body, Sender, make_key
 
@@ -53,25 +53,25 @@ class Client:
         """Give the connections back."""
         self._sender.close()
 
-    def health(self) -> answers.Health:
+    def health(self) -> types.Health:
         """That the server is there, and its version; needs no token."""
-        found: answers.Health = self._sender.ask("/health")
+        found: types.Health = self._sender.ask("/health")
         return found
 
-    def me(self) -> answers.Me:
+    def me(self) -> types.Me:
         """Whom the token belongs to, and what it may."""
-        found: answers.Me = self._sender.ask(f"{PREFIX}/me")
+        found: types.Me = self._sender.ask(f"{PREFIX}/me")
         return found
 
-    def templates(self) -> Iterator[answers.Template]:
+    def templates(self) -> Iterator[types.Template]:
         """The application domains that a program can start from."""
         return self._sender.pages(f"{PREFIX}/templates")
 
-    def policies(self) -> Iterator[answers.Policy]:
+    def policies(self) -> Iterator[types.PolicyInfo]:
         """The policies that a program can decide by."""
         return self._sender.pages(f"{PREFIX}/policies")
 
-    def programs(self) -> Iterator[answers.ProgramLine]:
+    def programs(self) -> Iterator[types.ProgramSummary]:
         """The programs that the token may see, the oldest first."""
         return self._sender.pages(f"{PREFIX}/programs", {"limit": PAGE})
 
@@ -80,7 +80,7 @@ class Client:
         return Program(self._sender, name)
 
     def create(
-        self, name: str, template: str | None = None, key: str | None = None, **settings: Unpack[answers.ConfigSettings]
+        self, name: str, template: str | None = None, key: str | None = None, **settings: Unpack[types.NewProgram]
     ) -> Program:
         """Make a program, by a template and settings or by settings alone."""
         made = self.program(name)
@@ -88,6 +88,6 @@ class Client:
         self._sender.send("POST", f"{PREFIX}/programs", body=Body.of(given), key=key or make_key())
         return made
 
-    def audit(self) -> Iterator[answers.AuditEntry]:
+    def audit(self) -> Iterator[types.AuditEntry]:
         """Who did what in the whole store, the newest first."""
         return self._sender.pages(f"{PREFIX}/audit", {"limit": PAGE})

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Unpack
 from urllib.parse import quote
 
-from restive.client import answers
+from restive.api import types
+from restive.api.status import Status
 from restive.client.encoding import OUTCOMES, STATES, list_agents, pack
-from restive.client.glance import Status
 from restive.client.transport import PREFIX, Body, Query, Sender, make_key
 from restive.errors import InputError
 from restive.files import write_whole
@@ -23,14 +23,14 @@ PAGE = 1000  # items asked for at a time
 MAX_LIST_LENGTH = 100_000  # rows of a list that come with a decision; the rest is asked for
 ENDINGS = (".csv", ".xlsx", ".parquet")
 Names = list[str]
-History = list[answers.Past]
+History = list[types.HistoryEntry]
 
 
 @dataclass(frozen=True)
 class Advice:
     """A decided round with its whole list; `data` has all that the server said of it."""
 
-    data: answers.Decided
+    data: types.DecidedRound
 
     @property
     def round(self) -> int:
@@ -38,7 +38,7 @@ class Advice:
         return self.data["round"]
 
     @property
-    def people(self) -> list[answers.Listed]:
+    def people(self) -> list[types.ListedPerson]:
         """The list, then the spares, a row for each person with the reason."""
         return self.data["people"]
 
@@ -75,13 +75,13 @@ class Program:
     def __repr__(self) -> str:
         return f"Program({self.name!r} at {self._sender.address})"
 
-    def about(self) -> answers.Program:
+    def about(self) -> types.Program:
         """Its config, and how many people, rounds and events it has."""
-        found: answers.Program = self._ask("")
+        found: types.Program = self._ask("")
         return found
 
     @property
-    def config(self) -> answers.Config:
+    def config(self) -> types.Config:
         """By what it decides now."""
         return self.about()["config"]
 
@@ -120,10 +120,10 @@ class Program:
     def learn(
         self, outcomes: object, round: int | None = None, correct: bool = False, dry_run: bool = False,
         key: str | None = None,
-    ) -> answers.Learned:  # fmt: skip
+    ) -> types.OutcomeCounts:  # fmt: skip
         """Take in what happened: who was acted on, the next state, the reward; for the last round if none is named."""
         body, query = pack(outcomes, "outcomes", OUTCOMES, {"round": round, "correct": correct, "dry_run": dry_run})
-        said: answers.Learned = self._send("POST", "/outcomes", body, query, None if dry_run else key or make_key())
+        said: types.OutcomeCounts = self._send("POST", "/outcomes", body, query, None if dry_run else key or make_key())
         return said
 
     def correct_states(self, states: object, round: int, dry_run: bool = False, key: str | None = None) -> int:
@@ -146,18 +146,18 @@ class Program:
         said = self._send("POST", f"/rounds/{round:d}/cancel", None, query, None if dry_run else key or make_key())
         return int(said["listed"])
 
-    def change(self, key: str | None = None, **settings: Unpack[answers.Changes]) -> answers.Config:
+    def change(self, key: str | None = None, **settings: Unpack[types.Changes]) -> types.Config:
         """Change budget, cool_down, keep or shares from now on."""
-        config: answers.Config = self._send("PATCH", "", Body.of(settings), {}, key or make_key())["config"]
+        config: types.Config = self._send("PATCH", "", Body.of(settings), {}, key or make_key())["config"]
         return config
 
-    def rounds(self) -> Iterator[answers.RoundLine]:
+    def rounds(self) -> Iterator[types.RoundSummary]:
         """Its rounds in short, the first first."""
         return self._pages("/rounds")
 
-    def round(self, round: int) -> answers.RoundDetail:
+    def round(self, round: int) -> types.RoundDetail:
         """A round as it stands now, and how it was decided."""
-        found: answers.RoundDetail = self._ask(f"/rounds/{round:d}")
+        found: types.RoundDetail = self._ask(f"/rounds/{round:d}")
         return found
 
     def download(self, round: int, path: str | PathLike[str], overwrite: bool = False) -> None:
@@ -172,7 +172,7 @@ class Program:
         address = f"{self._path}/rounds/{round:d}/list{place.suffix.lower()}"
         write_whole(place, self._sender.request("GET", address).content)
 
-    def people(self, find: str = "") -> Iterator[answers.Person]:
+    def people(self, find: str = "") -> Iterator[types.Person]:
         """Its people in the order of joining, or those whose id has `find` in it."""
         return self._pages("/people", {"find": find or None})
 
@@ -180,15 +180,15 @@ class Program:
         """What happened to one person, round by round."""
         return [*self._pages("/history", {"agent": agent}, None)]
 
-    def events(self, after: int = 0) -> Iterator[answers.EventLine]:
+    def events(self, after: int = 0) -> Iterator[types.Event]:
         """Its log, without columns; `after` so many events."""
         return self._pages("/events", {"after": after or None})
 
-    def audit(self) -> Iterator[answers.AuditEntry]:
+    def audit(self) -> Iterator[types.AuditEntry]:
         """Who did what in it, the newest first."""
         return self._pages("/audit")
 
-    def list(self, round: int) -> Iterator[answers.Listed]:
+    def list(self, round: int) -> Iterator[types.ListedPerson]:
         """The list of a round as it was decided, then the spares."""
         return self._pages(f"/rounds/{round:d}/list")
 

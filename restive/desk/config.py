@@ -8,10 +8,11 @@ worst of them can be, which some policies want to know.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from restive.api import types
 from restive.errors import InputError, check_number, check_whole
 from restive.kernels.rng import MAX_SEED
 from restive.policies import make_policy
@@ -82,9 +83,11 @@ class Config:
         wanted = min(self.budget if budget is None else budget, agents)
         return Shape(1, agents, len(self.states), wanted, self.horizon, np.array([float(span)]))
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> types.Config:
         """Plain data, from which `from_json` makes the same config."""
-        return asdict(self) | {"shares": dict(self.shares)}
+        rewards = None if self.rewards is None else list(self.rewards)
+        plain = asdict(self) | {"states": list(self.states), "rewards": rewards, "shares": dict(self.shares)}
+        return cast("types.Config", plain)
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> "Config":

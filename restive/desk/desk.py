@@ -91,7 +91,7 @@ class Desk:
         with self.store.creating(name, context, "created") as writer:
             if pseudonyms and made.pseudonyms is None:  # only now, or a name that is taken would leave a key behind
                 made = replace(made, pseudonyms=make_key().fingerprint)
-            writer.append(events.CREATED, made.as_json())
+            writer.append(events.CREATED, {**made.as_json()})
             writer.tell("created", None, {"config": made.as_json()})
         return self.program(name)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from restive.api.types import RoundSummary
 from restive.desk.names import ERASED
 from restive.desk.program import Program
 from restive.desk.rounds import DONE, UNKNOWN, Round
@@ -63,7 +64,12 @@ def agents_table(program: Program, numbers: Ints | None = None) -> pl.DataFrame:
 
 def rounds_table(program: Program) -> pl.DataFrame:
     """A row for each round."""
-    rows = [
+    return pl.DataFrame(summarise_rounds(program), infer_schema_length=None)
+
+
+def summarise_rounds(program: Program) -> list[RoundSummary]:
+    """The totals of each round."""
+    return [
         {
             "round": line.round + 1, "at": line.at, "budget": line.budget, "present": line.present,
             "carried_over": line.carried_over, "decided": line.decided >= 0, "cancelled": line.cancelled, "advised": line.advised,
@@ -74,7 +80,6 @@ def rounds_table(program: Program) -> pl.DataFrame:
         }
         for line in program.lines
     ]  # fmt: skip
-    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def records_table(program: Program, found: Round) -> pl.DataFrame:

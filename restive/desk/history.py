@@ -1,7 +1,6 @@
 """The history of one agent: a row for each round that it took part in, read from its own chunk of each event."""
 
-from typing import Any
-
+from restive.api.types import HistoryEntry
 from restive.desk import events
 from restive.desk.program import Program
 from restive.desk.selection import BARS
@@ -10,7 +9,7 @@ from restive.errors import NotFound
 ASKED = (events.OPENED, events.DECIDED, events.OUTCOMES, events.CORRECTED)
 
 
-def find_history(program: Program, agent: str) -> list[dict[str, Any]]:
+def find_history(program: Program, agent: str) -> list[HistoryEntry]:
     """What happened to the agent of that name, round by round, as it is known now."""
     from polars import Series
 
@@ -19,7 +18,7 @@ def find_history(program: Program, agent: str) -> list[dict[str, Any]]:
     if number is None:
         raise NotFound(f"{agent!r} is not in the program {program.name}.")
     states = program.config.states
-    rows: dict[int, dict[str, Any]] = {}
+    rows: dict[int, HistoryEntry] = {}
     for event, values in program.store.history(program.id, number, kinds=ASKED):
         if event.round is None or not values:
             continue

@@ -1,14 +1,22 @@
 """`restive desk`: the verbs that only look at what is there, one short function each, and `demo`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from restive.desk.options import JsonOption, Name, Overwrite, StoreOption, check_out, open_store
 from restive.desk.saying import bar, note, print_json, say_advice
 
+if TYPE_CHECKING:
+    from restive.desk.status import Status
+
 verbs = typer.Typer()
+
+
+def _status_as_json(seen: "Status") -> dict[str, object]:
+    """The status with the address of its store, and with commands for what to do next."""
+    return {**seen.as_json(), "store": seen.store, "steps": [str(step) for step in seen.steps]}
 
 
 @verbs.command()
@@ -29,7 +37,7 @@ def status(
     with open_store(store) as opened:
         seen = look_at(opened.program(name))
     if as_json:
-        print_json(seen.as_json())
+        print_json(_status_as_json(seen))
     else:
         print_status(seen)
     if figure:
@@ -173,7 +181,7 @@ def demo(
             program = play_demo(opened, name, template, agents, rounds, seed, progress, policy=policy)
         seen = look_at(program) if store else forget_store(look_at(program))
         if as_json:
-            print_json(seen.as_json())
+            print_json(_status_as_json(seen))
         else:
             say_advice(program.advice(rounds), None, False, False, most=8)
             print_status(seen)

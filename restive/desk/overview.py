@@ -1,10 +1,10 @@
 """A program at a glance, put together from its projection and its log: what is printed and drawn of it."""
 
 import math
-from typing import Any
 
 import numpy as np
 
+from restive.api.types import ProgramSummary
 from restive.desk.config import WORDS, Config
 from restive.desk.desk import name_store
 from restive.desk.ledger import Line, Side
@@ -51,21 +51,32 @@ def look_at(program: Program) -> Status:
     )
 
 
-def summarise(program: Program) -> dict[str, Any]:
-    """A program in one line; of one that cannot be read, as when the file of its policy is gone, why that is."""
-    known = {"name": program.name, "created": program.created}
+def summarise(program: Program) -> ProgramSummary:
+    """A program in a list of programs; if it cannot be read, `error` says why."""
+    summary: ProgramSummary = {
+        "name": program.name,
+        "created": program.created,
+        "people": None,
+        "rounds": None,
+        "events": None,
+        "waiting": None,
+        "policy": None,
+        "template": None,
+        "title": None,
+        "error": None,
+    }
     try:
         projection = program.projection
     except InputError as error:
-        nothing = dict.fromkeys(("people", "rounds", "events", "waiting", "policy", "title"))
-        return known | nothing | {"template": str(error)}
-    return known | {
+        return {**summary, "error": error.message}
+    return {
+        **summary,
         "people": int(projection.ledger.active.sum()),
         "rounds": len(projection.ledger.lines),
         "events": projection.length,
         "waiting": sum(line.waiting for line in projection.ledger.lines),
         "policy": projection.config.policy,
-        "template": projection.config.template or "",
+        "template": projection.config.template,
         "title": find_title(projection.config),
     }
 

@@ -250,7 +250,7 @@ class Program:
         """Change budget, cool_down, keep or shares from now on."""
         with self._writing(context, "changed") as (writer, projection):
             config = projection.config.changed(settings).as_json()
-            changed = {name: config[name] for name in settings}
+            changed = {name: value for name, value in config.items() if name in settings}
             self.memory.append(writer, events.CHANGED, changed)
             _tell(writer, projection, "changed", config=config, changed=changed)
         return self.config

@@ -4,11 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
+from restive.api import types
 from restive.desk.config import Config
 from restive.desk.decision import CHOSEN, MUST, SPARE
 from restive.desk.explanations import explain
@@ -96,9 +97,10 @@ class Advice:
         """The list and the spares, a row for each person; with `done` filled in it is a table of outcomes."""
         return pl.DataFrame(dict(zip(COLUMNS, self._cells(), strict=True)), schema=COLUMNS)
 
-    def people(self, part: slice = slice(None)) -> list[dict[str, Any]]:
+    def people(self, part: slice = slice(None)) -> list[types.ListedPerson]:
         """Rows of the table as plain data; only these are made."""
-        return [dict(zip(COLUMNS, row, strict=True)) for row in zip(*self._cells(part), strict=True)]
+        rows = zip(*self._cells(part), strict=True)
+        return [cast("types.ListedPerson", dict(zip(COLUMNS, row, strict=True))) for row in rows]
 
     def _cells(self, part: slice = slice(None)) -> list[list[Any]]:
         """The columns of the table, or of some of its rows."""
@@ -146,7 +148,7 @@ class Advice:
         """How many are on the list, spares among them."""
         return int(self._kind.size)
 
-    def as_json(self, most: int | None = None) -> dict[str, Any]:
+    def as_json(self, most: int | None = None) -> types.ListedDecision:
         """Plain data, finite numbers or null; of the people all, or the first so many."""
         decided = self.found.decided or {}
         return {

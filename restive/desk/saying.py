@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,7 +70,7 @@ def _rules(advice: "Advice") -> Iterator[str]:
         yield f"What rules cost, in {unit}: " + ", ".join(f"{rule} {price:.2g}" for rule, price in priced.items()) + "."
 
 
-def say_config(name: str, config: dict[str, Any], what: str, as_json: bool) -> None:
+def say_config(name: str, config: Mapping[str, Any], what: str, as_json: bool) -> None:
     """A config in a few sentences."""
     from restive.desk.desk import name_store
 
@@ -94,7 +94,7 @@ def say_config(name: str, config: dict[str, Any], what: str, as_json: bool) -> N
         print(f"Next: restive desk decide {name} --states STATES.csv --out list.csv{name_store(config['store'])}")
 
 
-def _config_rules(config: dict[str, Any]) -> Iterator[str]:
+def _config_rules(config: Mapping[str, Any]) -> Iterator[str]:
     """What else was settled, as far as it is anything."""
     if config["shadow"]:
         yield f"Shadow, which decides nothing: {config['shadow']}."

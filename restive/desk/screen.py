@@ -89,10 +89,11 @@ def print_history(rows: Sequence[Row], words: Words, person: str) -> None:
 
 
 def print_programs(rows: Sequence[Row]) -> None:
-    """The programs of a store. Keys: name, people, rounds, waiting, policy, created, template, events."""
-    names = ("name", "people", "rounds", "waiting", "policy", "created", "template", "events")
+    """The programs of a store. Keys: name, people, rounds, waiting, policy, created, template, events, error."""
+    names = ["name", "people", "rounds", "waiting", "policy", "created", "template", "events"]
+    names += ["error"] if any(row.get("error") for row in rows) else []
     lines = [{name: _minute(row.get(name)) if name == "created" else row.get(name) for name in names} for row in rows]
-    _print_table(_console(), lines, projection=("name", "template", "policy"), none="No programs yet.")
+    _print_table(_console(), lines, projection=("name", "template", "policy", "error"), none="No programs yet.")
 
 
 def print_tokens(rows: Sequence[Row]) -> None:

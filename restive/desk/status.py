@@ -7,10 +7,11 @@ other software. What is not known is NaN here and null in JSON. Rounds are numbe
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from restive.api.status import Status as StatusAnswer
 from restive.desk.config import Words
 from restive.desk.lift import Lift, LiftCurve, Shadow
 from restive.version import __version__
@@ -117,13 +118,14 @@ class Status:
         budget = sum(row.budget for row in self.rounds)
         return sum(row.done for row in self.rounds) / budget if budget else math.nan
 
-    def as_json(self) -> dict[str, Any]:
-        """All of it as plain data, finite numbers or null."""
+    def as_json(self) -> StatusAnswer:
+        """The status as plain data, finite numbers or null; without the address of the store and without commands."""
         record: dict[str, Any] = _plain(self)
+        del record["store"]
         gained = self.lift.per_action(self.actions) if self.lift else None
-        record["steps"] = [str(step) for step in self.steps]
+        record["steps"] = [step.sentence for step in self.steps]
         used = {"actions": self.actions, "budget_used": _plain(self.budget_used)}
-        return record | used | {"extra_per_action": _plain(gained)}
+        return cast("StatusAnswer", record | used | {"extra_per_action": _plain(gained)})
 
 
 def next_steps(

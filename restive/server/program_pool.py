@@ -13,11 +13,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import anyio
 from starlette.requests import Request
 
+from restive.api.types import ProgramSummary
 from restive.desk.database import StoreError
 from restive.desk.desk import Desk
 from restive.desk.overview import summarise
@@ -39,7 +40,7 @@ class _Opened:
     def __init__(self, program: Program) -> None:
         self.program, self.lock = program, asyncio.Lock()
         self.users = 0  # who has it or waits for it
-        self.summary: dict[str, Any] | None = None  # when it was last asked for
+        self.summary: ProgramSummary | None = None  # when it was last asked for
 
 
 class Programs:
@@ -73,13 +74,14 @@ class Programs:
             async with in_turn(self._writing, request):
                 return await self.run(function, *args, **kw)
 
-    async def summarise(self, name: str, request: Request | None = None) -> dict[str, Any]:
+    async def summarise(self, name: str, request: Request | None = None) -> ProgramSummary:
         """A program in short; of one that is busy, as it was when somebody last asked."""
         opened = self._opened.get(name)
         if opened is not None and opened.lock.locked() and opened.summary is not None:
             return opened.summary
         async with self.using(name, request) as program:
-            found = self._opened[name].summary = await self.run(summarise, program)
+            found = await self.run(summarise, program)
+            self._opened[name].summary = found
         return found
 
     async def run(self, function: Callable[P, T], *args: P.args, **kw: P.kwargs) -> T:

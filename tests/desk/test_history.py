@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from restive.api.types import HistoryEntry
 from restive.desk import Desk, Program
 from restive.desk.history import find_history
 from restive.errors import InputError
@@ -19,7 +20,7 @@ def program(address: str) -> Iterator[Program]:
         )
 
 
-def without_time(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def without_time(rows: list[HistoryEntry]) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "at"} for row in rows]
 
 

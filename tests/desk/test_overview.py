@@ -224,7 +224,7 @@ def test_a_program_in_one_line(desk: Desk) -> None:
     program.decide(dict.fromkeys(PEOPLE, "low"), again=True)
     assert summarise(program) == {
         "name": "one", "created": program.created, "people": 24, "rounds": 3, "events": 10, "waiting": 24,
-        "policy": "lagrange", "template": "loyalty", "title": "",
+        "policy": "lagrange", "template": "loyalty", "title": "", "error": None,
     }  # fmt: skip
 
 
@@ -237,7 +237,7 @@ def test_a_program_whose_policy_is_gone_still_has_its_line(desk: Desk, tmp_path:
     (tmp_path / "fair.py").unlink()
     line = summarise(desk.program("one"))
     assert (line["name"], line["people"], line["events"]) == ("one", None, None)
-    assert "fair.py: there is no such file" in line["template"]
+    assert "fair.py: there is no such file" in (line["error"] or "")
 
 
 def test_a_cancelled_round_is_waited_for_no_more_and_its_budget_is_not_used(desk: Desk) -> None:

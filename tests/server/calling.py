@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import httpx
 from fastapi import FastAPI
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 
 from restive.desk import Desk
 from restive.server.errors import Failure
@@ -15,7 +15,6 @@ PLACE, API = "http://127.0.0.1:8787", "/api/v1"
 CSV = {"Content-Type": "text/csv"}
 STATES = {"ann": "low", "ben": "high", "cem": "low", "dot": "low", "eve": "high"}
 T = TypeVar("T")
-M = TypeVar("M", bound=BaseModel)
 
 
 def as_rows(states: Mapping[str, str] = STATES) -> list[dict[str, str]]:
@@ -38,11 +37,11 @@ class Caller:
         """The answer to one request; a path that begins with / is whole, any other is one of the program `shops`."""
         return self.run(self.client.request(method, name_path(path), **given))
 
-    def get(self, path: str, model: type[M], **given: Any) -> M:
+    def get(self, path: str, model: type[T], **given: Any) -> T:
         """What a document says, which must be what its model promises."""
         return check(self.call("GET", path, **given), model, 200)
 
-    def post(self, path: str, body: object, model: type[M], status: int = 200, **given: Any) -> M:
+    def post(self, path: str, body: object, model: type[T], status: int = 200, **given: Any) -> T:
         return check(self.call("POST", path, json=body, **given), model, status)
 
     def refused(self, method: str, path: str, status: int, **given: Any) -> Failure:
@@ -57,11 +56,15 @@ def name_path(path: str) -> str:
     return path if path.startswith("/") else f"{API}/programs/shops/{path}"
 
 
-def check(answer: httpx.Response, model: type[M], status: int) -> M:
+def check(answer: httpx.Response, model: type[T], status: int) -> T:
     """The answer as its model; other fields, other types and numbers that are none are refused."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/json"
-    return model.model_validate_json(answer.content, strict=True)
+    return validate(answer, model)
+
+
+def validate(answer: httpx.Response, model: type[T]) -> T:
+    return TypeAdapter(model).validate_json(answer.content, strict=True)
 
 
 def check_failure(answer: httpx.Response, status: int) -> Failure:

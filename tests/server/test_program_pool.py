@@ -152,7 +152,7 @@ def test_programs_are_closed_after_an_error_too(desk: Desk, monkeypatch: pytest.
 
 
 def test_a_busy_program_is_summed_up_as_it_was_and_any_other_as_it_is(opened: Programs, desk: Desk) -> None:
-    async def story() -> list[int]:
+    async def story() -> list[int | None]:
         found = [await opened.summarise("shops")]
         await opened.run(desk.program("shops").decide, {"ann": "low"})
         async with opened.using("shops"):

@@ -5,12 +5,11 @@ import polars as pl
 import pytest
 from pydantic import BaseModel
 
-from restive.server.answers import Planned
+from restive.api.types import DecidedRound, OutcomeCounts, ProgramConfig
 from restive.server.errors import Misfit, Refusal
 from restive.server.requests import Create, Decide, Leave
-from restive.server.round_answers import Decided, Learned
 from restive.server.uploads import MAX_LISTS, _make_object, check_settings, load_json
-from server.calling import CSV, Caller, as_rows
+from server.calling import CSV, Caller, as_rows, validate
 
 PARQUET = {"Content-Type": "application/vnd.apache.parquet"}
 EXCEL = {"Content-Type": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}
@@ -91,11 +90,11 @@ def test_a_table_of_every_kind_decides_as_json_does(
     caller: Caller, headers: dict[str, str], write: Callable[[pl.DataFrame], bytes]
 ) -> None:
     caller.post("/api/v1/programs", {"name": "other", "states": ["low", "high"], "seed": 3, "policy": "egt",
-                                     "rewards": [0, 1], "budget": 2, "control": 0}, Planned, 201)  # fmt: skip
-    by_json = caller.post("/api/v1/programs/other/rounds", {"states": as_rows(), "budget": 1}, Decided, 201)
+                                     "rewards": [0, 1], "budget": 2, "control": 0}, ProgramConfig, 201)  # fmt: skip
+    by_json = caller.post("/api/v1/programs/other/rounds", {"states": as_rows(), "budget": 1}, DecidedRound, 201)
     by_file = caller.call("POST", "rounds?budget=1", content=write(pl.DataFrame(as_rows())), headers=headers)
     assert by_file.status_code == 201
-    assert by_file.json()["people"] == [row.model_dump() for row in by_json.people]
+    assert by_file.json()["people"] == by_json["people"]
 
 
 @pytest.mark.parametrize(
@@ -126,8 +125,8 @@ def test_settings_in_the_address_do_not_go_with_a_body_of_json(caller: Caller) -
 def test_lists_in_the_address_go_with_a_table(caller: Caller) -> None:
     path = "rounds?must=ann&must=ben&never=cem&dry_run=true"
     answer = caller.call("POST", path, content=pl.DataFrame(as_rows()).write_csv(), headers=CSV)
-    people = Decided.model_validate_json(answer.content).people
-    assert {row.agent for row in people if row.list == "must"} == {"ann", "ben"}
+    people = validate(answer, DecidedRound)["people"]
+    assert {row["agent"] for row in people if row["list"] == "must"} == {"ann", "ben"}
 
 
 @pytest.mark.parametrize(
@@ -167,14 +166,14 @@ def test_ids_that_nobody_can_have_are_refused(caller: Caller, agent: object) -> 
 
 
 def test_whole_numbers_are_ids_and_states_too(caller: Caller) -> None:
-    decided = caller.post("rounds", {"states": {"agent": [7, 8], "state": [0, 1.0]}}, Decided, 201)
-    assert {row.agent for row in decided.people} == {"7", "8"}
-    assert caller.post("outcomes", {"outcomes": [{"agent": "7", "next_state": 1}]}, Learned).new == 1
+    decided = caller.post("rounds", {"states": {"agent": [7, 8], "state": [0, 1.0]}}, DecidedRound, 201)
+    assert {row["agent"] for row in decided["people"]} == {"7", "8"}
+    assert caller.post("outcomes", {"outcomes": [{"agent": "7", "next_state": 1}]}, OutcomeCounts)["new"] == 1
 
 
 def test_a_large_table_is_read_as_a_small_one(caller: Caller) -> None:
     rows = [{"agent": f"agent-{n:05}", "state": "low"} for n in range(5000)]
-    assert caller.post("rounds", {"states": rows, "budget": 3}, Decided, 201).present == 5000
+    assert caller.post("rounds", {"states": rows, "budget": 3}, DecidedRound, 201)["present"] == 5000
 
 
 def test_a_name_that_comes_twice_among_many_is_found_by_looking_at_each_once() -> None:

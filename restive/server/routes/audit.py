@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
+from restive.api import types
 from restive.desk.program import Program
 from restive.desk.store import Event
-from restive.server.answers import Audit, EventPage
 from restive.server.hiding import hide_configs
 from restive.server.queries import Back, Page
 from restive.server.routes.deps import Admin, Name, Viewer, find_programs, follow, make_router, show
@@ -16,7 +16,7 @@ from restive.server.routes.system import send_audit_entries
 router = make_router("record")
 
 
-@router.get("/programs/{name}/events", response_model=EventPage, summary="The log")
+@router.get("/programs/{name}/events", response_model=types.Page[types.Event], summary="The log")
 async def list_events(name: Name, request: Request, principal: Viewer, page: Annotated[Page, Query()]) -> Response:
     """The events that all else follows from, the first first, without their columns; `after` is how many to skip."""
 
@@ -35,7 +35,7 @@ def _line(event: Event) -> dict[str, Any]:
     return known | {"round": None if event.round is None else event.round + 1, "header": hide_configs(event.header)}
 
 
-@router.get("/programs/{name}/audit", response_model=Audit, summary="Audit of a program")
+@router.get("/programs/{name}/audit", response_model=types.Page[types.AuditEntry], summary="Audit of a program")
 async def program_audit(name: Name, request: Request, principal: Admin, page: Annotated[Back, Query()]) -> Response:
     """Who did what in this program, the newest first."""
     programs, store = find_programs(request), request.app.state.desk.store

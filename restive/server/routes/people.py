@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import polars as pl
 from fastapi import Query, Request, Response
 
+from restive.api import types
 from restive.desk.export import agents_table
 from restive.desk.history import find_history
 from restive.desk.program import Program
@@ -13,7 +14,6 @@ from restive.desk.tokens import Principal
 from restive.server.columns import OUTCOMES
 from restive.server.queries import Find, OfAgent, WithOutcomes
 from restive.server.requests import Erase, Learn, Leave
-from restive.server.round_answers import Counted, History, Learned, PersonPage
 from restive.server.routes.deps import (
     Admin,
     Key,
@@ -37,7 +37,7 @@ LEARNT = ("rounds", "new", "corrected", "repeated", "waiting", "notes")
 
 @router.post(
     "/programs/{name}/outcomes",
-    response_model=Learned,
+    response_model=types.OutcomeCounts,
     summary="Record outcomes",
     openapi_extra=brings_table(Learn, "agent,done,next_state\nann,yes,high\nben,,low\n"),
 )
@@ -67,7 +67,7 @@ async def learn(
     return await record(request, name, act, repeat)
 
 
-@router.get("/programs/{name}/people", response_model=PersonPage, summary="People")
+@router.get("/programs/{name}/people", response_model=types.Page[types.Person], summary="People")
 async def list_people(name: Name, request: Request, principal: Viewer, page: Annotated[Find, Query()]) -> Response:
     """Who is in the program, in the order of joining; who was erased is not."""
 
@@ -87,19 +87,25 @@ def find_people(program: Program, find: str = "", first: int = 0, limit: int = 1
     return agents_table(program, some).with_columns(called).to_dicts()
 
 
-@router.get("/programs/{name}/history", response_model=History, summary="What happened to somebody")
+@router.get(
+    "/programs/{name}/history", response_model=types.Page[types.HistoryEntry], summary="What happened to somebody"
+)
 async def history(name: Name, request: Request, principal: Viewer, query: Annotated[OfAgent, Query()]) -> Response:
     """A row for each round that this person took part in."""
     return await show(request, name, lambda program: {"items": find_history(program, query.agent), "next": None})
 
 
-@router.post("/programs/{name}/leave", response_model=Counted, summary="People left", openapi_extra=brings(Leave))
+@router.post(
+    "/programs/{name}/leave", response_model=types.PeopleCount, summary="People left", openapi_extra=brings(Leave)
+)
 async def leave(name: Name, request: Request, principal: Operator, key: Key = None) -> Response:
     """Say who is gone; who appears again in a table of states is back."""
     return await _drop(request, name, principal, key, Leave, Program.leave)
 
 
-@router.post("/programs/{name}/erase", response_model=Counted, summary="Forget people", openapi_extra=brings(Erase))
+@router.post(
+    "/programs/{name}/erase", response_model=types.PeopleCount, summary="Forget people", openapi_extra=brings(Erase)
+)
 async def erase(name: Name, request: Request, principal: Admin, key: Key = None) -> Response:
     """Forget names for good; what these people taught stays, as a number without a name."""
     return await _drop(request, name, principal, key, Erase, Program.erase)

@@ -5,13 +5,12 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
+from restive.api import types
+from restive.api.status import Status
 from restive.desk.audit import Repeated
 from restive.desk.overview import look_at
 from restive.desk.program import Program
 from restive.errors import Conflict, InputError
-from restive.server.answers import Planned, ProgramLines
-from restive.server.answers import Program as ProgramAnswer
-from restive.server.glance import Status
 from restive.server.hiding import hide_configs, hide_folders
 from restive.server.queries import Page
 from restive.server.requests import Change, Create
@@ -38,7 +37,7 @@ router = make_router("programs")
 EMPTY = ("rewards", "horizon", "shadow")  # where null says something else than leaving it out
 
 
-@router.get("/programs", response_model=ProgramLines, summary="All programs")
+@router.get("/programs", response_model=types.Page[types.ProgramSummary], summary="All programs")
 async def list_programs(request: Request, principal: Viewer, page: Annotated[Page, Query()]) -> Response:
     """The programs that the token may see, the oldest first."""
     programs = find_programs(request)
@@ -49,13 +48,17 @@ async def list_programs(request: Request, principal: Viewer, page: Annotated[Pag
     return send({"items": items, "next": more})
 
 
-def _hide(summary: dict[str, Any]) -> dict[str, Any]:
+def _hide(summary: types.ProgramSummary) -> dict[str, Any]:
     line = hide_configs(summary)
-    return line | {"template": hide_folders(line["template"])}
+    return line | {"error": line["error"] and hide_folders(line["error"])}
 
 
 @router.post(
-    "/programs", response_model=Planned, status_code=201, summary="Make a program", openapi_extra=brings(Create)
+    "/programs",
+    response_model=types.ProgramConfig,
+    status_code=201,
+    summary="Make a program",
+    openapi_extra=brings(Create),
 )
 async def create(request: Request, principal: Admin, key: Key = None) -> Response:
     """Make a program by a template and what is to be other than there, or by states and settings of its own."""
@@ -98,11 +101,11 @@ def _refuse_file(what: str, spec: str | None) -> None:
         raise InputError(f"{what}: a policy in a file of its own is set up on the server's machine, by the command.")
 
 
-def _planned(name: str, config: dict[str, Any]) -> dict[str, Any]:
+def _planned(name: str, config: types.Config) -> dict[str, Any]:
     return {"name": name, "config": hide_configs(config)}
 
 
-@router.get("/programs/{name}", response_model=ProgramAnswer, summary="A program")
+@router.get("/programs/{name}", response_model=types.Program, summary="A program")
 async def show_program(name: Name, request: Request, principal: Viewer) -> Response:
     """What a program decides by, and how far it is."""
     return await show(request, name, _describe)
@@ -115,7 +118,9 @@ def _describe(program: Program) -> dict[str, Any]:
     return known | counts | {"config": hide_configs(projection.config.as_json())}
 
 
-@router.patch("/programs/{name}", response_model=Planned, summary="Change a program", openapi_extra=brings(Change))
+@router.patch(
+    "/programs/{name}", response_model=types.ProgramConfig, summary="Change a program", openapi_extra=brings(Change)
+)
 async def change(name: Name, request: Request, principal: Admin, key: Key = None) -> Response:
     """Change the budget, cool-down, keeping of states or shares, from now on."""
     asked = await take_settings(request, Change)
@@ -136,7 +141,4 @@ async def status(name: Name, request: Request, principal: Viewer) -> Response:
 
 
 def _glance(program: Program) -> dict[str, Any]:
-    seen = look_at(program)
-    reported = hide_configs(seen.as_json())
-    del reported["store"]  # a place on the server's machine, as are the commands of steps
-    return reported | {"steps": [step.sentence for step in seen.steps]}
+    return hide_configs(look_at(program).as_json())

@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from restive.desk.export import rounds_table
+from restive.api import types
+from restive.desk.export import summarise_rounds
 from restive.desk.program import Program
 from restive.desk.recommendation import Advice
 from restive.errors import InputError
@@ -13,7 +14,6 @@ from restive.server.downloads import TYPES, Sheet
 from restive.server.hiding import hide_configs
 from restive.server.queries import DryRun, Page, WithStates
 from restive.server.requests import Decide, Mend
-from restive.server.round_answers import Cancelled, Decided, Listing, RoundDetail, RoundLines, StatesCorrected
 from restive.server.routes.deps import (
     Key,
     Name,
@@ -37,10 +37,10 @@ router = make_router("rounds")
 
 @router.post(
     "/programs/{name}/rounds",
-    response_model=Decided,
+    response_model=types.DecidedRound,
     status_code=201,
     summary="Decide a round",
-    responses={200: {"model": Decided, "description": "A dry run: what would be decided."}},
+    responses={200: {"model": types.DecidedRound, "description": "A dry run: what would be decided."}},
     openapi_extra=brings_table(Decide, "agent,state,group\nann,low,north\nben,high,south\n"),
 )
 async def decide(
@@ -81,31 +81,33 @@ def _summarise(advice: Advice) -> dict[str, Any]:
     return record
 
 
-@router.get("/programs/{name}/rounds", response_model=RoundLines, summary="All rounds")
+@router.get("/programs/{name}/rounds", response_model=types.Page[types.RoundSummary], summary="All rounds")
 async def list_rounds(name: Name, request: Request, principal: Viewer, page: Annotated[Page, Query()]) -> Response:
     """The rounds so far, the first first."""
 
     def look(program: Program) -> dict[str, Any]:
-        rows = rounds_table(program)[page.after : page.after + page.limit].to_dicts()
+        rows = summarise_rounds(program)[page.after : page.after + page.limit]
         end = page.after + len(rows)
         return {"items": rows, "next": follow(request, after=end) if end < len(program.lines) else None}
 
     return await show(request, name, look)
 
 
-@router.get("/programs/{name}/rounds/{round}", response_model=RoundDetail, summary="A round")
+@router.get("/programs/{name}/rounds/{round}", response_model=types.RoundDetail, summary="A round")
 async def show_round(name: Name, round: Number, request: Request, principal: Viewer) -> Response:
     """A round as it stands now, and how it was decided."""
 
     def look(program: Program) -> dict[str, Any]:
         decided = program.round(round).decided is not None
-        line = rounds_table(program)[round - 1].to_dicts()[0]
-        return line | {"decision": _summarise(program.advice(round)) if decided else None}
+        line = summarise_rounds(program)[round - 1]
+        return {**line, "decision": _summarise(program.advice(round)) if decided else None}
 
     return await show(request, name, look)
 
 
-@router.get("/programs/{name}/rounds/{round}/list", response_model=Listing, summary="The list of a round")
+@router.get(
+    "/programs/{name}/rounds/{round}/list", response_model=types.Page[types.ListedPerson], summary="The list of a round"
+)
 async def show_list(
     name: Name, round: Number, request: Request, principal: Viewer, page: Annotated[Page, Query()]
 ) -> Response:
@@ -140,7 +142,7 @@ for _ending in TYPES:
 
 @router.put(
     "/programs/{name}/rounds/{round}/states",
-    response_model=StatesCorrected,
+    response_model=types.CorrectedStates,
     summary="Correct states",
     openapi_extra=brings_table(Mend, "agent,state\nann,high\n"),
 )
@@ -164,7 +166,7 @@ async def correct_states(
     )  # fmt: skip
 
 
-@router.post("/programs/{name}/rounds/{round}/cancel", response_model=Cancelled, summary="Cancel a round")
+@router.post("/programs/{name}/rounds/{round}/cancel", response_model=types.CancelledRound, summary="Cancel a round")
 async def cancel(
     name: Name, round: Number, request: Request, principal: Operator, query: Annotated[DryRun, Query()], key: Key = None
 ) -> Response:

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
+from restive.api import types
 from restive.desk.audit import AuditRow
 from restive.desk.templates import TEMPLATES
 from restive.policies import POLICIES
 from restive.policies.base import Learner
-from restive.server.answers import Audit, Health, Me, Policies, Templates
 from restive.server.hiding import hide_configs
 from restive.server.metrics import Metrics
 from restive.server.queries import Back
@@ -23,13 +23,13 @@ router = make_router("store")
 PATIENCE = 3.0  # seconds for the store to say that it is there
 
 
-@server.get("/health", response_model=Health, summary="Whether the server is there")
+@server.get("/health", response_model=types.Health, summary="Whether the server is there")
 async def health() -> Response:
     """Answers as long as the server runs, whatever its store does."""
     return send({"status": "ok", "version": __version__})
 
 
-@server.get("/ready", response_model=Health, summary="Whether the server can work")
+@server.get("/ready", response_model=types.Health, summary="Whether the server can work")
 async def ready(request: Request) -> Response:
     """Answers when the store does; 503 when it does not."""
     await find_programs(request).reach_store(PATIENCE)
@@ -45,20 +45,20 @@ async def metrics(request: Request, principal: Viewer) -> Response:
     return Response(found.render(), media_type=Metrics.media_type)
 
 
-@router.get("/me", response_model=Me, summary="Who I am")
+@router.get("/me", response_model=types.Me, summary="Who I am")
 async def me(principal: Viewer) -> Response:
     """Whom the token belongs to, and what it allows."""
     grants = [{"program": program, "role": role} for program, role in principal.grants.items()]
     return send({"id": principal.id, "name": principal.name, "grants": grants, "version": __version__})
 
 
-@router.get("/templates", response_model=Templates, summary="Templates")
+@router.get("/templates", response_model=types.Page[types.Template], summary="Templates")
 async def templates(principal: Viewer) -> Response:
     """The application domains that a program can start from."""
     return send({"items": [asdict(template) for template in TEMPLATES.values()], "next": None})
 
 
-@router.get("/policies", response_model=Policies, summary="Policies")
+@router.get("/policies", response_model=types.Page[types.PolicyInfo], summary="Policies")
 async def policies(principal: Viewer) -> Response:
     """The policies that a program can decide by, with their settings."""
     return send({"items": list_policies(), "next": None})
@@ -81,7 +81,7 @@ def _setting(each: Any) -> dict[str, Any]:
     return {"name": each.name, "default": None if each.default is MISSING else each.default}
 
 
-@router.get("/audit", response_model=Audit, summary="Audit of the store")
+@router.get("/audit", response_model=types.Page[types.AuditEntry], summary="Audit of the store")
 async def store_audit(request: Request, principal: Admin, page: Annotated[Back, Query()]) -> Response:
     """Who did what, in all programs and to the store itself, the newest first."""
     store = request.app.state.desk.store

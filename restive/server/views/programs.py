@@ -4,6 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
+from restive.api.types import ProgramSummary
 from restive.desk.templates import TEMPLATES
 from restive.server.hiding import name_policy
 from restive.server.views.asking import read_number
@@ -25,15 +26,14 @@ async def programs(request: Request, page: str = "") -> dict[str, Any]:
     return {"part": part._asdict(), "programs": cards}
 
 
-def describe(summary: dict[str, Any]) -> dict[str, Any]:
+def describe(summary: ProgramSummary) -> dict[str, Any]:
     """A program in short; of one that cannot be read the reason stays here, as it may name files of this machine."""
-    readable = summary["rounds"] is not None
-    template = TEMPLATES.get(summary["template"]) if summary["title"] else None
+    readable = summary["error"] is None
+    template = TEMPLATES.get(summary["template"] or "") if summary["title"] else None
     return {
         **summary,
         "readable": readable,
-        "policy": name_policy(summary["policy"]) if readable else None,
-        "template": summary["template"] if readable else None,
+        "policy": name_policy(summary["policy"]) if summary["policy"] else None,
         "title": template.title if template else "",
         "about": template.about if template else "",
     }

@@ -53,8 +53,8 @@ def look_into(program: Program, number: int, page: int) -> dict[str, Any]:
     part = turn_to(page, listed.size, ROWS)
     about: dict[str, Any] = {"left_out": {}, "prices": {}, "policy": None, "shadow": None}
     if found.decided is not None:
-        said = program.advice(number).as_json()
-        about = {key: said[key] for key in about}
+        said = program.advice(number).as_json(0)
+        about = {key: value for key, value in said.items() if key in about}
     return {
         "program": head(program),
         "round": say_lines([program.lines[number - 1]])[0],

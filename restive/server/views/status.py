@@ -16,7 +16,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 # The page on which to do what a verb of the desk does.
 PLACES: dict[str | None, str] = {"learn": "outcomes", "decide": "states"}
 # Of no use to a browser, or not its business: where the store is on its machine.
-UNSAID = ("store", "steps", "name", "words", "policy", "shadow_policy")
+UNSAID = ("steps", "name", "words", "policy", "shadow_policy")
 
 
 @page(router, "/programs/{name}/status", "status.html")
@@ -34,8 +34,9 @@ def begin(name: str) -> RedirectResponse:
 def glance(program: Program) -> dict[str, Any]:
     """All that the desk says of a program, in plain data."""
     seen = look_at(program)
-    said = {key: value for key, value in seen.as_json().items() if key not in UNSAID}
-    curve = said["curve"]
+    found = seen.as_json()
+    said = {key: value for key, value in found.items() if key not in UNSAID}
+    curve = found["curve"]
     return {
         "program": head(program),
         **said,

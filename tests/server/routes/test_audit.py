@@ -1,15 +1,15 @@
-from restive.server.answers import Audit, EventPage
+from restive.api.types import AuditEntry, Event, Page
 from server.calling import Caller
 
 
 def test_events_are_reported_in_order_without_anybodys_name(caller: Caller) -> None:
     caller.desk.program("shops").decide({"annabel": "low"})
-    page = caller.get("events", EventPage)
-    assert [event.kind for event in page.items] == ["created", "joined", "opened", "decided"]
-    assert [event.round for event in page.items] == [None, None, 1, 1]
-    assert "annabel" not in page.model_dump_json()
-    assert [event.number for event in caller.get("events?after=3", EventPage).items] == [3]
-    assert caller.get("events?after=9", EventPage).items == []
+    page = caller.get("events", Page[Event])
+    assert [event["kind"] for event in page["items"]] == ["created", "joined", "opened", "decided"]
+    assert [event["round"] for event in page["items"]] == [None, None, 1, 1]
+    assert "annabel" not in str(page)
+    assert [event["number"] for event in caller.get("events?after=3", Page[Event])["items"]] == [3]
+    assert caller.get("events?after=9", Page[Event])["items"] == []
 
 
 def test_the_audit_of_a_program_has_its_own_audit_log_only(caller: Caller) -> None:
@@ -17,8 +17,8 @@ def test_the_audit_of_a_program_has_its_own_audit_log_only(caller: Caller) -> No
     program = caller.desk.program("shops")
     program.decide({"ann": "low"})
     program.cancel(1)
-    first = caller.get("audit?limit=2", Audit)
-    assert [(context.verb, context.round) for context in first.items] == [("cancelled", 1), ("decided", 1)]
-    rest = caller.get(first.next or "", Audit)
-    assert [context.verb for context in rest.items] == ["created"]
-    assert rest.next is None
+    first = caller.get("audit?limit=2", Page[AuditEntry])
+    assert [(context["verb"], context["round"]) for context in first["items"]] == [("cancelled", 1), ("decided", 1)]
+    rest = caller.get(first["next"] or "", Page[AuditEntry])
+    assert [context["verb"] for context in rest["items"]] == ["created"]
+    assert rest["next"] is None

@@ -4,9 +4,8 @@ from collections.abc import Callable
 import httpx
 import pytest
 
+from restive.api.types import DecidedRound, Program, ProgramConfig
 from restive.desk import Desk
-from restive.server.answers import Planned, Program
-from restive.server.round_answers import Decided
 from server.calling import API, Caller, as_rows, name_path
 
 KEY = {"Idempotency-Key": "monday-1"}
@@ -45,7 +44,7 @@ def test_a_tag_is_no_way_around_the_token(desk: Desk, principals: Callable[..., 
 
 def test_names_that_a_process_learns_without_an_event_are_not_tagged(caller: Caller) -> None:
     body = {"name": "hidden", "states": ["low", "high"], "pseudonyms": True}
-    caller.post(f"{API}/programs", body, Planned, 201)
+    caller.post(f"{API}/programs", body, ProgramConfig, 201)
     assert "ETag" not in caller.call("GET", f"{API}/programs/hidden/people").headers
 
 
@@ -130,7 +129,7 @@ def test_a_key_is_of_visible_characters(caller: Caller, key: str | bytes) -> Non
 @pytest.mark.parametrize("path", LISTS)
 def test_parts_of_a_list_follow_one_another_to_its_end(caller: Caller, path: str) -> None:
     for number in range(3):
-        caller.post("rounds", {"states": as_rows(), "budget": 1 + number}, Decided, 201)
+        caller.post("rounds", {"states": as_rows(), "budget": 1 + number}, DecidedRound, 201)
     whole = caller.call("GET", path.replace("limit=2", "limit=1000")).json()["items"]
     found, address = [], f"{API}/programs/shops/{path}"
     while address:
@@ -176,7 +175,7 @@ def test_an_admin_of_one_program_is_none_of_the_store(principals: Callable[..., 
     principal = principals("admin", "shops")
     principal.refused("POST", f"{API}/programs", 403, json={"name": "x", "states": ["a", "b"]})
     principal.refused("GET", f"{API}/audit", 403)
-    assert principal.get(f"{API}/programs/shops", Program).name == "shops"
+    assert principal.get(f"{API}/programs/shops", Program)["name"] == "shops"
 
 
 def test_a_program_that_may_not_be_seen_is_as_one_that_is_not_there(

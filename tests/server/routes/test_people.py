@@ -2,35 +2,34 @@ from collections.abc import Callable
 
 import pytest
 
+from restive.api.types import DecidedRound, HistoryEntry, OutcomeCounts, Page, PeopleCount, Person, ProgramConfig
 from restive.desk import Desk
-from restive.server.answers import Planned
-from restive.server.round_answers import Counted, Decided, History, Learned, PersonPage
 from restive.server.routes.people import find_people
 from server.calling import API, CSV, Caller, as_rows
 
 
 @pytest.fixture
 def decided(caller: Caller) -> Caller:
-    caller.post("rounds", {"states": as_rows()}, Decided, 201)
+    caller.post("rounds", {"states": as_rows()}, DecidedRound, 201)
     return caller
 
 
 def test_outcomes_are_recorded_late_partial_repeated_and_corrected(anywhere: Caller) -> None:
-    anywhere.post("rounds", {"states": as_rows()}, Decided, 201)
+    anywhere.post("rounds", {"states": as_rows()}, DecidedRound, 201)
     rows = [{"agent": "ann", "done": True, "next_state": "high"}, {"agent": "ben", "next_state": "low"}]
-    first = anywhere.post("outcomes", {"outcomes": rows, "round": 1}, Learned)
-    assert (first.rounds, first.new, first.waiting, first.recorded) == ([1], 2, 3, True)
-    again = anywhere.post("outcomes", {"outcomes": rows}, Learned)
-    assert (again.new, again.repeated) == (0, 2)
+    first = anywhere.post("outcomes", {"outcomes": rows, "round": 1}, OutcomeCounts)
+    assert (first["rounds"], first["new"], first["waiting"], first["recorded"]) == ([1], 2, 3, True)
+    again = anywhere.post("outcomes", {"outcomes": rows}, OutcomeCounts)
+    assert (again["new"], again["repeated"]) == (0, 2)
     other = {"outcomes": [{"agent": "ann", "done": True, "next_state": "low"}]}
     assert "another outcome on record" in anywhere.refused("POST", "outcomes", 422, json=other).detail
-    assert anywhere.post("outcomes", other | {"correct": True}, Learned).corrected == 1
+    assert anywhere.post("outcomes", other | {"correct": True}, OutcomeCounts)["corrected"] == 1
 
 
 def test_outcomes_are_dry_run_and_replayed(decided: Caller) -> None:
     body = {"outcomes": {"agent": ["ann", "ben"], "next_state": ["high", "low"]}}
-    dry = decided.post("outcomes", body | {"dry_run": True}, Learned)
-    assert (dry.new, dry.recorded) == (2, False)
+    dry = decided.post("outcomes", body | {"dry_run": True}, OutcomeCounts)
+    assert (dry["new"], dry["recorded"]) == (2, False)
     before = decided.events()
     first, again = (decided.call("POST", "outcomes", json=body, headers={"Idempotency-Key": "k"}) for _ in range(2))
     assert first.json() == again.json()
@@ -71,20 +70,19 @@ def test_outcomes_that_cannot_be_are_refused_whole(decided: Caller, body: dict[s
 
 @pytest.mark.parametrize("reward", [1e200, 10**400, -(10**30)])
 def test_rewards_beyond_all_measure_are_refused(caller: Caller, reward: float) -> None:
-    caller.post(f"{API}/programs", {"name": "paid", "states": ["low", "high"], "policy": "egt"}, Planned, 201)
-    caller.post(f"{API}/programs/paid/rounds", {"states": as_rows()}, Decided, 201)
+    caller.post(f"{API}/programs", {"name": "paid", "states": ["low", "high"], "policy": "egt"}, ProgramConfig, 201)
+    caller.post(f"{API}/programs/paid/rounds", {"states": as_rows()}, DecidedRound, 201)
     body = {"outcomes": [{"agent": "ann", "next_state": "high", "reward": reward}]}
     answer = caller.call("POST", f"{API}/programs/paid/outcomes", json=body)
     assert answer.status_code == (200 if abs(reward) < 1e100 else 422), answer.text
 
 
 def test_people_are_found_by_a_part_of_their_id(decided: Caller) -> None:
-    page = decided.get("people?find=N", PersonPage)
-    assert [person.agent for person in page.items] == ["ann", "ben"]
-    assert page.items[0].model_dump(include={"state", "active", "control", "rounds_seen"}) == {
-        "state": "low", "active": True, "control": False, "rounds_seen": 0,
-    }  # fmt: skip
-    assert decided.get("people?find=.", PersonPage).items == []
+    page = decided.get("people?find=N", Page[Person])
+    assert [person["agent"] for person in page["items"]] == ["ann", "ben"]
+    ann = page["items"][0]
+    assert (ann["state"], ann["active"], ann["control"], ann["rounds_seen"]) == ("low", True, False, 0)
+    assert decided.get("people?find=.", Page[Person])["items"] == []
 
 
 def test_people_with_pseudonyms_are_found_by_what_they_are_called(desk: Desk) -> None:
@@ -97,27 +95,30 @@ def test_people_with_pseudonyms_are_found_by_what_they_are_called(desk: Desk) ->
 
 
 def test_history_is_that_of_one_person(decided: Caller) -> None:
-    decided.post("outcomes", {"outcomes": [{"agent": "ann", "next_state": "high"}]}, Learned)
-    row = decided.get("history?agent=ann", History).items[0]
-    assert (row.round, row.state, row.after, row.reward) == (1, "low", "high", 1.0)
-    assert len(decided.get("history?agent=ben", History).items) == 1
+    decided.post("outcomes", {"outcomes": [{"agent": "ann", "next_state": "high"}]}, OutcomeCounts)
+    row = decided.get("history?agent=ann", Page[HistoryEntry])["items"][0]
+    assert (row["round"], row["state"], row["after"], row["reward"]) == (1, "low", "high", 1.0)
+    assert len(decided.get("history?agent=ben", Page[HistoryEntry])["items"]) == 1
     decided.refused("GET", "history?agent=zoe", 404)
 
 
 def test_people_leave_and_come_back(decided: Caller) -> None:
-    dry = decided.post("leave", {"agents": ["ann", "ben"], "dry_run": True}, Counted)
-    assert (dry.count, dry.recorded) == (2, False)
+    dry = decided.post("leave", {"agents": ["ann", "ben"], "dry_run": True}, PeopleCount)
+    assert (dry["count"], dry["recorded"]) == (2, False)
     given = {"json": {"agents": ["ann", "ben"]}, "headers": {"Idempotency-Key": "k"}}
     first, again = (decided.call("POST", "leave", **given) for _ in range(2))
     assert first.json() == again.json() == {"count": 2, "recorded": True}
-    assert [person.agent for person in decided.get("people", PersonPage).items if not person.active] == ["ann", "ben"]
-    assert decided.post("leave", {"agents": ["ann"]}, Counted).count == 0
+    assert [person["agent"] for person in decided.get("people", Page[Person])["items"] if not person["active"]] == [
+        "ann",
+        "ben",
+    ]
+    assert decided.post("leave", {"agents": ["ann"]}, PeopleCount)["count"] == 0
     decided.refused("POST", "leave", 422, json={"agents": []})
     decided.refused("POST", "leave", 422, json={"agents": ["zoe"]})
 
 
 def test_people_are_forgotten_for_good(decided: Caller) -> None:
-    assert decided.post("erase", {"agents": ["ann"], "dry_run": True}, Counted).recorded is False
+    assert decided.post("erase", {"agents": ["ann"], "dry_run": True}, PeopleCount)["recorded"] is False
     given = {"json": {"agents": ["ann"]}, "headers": {"Idempotency-Key": "k"}}
     first, again = (decided.call("POST", "erase", **given) for _ in range(2))
     assert first.json() == {"count": 1, "recorded": True}
@@ -127,7 +128,7 @@ def test_people_are_forgotten_for_good(decided: Caller) -> None:
     assert "ann" not in [row["agent"] for row in decided.call("GET", "rounds/1/list").json()["items"]]
     decided.refused("GET", "history?agent=ann", 404)
     decided.refused("POST", "erase", 422, json={"agents": ["ann"]})
-    assert decided.post("erase", {"agents": []}, Counted).count == 0
+    assert decided.post("erase", {"agents": []}, PeopleCount)["count"] == 0
 
 
 def test_a_key_sealed_by_a_token_outlives_an_erasure(principals: Callable[..., Caller]) -> None:

@@ -9,6 +9,7 @@ from server.views.browsing import Site
 
 def test_a_plot_has_the_numbers_of_the_status(played: Site) -> None:
     curve = look_at(played.desk.program("demo")).as_json()["curve"]
+    assert curve is not None
     plot = plot_rewards(curve)
     assert plot["x"] == [1, 2, 3, 4, 5]
     assert [side["name"] for side in plot["sides"]] == ["in the program", "control group"]
@@ -19,6 +20,7 @@ def test_a_plot_has_the_numbers_of_the_status(played: Site) -> None:
 
 def test_without_a_control_group_there_is_one_line_and_no_lift(played: Site) -> None:
     curve = look_at(played.desk.program("odd")).as_json()["curve"]
+    assert curve is not None
     assert len(plot_rewards(curve)["sides"]) == 1
     assert not has_lift(curve)
     assert say_course(curve, "control") == "Not known yet."

@@ -1,0 +1,139 @@
+"""The status of a program as the HTTP API answers it; see `restive.api.types`."""
+
+from restive.api.types import Answer, Words
+
+
+class PeopleCounts(Answer):
+    """The number of people by status."""
+
+    active: int
+    left: int
+    erased: int
+    new: int
+    """People who joined in the last round, unless it was the first."""
+    control: int
+    """Active people in the control group, which is never treated."""
+
+
+class StatusRound(Answer):
+    """One round in the status of a program; means are per person."""
+
+    round: int
+    at: str
+    present: int
+    budget: int
+    advised: int
+    done: int
+    failed: int
+    outcomes_in: int
+    unasked: int
+    explored: int
+    reward_mean: float | None
+    control_mean: float | None
+    expected_each: float | None
+
+
+class WaitingRound(Answer):
+    """A round with missing outcomes."""
+
+    round: int
+    missing: int
+    """People whose outcome is missing."""
+    decided: bool
+
+
+class Lift(Answer):
+    """The gain per person and round against the control group, with a 95% interval."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    treated_mean: float | None
+    control_mean: float | None
+    treated: int
+    control: int
+    extra: float | None
+    """The total gain."""
+    extra_low: float | None
+    extra_high: float | None
+    sentence: str
+
+
+class Band(Answer):
+    """A curve with its 95% band, one number per round."""
+
+    mean: list[float | None]
+    error: list[float | None]
+    low: list[float | None]
+    high: list[float | None]
+
+
+class LiftCurve(Answer):
+    """The rewards of both groups and their difference, by round."""
+
+    treated: Band
+    control: Band
+    lift: Band
+    first: int
+    """The number of the first round."""
+
+
+class ShadowComparison(Answer):
+    """The shadow policy compared with the policy."""
+
+    policy_mean: float | None
+    shadow_mean: float | None
+    mean: float | None
+    """Shadow minus policy."""
+    low: float | None
+    high: float | None
+    overlap: float | None
+    """The share of the list that both policies choose."""
+    unsupported: float | None
+    """The share of records that say nothing about the shadow."""
+    rounds: int
+    effective: float | None
+    """The effective sample size."""
+    sentence: str
+
+
+class StateEstimate(Answer):
+    """The policy's estimate of the benefit of acting in one state."""
+
+    state: str
+    people: int
+    benefit: float | None
+    """The mean over people."""
+    spread: float | None
+    """The standard deviation over people."""
+    helped: int
+    """People with a positive benefit."""
+
+
+class Status(Answer):
+    """The status of a program."""
+
+    name: str
+    title: str
+    policy: str
+    seed: int
+    people: PeopleCounts
+    words: Words
+    rounds: list[StatusRound]
+    waiting: list[WaitingRound]
+    lift: Lift | None
+    curve: LiftCurve | None
+    caution: str
+    """Why the lift is not reliable yet; empty if it is."""
+    shadow_policy: str | None
+    shadow: ShadowComparison | None
+    learned: list[StateEstimate]
+    ahead: bool
+    """Whether benefits count all future rounds, not only the next one."""
+    horizon: int | None
+    steps: list[str]
+    """What to do next, a sentence each."""
+    version: str
+    actions: int
+    budget_used: float | None
+    extra_per_action: list[float | None] | None

@@ -1,0 +1,417 @@
+"""Every answer of the HTTP API as a typed dictionary: built by the desk, published in OpenAPI, returned by the client.
+
+Times are UTC in ISO 8601, rounds count from 1, and a number is finite or null. The text below a field is its
+description in the OpenAPI document. Nothing is validated at run time; the tests check every answer against its type.
+"""
+
+from typing import Any, Generic, Literal, NotRequired, TypeVar
+
+from typing_extensions import TypedDict
+
+Role = Literal["viewer", "operator", "admin"]
+T = TypeVar("T")
+
+
+class Answer(TypedDict):
+    """Base of all answers: exactly the declared fields, of exactly the declared types."""
+
+
+# Read by pydantic, which this module does not import: the client works without it.
+Answer.__pydantic_config__ = {  # type: ignore[attr-defined]
+    "extra": "forbid",
+    "strict": True,
+    "use_attribute_docstrings": True,
+}
+
+
+class Page(Answer, Generic[T]):
+    """A part of a list."""
+
+    items: list[T]
+    next: str | None
+    """The address of the next page; null on the last one."""
+
+
+class Result(Answer):
+    """The result of a request that records something."""
+
+    recorded: bool
+    """False after a dry run."""
+
+
+class Health(Answer):
+    """The state of the server."""
+
+    status: Literal["ok"]
+    version: str
+
+
+class Grant(Answer):
+    """A role of a token."""
+
+    program: str | None
+    """The program that the role applies to; null: all programs."""
+    role: Role
+
+
+class Me(Answer):
+    """The owner of the token."""
+
+    id: int | None
+    """The number of the token; null on an open server, which has no tokens."""
+    name: str
+    grants: list[Grant]
+    version: str
+    """The version of the server."""
+
+
+class Words(Answer):
+    """The vocabulary of a program, used in its sentences."""
+
+    person: str
+    people: str
+    action: str
+    acted: str
+    verb: str
+    every: str
+    reward_unit: str
+
+
+class Template(Words):
+    """An application domain with the defaults of a new program."""
+
+    name: str
+    title: str
+    about: str
+    states: list[str]
+    """From worst to best."""
+    rewards: list[float]
+    """The reward of a round in each state."""
+    signs: list[str]
+    """How a team recognises each state."""
+    problem: str
+    """The problem family that simulates this domain."""
+    groups: list[str]
+    budget: int
+    control: float
+    cool_down: int
+    keep: int
+    horizon: int | None
+
+
+class PolicySetting(Answer):
+    """A setting of a policy."""
+
+    name: str
+    default: str | float | int | bool | None
+
+
+class PolicyInfo(Answer):
+    """A policy that a program can use."""
+
+    name: str
+    about: str
+    settings: list[PolicySetting]
+
+
+class ProgramSummary(Answer):
+    """A program in a list of programs; if it cannot be read, `error` says why and the counts are null."""
+
+    name: str
+    created: str
+    people: int | None
+    rounds: int | None
+    events: int | None
+    waiting: int | None
+    """Missing outcomes."""
+    policy: str | None
+    template: str | None
+    """The template that the program was created from."""
+    title: str | None
+    """The title of the template; empty if the program has its own states or words."""
+    error: str | None
+    """Why the program cannot be read; null if it can."""
+
+
+class Config(Answer):
+    """The settings of a program."""
+
+    states: list[str]
+    """From worst to best."""
+    rewards: list[float] | None
+    """The reward of each state; null: rewards are reported with the outcomes."""
+    policy: str
+    shadow: str | None
+    """The second policy, which is only compared with the first."""
+    budget: int
+    """People who can be acted on in a round."""
+    horizon: int | None
+    """The number of rounds in all, if it is known."""
+    seed: int
+    control: float
+    """The share of people who are never treated."""
+    cool_down: int
+    """Rounds in which a person is not chosen again."""
+    keep: int
+    """Rounds for which a state that is not reported is carried over."""
+    shares: dict[str, float]
+    """The minimum share of the list of each group."""
+    reward_range: float
+    """The largest difference between two reported rewards."""
+    pseudonyms: str | None
+    """The fingerprint of the pseudonym key; null: names are stored as they are."""
+    template: str | None
+    words: Words
+
+
+class Program(Answer):
+    """A program."""
+
+    name: str
+    created: str
+    events: int
+    """Events in its log."""
+    rounds: int
+    people: int
+    """People who have neither left nor been erased."""
+    config: Config
+
+
+class ProgramConfig(Answer):
+    """The settings of a program that was created or changed."""
+
+    name: str
+    config: Config
+
+
+class Event(Answer):
+    """An event of a program's log without its columns; it refers to people by number, never by id."""
+
+    number: int
+    """From 0, without gaps."""
+    kind: str
+    round: int | None
+    at: str
+    header: dict[str, Any]
+    digest: str
+    """SHA-256 of the event and the digest of the event before it."""
+
+
+class AuditEntry(Answer):
+    """An entry of the audit log."""
+
+    number: int
+    program: str | None
+    """Null: the entry is about the store itself, such as a new token."""
+    at: str
+    by: str
+    verb: str
+    round: int | None
+    answer: dict[str, Any]
+    """A summary of the answer to the request."""
+
+
+class ShadowChoice(Answer):
+    """The choice of the shadow policy in a round."""
+
+    policy: str
+    common: int
+    """People whom both policies choose."""
+    benefit: float | None
+    """The expected benefit of its list."""
+
+
+class ListedPerson(Answer):
+    """A person on the list of a round or on its reserve list."""
+
+    round: int
+    rank: int
+    """The position on the list, or on the reserve list."""
+    agent: str
+    group: str | None
+    list: Literal["chosen", "must", "spare"]
+    state_now: str
+    benefit: float | None
+    """The expected gain from acting, in the program's reward unit."""
+    error: float | None
+    """The standard error of the benefit."""
+    exploration: bool
+    """Whether the person was chosen at random, to learn."""
+    probability: float
+    """The probability with which the person was chosen."""
+    priority: float | None
+    margin: float | None
+    """The distance of the priority from that of the first person who was not chosen."""
+    reason: str
+    """One or two sentences that explain the choice."""
+
+
+class Decision(Answer):
+    """A decided round without its list."""
+
+    program: str
+    round: int
+    decided_at: str
+    budget: int
+    present: int
+    """People with a state in this round."""
+    carried_over: int
+    """People whose state is from an earlier round."""
+    left_out: dict[str, int]
+    """People who could not be chosen, by reason."""
+    policy: str
+    explored: int
+    """People on the list who were chosen at random, to learn."""
+    expected_benefit: float | None
+    prices: dict[str, float | None]
+    """The cost of each rule in expected benefit."""
+    shadow: ShadowChoice | None
+    notes: list[str]
+    """Remarks on the input, a sentence each."""
+
+
+class ListedDecision(Decision):
+    """A decided round with the first rows of its list."""
+
+    people: list[ListedPerson]
+    """The list, then the reserve list."""
+
+
+class DecidedRound(ListedDecision, Result):
+    """A decided round with the first rows of its list."""
+
+    next: str | None
+    """The address of the remaining rows; null if there are none."""
+
+
+class RoundSummary(Answer):
+    """The totals of a round."""
+
+    round: int
+    at: str
+    """When it was decided."""
+    budget: int
+    present: int
+    """People with a state in this round."""
+    carried_over: int
+    """People whose state is from an earlier round."""
+    decided: bool
+    cancelled: bool
+    advised: int
+    """People on the list."""
+    explored: int
+    """People on the list who were chosen at random, to learn."""
+    expected_benefit: float | None
+    done: int
+    """People on the list for whom the action was done."""
+    failed: int
+    """People on the list for whom it was reported as not done."""
+    unasked: int
+    """People not on the list for whom it was done."""
+    outcomes: int
+    """People with a recorded outcome."""
+    treated_seen: int
+    treated_reward: float
+    control_seen: int
+    control_reward: float
+
+
+class RoundDetail(RoundSummary):
+    """The totals of a round and its decision."""
+
+    decision: Decision | None
+
+
+class OutcomeCounts(Result):
+    """The result of recording outcomes."""
+
+    rounds: list[int]
+    """The rounds that the outcomes belong to."""
+    new: int
+    corrected: int
+    repeated: int
+    """Rows that equal what is recorded."""
+    waiting: int
+    """People of these rounds whose outcome is still missing."""
+    notes: list[str]
+    """Remarks on the input, a sentence each."""
+
+
+class CorrectedStates(Result):
+    """The result of correcting states."""
+
+    corrected: int
+
+
+class PeopleCount(Result):
+    """The number of people who left or were erased."""
+
+    count: int
+
+
+class CancelledRound(Result):
+    """The result of cancelling a round."""
+
+    listed: int
+    """People on the list of the round."""
+
+
+class Person(Answer):
+    """A person in a program."""
+
+    number: int
+    """From 0, in the order of joining."""
+    agent: str
+    group: str | None
+    active: bool
+    """False: the person has left."""
+    control: bool
+    """Whether the person is in the control group, which is never treated."""
+    state: str | None
+    """The last known state."""
+    rounds_seen: int
+    """Rounds with a recorded outcome."""
+    reward_total: float
+
+
+class HistoryEntry(Answer):
+    """One round of a person's history; unknown fields are left out."""
+
+    round: int
+    at: str
+    state: NotRequired[str]
+    chosen: NotRequired[bool]
+    probability: NotRequired[float]
+    note: NotRequired[str]
+    done: NotRequired[bool]
+    reward: NotRequired[float]
+    after: NotRequired[str]
+    """The next state."""
+
+
+class NewProgram(TypedDict, total=False):
+    """The settings of a new program; without a template, `states` is required."""
+
+    states: list[str]
+    rewards: list[float]
+    policy: str
+    shadow: str
+    budget: int
+    horizon: int
+    seed: int
+    control: float
+    cool_down: int
+    keep: int
+    shares: dict[str, float]
+    reward_range: float
+    pseudonyms: bool
+    words: dict[str, str]
+
+
+class Changes(TypedDict, total=False):
+    """The settings that can be changed in a running program."""
+
+    budget: int
+    cool_down: int
+    keep: int
+    shares: dict[str, float]
