@@ -24,7 +24,7 @@ from benchmarks.timing import Row, clock
 from restive.desk import Desk, Program
 from restive.desk.history import find_history
 from restive.desk.replay import replay
-from restive.desk.table_files import write_sheet
+from restive.desk.table_files import write_table_file
 
 STATES = np.array(["low", "mid", "high"])
 MANY, FEW, ROUNDS, QUICK_ROUNDS = 1_000_000, 1_000, 10, 500
@@ -117,7 +117,7 @@ def play_rounds(program: Program, agents: int, rounds: int, folder: Path) -> tup
 
 
 def play_round(program: Program, folder: Path) -> None:
-    write_sheet(program.decide(folder / "states.parquet").table, folder / "list.parquet")
+    write_table_file(program.decide(folder / "states.parquet").table, folder / "list.parquet")
     program.learn(folder / "outcomes.parquet")
 
 

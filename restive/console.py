@@ -36,7 +36,7 @@ ADVICE: Mapping[Hint, str] = {
     Hint.CORRECT: "Add --correct to replace what is recorded.",
     Hint.ROUND: "Add --round N to name the round.",
     Hint.CANCEL: "Cancel it first: restive desk cancel.",
-    Hint.OVERWRITE: "Choose another file, or remove this one.",
+    Hint.OVERWRITE: "Choose another file, or add --overwrite.",
 }
 NOTHING_RECORDED: frozenset[str] = frozenset(
     {"invalid_table"}

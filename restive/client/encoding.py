@@ -37,7 +37,7 @@ def pack(given: object, name: str, columns: Mapping[str, tuple[str, ...]], rest:
         return Body.of(settings), {}
     if isinstance(given, str | PathLike):
         return read_file(Path(given)), settings
-    from restive.desk.table_schema import as_frame
+    from restive.desk.table_files import as_frame
 
     frame = as_frame(given).drop("row")
     if frame.height <= MAX_ROWS and _is_plain(frame, columns):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from restive.desk.program import Program, Taken
     from restive.desk.recommendation import Advice
     from restive.desk.store import Store, StoreError
-    from restive.desk.table_schema import Fault, Faults
+    from restive.desk.table_schema import Fault, TableError
 
 __all__ = [
     "Advice",
@@ -24,12 +24,12 @@ __all__ = [
     "Config",
     "Desk",
     "Fault",
-    "Faults",
     "Program",
     "Repeated",
     "RequestContext",
     "Store",
     "StoreError",
+    "TableError",
     "Taken",
     "Words",
 ]  # fmt: skip
@@ -42,7 +42,7 @@ ROOMS = {
     "opening": ("AlreadyDecided",),
     "program": ("Program", "Taken"),
     "store": ("Store", "StoreError"),
-    "table_schema": ("Fault", "Faults"),
+    "table_schema": ("Fault", "TableError"),
 }
 
 

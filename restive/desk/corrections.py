@@ -16,7 +16,7 @@ from restive.desk.names import Names
 from restive.desk.projection import Projection
 from restive.desk.rounds import Round
 from restive.desk.store import Writer
-from restive.desk.table_schema import Fault, Faults
+from restive.desk.table_schema import Fault, TableError
 from restive.types import Bools, Ints
 
 # Later than any event.
@@ -53,7 +53,7 @@ def find_corrected(table: pl.DataFrame, where: str, names: Names, found: Round) 
     if not (there & reported).all():
         rows = table.filter(pl.Series(~(there & reported))).select("row", "agent").rows()
         why = f"took no part in round {found.round + 1}, or has no state here"
-        raise Faults(where, [Fault(row, "agent", f"{name!r} {why}") for row, name in rows])
+        raise TableError(where, [Fault(row, "agent", f"{name!r} {why}") for row, name in rows])
     state = table["state"].cast(pl.Int64).to_numpy()
     wrong = np.flatnonzero(found.state[places] != state)
     order = wrong[np.argsort(number[wrong])]

@@ -18,7 +18,7 @@ from restive.desk.names import ERASED
 from restive.desk.program import Program
 from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.desk.selection import BARS
-from restive.desk.table_files import write_sheet
+from restive.desk.table_files import write_table_file
 from restive.errors import InputError
 from restive.types import Ints
 
@@ -32,12 +32,12 @@ def export(
         raise InputError(f"{place}: there is a file of that name; an export is a folder.")
     (place / "records").mkdir(parents=True, exist_ok=True)
     files = [place / "agents.parquet", place / "rounds.parquet"]
-    write_sheet(agents_table(program), files[0])
-    write_sheet(rounds_table(program), files[1])
+    write_table_file(agents_table(program), files[0])
+    write_table_file(rounds_table(program), files[1])
     for line in program.lines:
         found = program.memory.round(line.round)
         files.append(place / "records" / f"round-{line.round + 1:05}.parquet")
-        write_sheet(records_table(program, found), files[-1])
+        write_table_file(records_table(program, found), files[-1])
         progress(line.round + 1, len(program.lines))
     for other in set((place / "records").glob("round-*.parquet")) - set(files):
         other.unlink()  # of an export of something else: the pattern would read it too

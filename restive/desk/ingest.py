@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from restive.desk.cells import Cells, Knows
 from restive.desk.config import MAX_BUDGET, Config
 from restive.desk.names import Names
 from restive.desk.projection import Present, Projection
 from restive.desk.rounds import UNKNOWN, Round
-from restive.desk.table_files import ROW, read_sheet
+from restive.desk.table_files import ROW, as_frame, read_table_file
 from restive.desk.table_schema import (
     OUTCOMES,
     STATES,
+    AllKnown,
     Fault,
-    Faults,
-    as_frame,
+    TableColumns,
+    TableError,
     read_agents,
     read_outcomes,
     read_states,
@@ -39,7 +39,7 @@ MAX_REWARD = 1e100  # squares of rewards are added up
 def read_given(given: object, where: str) -> tuple[pl.DataFrame, str]:
     """A file or any table that people have in Python, as a frame, and what to call it."""
     if isinstance(given, str | PathLike):
-        return read_sheet(Path(given)), Path(given).name
+        return read_table_file(Path(given)), Path(given).name
     return as_frame(given), where
 
 
@@ -129,7 +129,7 @@ class Brought(NamedTuple):
 
 def read_brought(
     states: object, budget: int | None, must: object, never: object, config: Config, new: bool = False,
-    knows: Knows | None = None,
+    knows: AllKnown | None = None,
 ) -> Brought:  # fmt: skip
     """Read the tables of a round; names that somebody knows are not checked again."""
     table, others = None, []
@@ -206,7 +206,7 @@ def split_rounds(
     if wrong.any():
         rows = table.filter(wrong)
         must = f"must be {round_}" if round_ is not None else f"rounds go from 1 to {len(lines)}"
-        raise Faults(
+        raise TableError(
             where, [Fault(row, "round", f"{value}: {must}") for row, value in rows.select("row", "round").rows()]
         )
     filled = table.with_columns(pl.col("round").fill_null(usual))
@@ -219,10 +219,10 @@ def _refuse_twice(table: pl.DataFrame, where: str) -> None:
     """A row that names its round and one that does not can be about the same."""
     rows = table.filter(~pl.struct("agent", "round").is_first_distinct()).select("row", "agent", "round").rows()
     if rows:
-        raise Faults(
+        raise TableError(
             where,
             [
-                Fault(row, "agent", f"{name!r} is here twice for round {reported}; keep one")
+                Fault(row, "agent", f"{name!r} appears twice for round {reported}; keep one")
                 for row, name, reported in rows
             ],
         )
@@ -247,15 +247,15 @@ def read_reports(given: object, config: Config, names: Names) -> tuple[pl.DataFr
     frame, where = read_given(given, "outcomes")
     try:
         table = read_outcomes(frame, where, config.states, config.rewards, names.knows)
-    except Faults as found:
+    except TableError as found:
         strangers = _find_strangers(frame, names, found.faults)
-        raise Faults(where, [*found.faults, *strangers], found.total + len(strangers)) from None
+        raise TableError(where, [*found.faults, *strangers], found.total + len(strangers)) from None
     return table.hstack([frame[ROW].alias("row")]), where, unread(frame, OUTCOMES)
 
 
 def _find_strangers(frame: pl.DataFrame, names: Names, faults: Sequence[Fault]) -> list[Fault]:
     """Rows about people whom nobody knows, so that these are reported together with what else is wrong, each row once."""
-    cells = Cells(frame, "", OUTCOMES, required=())
+    cells = TableColumns(frame, "", OUTCOMES, required=())
     agent, header = cells.texts("agent"), cells.headers.get("agent", "agent")
     blamed = {fault.row for fault in faults if fault.column == header}
     table = pl.DataFrame({"row": frame[ROW], "agent": agent})
@@ -310,7 +310,7 @@ def sort_outcomes(
     if projection.config.rewards is None:
         faults += _wrong_rewards(table)
     if faults:
-        raise Faults(where, faults)
+        raise TableError(where, faults)
     if aside:
         table, numbers, places = table.filter(there), numbers[there], places[there]
     before = _Known(found.chosen[places], found.done[places], found.reward[places], found.after[places])
@@ -322,7 +322,7 @@ def sort_outcomes(
         whole & again & ((given.after != before.after) | (given.reward != before.reward))
     )
     if clash.any() and not correct:
-        raise Faults(where, _clashes(table, clash, label))
+        raise TableError(where, _clashes(table, clash, label))
     fresh = ((whole & ~again) | (reported & (before.done == UNKNOWN))) & ~(clash & again)
     reports = Reports(numbers, *given[:3], before.done != UNKNOWN, before.chosen)
     repaired = Reports(

@@ -36,6 +36,6 @@ def open_store(store: str | None, make: bool = False) -> "Desk":
 def check_out(out: Path | None, overwrite: bool) -> None:
     """Refuse a file that could not be written before anything is recorded."""
     if out is not None:
-        from restive.desk.table_files import check_place
+        from restive.desk.table_files import check_output_file
 
-        check_place(out, overwrite)
+        check_output_file(out, overwrite)

@@ -40,7 +40,7 @@ from restive.desk.remarks import count, say_names
 from restive.desk.rounds import Round, gather
 from restive.desk.store import Event, ProgramRow, Store, StoreError, Writer
 from restive.desk.table_files import ROW
-from restive.desk.table_schema import Faults, read_states
+from restive.desk.table_schema import TableError, read_states
 from restive.errors import Conflict, InputError, NotFound, check_whole
 from restive.types import Ints
 
@@ -181,10 +181,10 @@ class Program:
             for number, part in by_round.items():
                 try:
                     reports.append(self._learn(writer, projection, where, part, number, correct))
-                except Faults as found:
+                except TableError as found:
                     faults += found.faults
             if faults:
-                raise Faults(where, faults)
+                raise TableError(where, faults)
             new, corrected, repeated, waiting, mistaken = (
                 sum(column) for column in zip(*(part.counts for part in reports), strict=True)
             )

@@ -28,11 +28,11 @@ def bar(label: str) -> Iterator[Callable[[int, int], None]]:
 def say_advice(advice: "Advice", out: Path | None, as_json: bool, dry_run: bool, most: int = 60) -> None:
     """A list, to read, to write or as data; to read, the first `most` lines of it."""
     from restive.desk.screen import print_list
-    from restive.desk.table_files import write_sheet
+    from restive.desk.table_files import write_table_file
 
     if out and not dry_run:
         try:
-            write_sheet(advice.table, out)
+            write_table_file(advice.table, out)
         except OSError as error:
             once_more = f"restive desk round {advice.program} {advice.round} --out FILE"
             raise InputError(f"{out}: {error.strerror}; the list is recorded all the same: {once_more}") from None

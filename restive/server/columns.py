@@ -9,7 +9,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import NoReturn, TypeVar
 
-from restive.desk.table_schema import Fault, Faults
+from restive.desk.table_schema import Fault, TableError
 from restive.errors import InputError
 
 MAX_BLAMED = 1000  # cells
@@ -73,10 +73,10 @@ def _check_columns(table: dict[str, object], where: str, kinds: Kinds) -> dict[s
     if strange := set(table) - set(kinds):
         _blame_names([table], strange, where, kinds)
     if missing := [name for name in _required(kinds) if name not in table]:
-        raise Faults(where, [Fault(None, name, "there is no such column, and there must be") for name in missing])
+        raise TableError(where, [Fault(None, name, "there is no such column, and there must be") for name in missing])
     wrong = [name for name, cells in table.items() if not isinstance(cells, list)]
     if wrong:
-        raise Faults(where, [Fault(None, name, f"{SAID[type(table[name])]}, but it is a list") for name in wrong])
+        raise TableError(where, [Fault(None, name, f"{SAID[type(table[name])]}, but it is a list") for name in wrong])
     columns: dict[str, list[object]] = table  # type: ignore[assignment]
     filled = {name: cells for name, cells in columns.items() if cells or name in _required(kinds)}
     if len(lengths := {name: len(cells) for name, cells in filled.items()}) > 1 and len(set(lengths.values())) > 1:
@@ -108,4 +108,4 @@ def _blame(where: str, wrong: Iterable[tuple[int | None, T]], say: Callable[[T],
     """Say of the first that are wrong what is, and of the others only how many they are."""
     found = iter(wrong)
     faults = [Fault(place, *say(what)) for place, what in islice(found, MAX_BLAMED)]
-    raise Faults(where, faults, len(faults) + sum(1 for _ in found))
+    raise TableError(where, faults, len(faults) + sum(1 for _ in found))

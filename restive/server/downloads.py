@@ -18,7 +18,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from restive.desk.recommendation import Advice
-from restive.desk.table_files import write_sheet
+from restive.desk.table_files import write_table_file
 from restive.server.program_pool import Programs
 from restive.server.uploads import KINDS
 
@@ -62,7 +62,7 @@ def write_file(sheet: Sheet) -> BinaryIO:
         path = Path(folder) / f"list.{sheet.ending}"
         blank = pl.lit(None, dtype=pl.String)
         listed = sheet.advice.table.with_columns(done=blank, next_state=blank)
-        write_sheet(sheet.advice.to_report if sheet.missing else listed, path)
+        write_table_file(sheet.advice.to_report if sheet.missing else listed, path)
         return path.open("rb")
 
 

@@ -1,6 +1,6 @@
 """What went wrong, in the one shape that every error of the server has: a problem by RFC 9457, said in a sentence.
 
-    InputError 422    Faults 422, each by row and column    NotFound 404    Conflict 409    StoreError 503
+    InputError 422    TableError 422, each by row and column    NotFound 404    Conflict 409    StoreError 503
     Refusal: its own status, for what the web alone knows (no token, too large, not that media type)
     anything else 500, without a word about the code
 
@@ -22,7 +22,7 @@ from starlette.responses import Response
 from restive.desk.audit import KeyTaken
 from restive.desk.database import StoreError
 from restive.desk.opening import AlreadyDecided
-from restive.desk.table_schema import Fault, Faults
+from restive.desk.table_schema import Fault, TableError
 from restive.errors import Conflict, InputError, NotFound
 from restive.server.hiding import hide_folders
 from restive.server.wording import speak
@@ -57,7 +57,7 @@ KINDS: tuple[tuple[type[Exception], int, str], ...] = (
     (AlreadyDecided, 409, "already-decided"),
     (KeyTaken, 409, "key-taken"),
     (Conflict, 409, "conflict"),
-    (Faults, 422, "table"),
+    (TableError, 422, "table"),
     (InputError, 422, "input"),
 )
 REFUSED = {
@@ -197,7 +197,7 @@ def describe(error: Exception, request: HTTPConnection | None = None) -> Failure
 
 def _flaw(fault: Fault) -> Flaw:
     column = None if fault.column is None else fault.column[:MAX_NAME]
-    return Flaw(row=fault.row, column=column, sentence=speak(hide_folders(fault.sentence[:MAX_SENTENCE])))
+    return Flaw(row=fault.row, column=column, sentence=speak(hide_folders(fault.message[:MAX_SENTENCE])))
 
 
 def answer(failure: Failure, headers: Mapping[str, str] | None = None) -> Response:

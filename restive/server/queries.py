@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from restive.desk.cells import MAX_ID
 from restive.desk.config import MAX_BUDGET
+from restive.desk.table_schema import MAX_ID
 from restive.server.requests import AGAIN, CORRECT, DRY, MAX_ROUND, NEW, NUMBER, Text
 
 MAX_PAGE = 1000

@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 
 import polars as pl
 
-from restive.desk.table_files import read_sheet
+from restive.desk.table_files import read_table_file
 from restive.errors import InputError
 from restive.server.settings import MIB, Limits
 
@@ -39,16 +39,16 @@ _GATES: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, asyncio.Semaphore
 
 
 async def read_table(path: Path, kind: Kind, where: str, limits: Limits) -> pl.DataFrame:
-    """What the file holds, as `read_sheet` gives it; `where` is what the table is called in sentences about it."""
+    """What the file holds, as `read_table_file` gives it; `where` is what the table is called in sentences about it."""
     with tempfile.TemporaryDirectory(prefix="restive-") as folder:
         named = Path(folder) / f"table.{kind}"
         _lend(path, named)
         try:
             if kind == "csv" and await asyncio.to_thread(is_plain, path, SMALL):
-                return await asyncio.to_thread(read_sheet, named)
+                return await asyncio.to_thread(read_table_file, named)
             async with _turn(limits):
                 if kind == "csv" and await asyncio.to_thread(is_plain, path, limits.in_process):
-                    return await asyncio.to_thread(read_sheet, named)
+                    return await asyncio.to_thread(read_table_file, named)
                 return await _read_in_child(named, SPOKEN[kind], limits)
         except InputError as error:
             raise InputError(where + str(error).removeprefix(named.name)) from None
@@ -157,7 +157,7 @@ def leave_table(source: Path, result: Path) -> int:
     """Read one table and leave it for whoever asked, and for nobody else."""
     os.umask(0o077)
     try:
-        read_sheet(source).write_ipc_stream(result, compression="uncompressed")
+        read_table_file(source).write_ipc_stream(result, compression="uncompressed")
     except InputError as error:
         print(error)
         return FAULTY

@@ -20,7 +20,7 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
 from restive.desk.audit import SEALED
-from restive.desk.cells import quote
+from restive.desk.table_files import quote
 from restive.errors import InputError
 from restive.server.columns import SAID, Kinds, as_columns
 from restive.server.errors import MAX_FAULTS, Misfit, Refusal

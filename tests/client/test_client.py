@@ -14,7 +14,7 @@ import pytest
 from client.served import Served
 from restive.client import Advice, Client, Program, Refused
 from restive.client.transport import Sender
-from restive.desk.table_files import read_sheet, write_sheet
+from restive.desk.table_files import read_table_file, write_table_file
 from restive.desk.tokens import make_token, revoke_token
 from restive.errors import InputError
 
@@ -78,13 +78,13 @@ def test_who_one_is_and_what_there_is(served: Served, client: Client) -> None:
 @pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
 def test_files_go_in_and_come_out(calls: Program, tmp_path: Path, ending: str) -> None:
     states, listed = tmp_path / f"states.{ending}", tmp_path / f"list.{ending}"
-    write_sheet(pl.DataFrame({"agent": list(STATES), "state": list(STATES.values())}), states)
+    write_table_file(pl.DataFrame({"agent": list(STATES), "state": list(STATES.values())}), states)
     advice = calls.decide(states, must=["005"], never=["004"], budget=3)
     assert len(advice.chosen) == 3
     assert "005" in advice.chosen
     assert "004" not in advice.chosen + advice.spares
     calls.download(1, listed)
-    assert read_sheet(listed)["agent"].to_list() == advice.chosen + advice.spares
+    assert read_table_file(listed)["agent"].to_list() == advice.chosen + advice.spares
     with pytest.raises(InputError, match="there is such a file, perhaps with results in it"):
         calls.download(1, listed)
     calls.download(1, listed, overwrite=True)
@@ -93,8 +93,10 @@ def test_files_go_in_and_come_out(calls: Program, tmp_path: Path, ending: str) -
 def test_a_list_comes_back_with_what_was_done(calls: Program, tmp_path: Path) -> None:
     advice = calls.decide(STATES)
     calls.download(1, tmp_path / "list.csv")
-    listed = read_sheet(tmp_path / "list.csv").drop("row").with_columns(done=pl.lit("yes"), next_state=pl.lit("low"))
-    write_sheet(listed.filter(pl.col("list") != "spare"), tmp_path / "came.csv")
+    listed = (
+        read_table_file(tmp_path / "list.csv").drop("row").with_columns(done=pl.lit("yes"), next_state=pl.lit("low"))
+    )
+    write_table_file(listed.filter(pl.col("list") != "spare"), tmp_path / "came.csv")
     assert calls.learn(tmp_path / "came.csv")["new"] == len(advice.chosen)
 
 

@@ -18,7 +18,7 @@ from desk.test_desk import OWN
 from desk.test_store import readable_text
 from restive.cli import main
 from restive.desk import Desk
-from restive.desk.table_files import read_sheet, write_sheet
+from restive.desk.table_files import read_table_file, write_table_file
 
 STATES = ["silent", "occasional", "regular", "frequent"]
 PEOPLE = [f"00{n}" for n in range(10)]
@@ -66,7 +66,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 def write_states(file: str, shift: int = 0, people: list[str] = PEOPLE) -> None:
     rows = [{"agent": name, "state": STATES[(n + shift) % 4], "group": "coast"} for n, name in enumerate(people)]
-    write_sheet(pl.DataFrame(rows), Path(file))
+    write_table_file(pl.DataFrame(rows), Path(file))
 
 
 def write_rows(file: str, *lines: str) -> None:
@@ -102,7 +102,7 @@ def test_the_story_of_a_team_in_each_format(ending: str, call: Call) -> None:
         assert ended.code == 0, ended.err
         assert f"shops, round {round_ + 1}: 3 pharmacists to give a coupon to" in ended.out
         assert f"wrote list{round_}.{ending}" in ended.err
-        listed = read_sheet(f"list{round_}.{ending}")
+        listed = read_table_file(f"list{round_}.{ending}")
         assert listed["list"].to_list()[:3] == ["chosen"] * 3
         assert set(listed["agent"]) <= set(PEOPLE)  # leading zeros and all
         write_states(f"came.{ending}", round_ + 1)
@@ -130,10 +130,10 @@ def test_the_story_of_a_team_in_each_format(ending: str, call: Call) -> None:
 
 
 def test_a_list_that_comes_back_with_what_was_done_is_a_table_of_outcomes(shops: Call) -> None:
-    listed = read_sheet("list.csv").drop("row")
+    listed = read_table_file("list.csv").drop("row")
     kinds = listed["list"].to_list()
     done = ["yes" if n == 0 else "no" if kind == "chosen" else None for n, kind in enumerate(kinds)]
-    write_sheet(listed.with_columns(pl.Series("done", done, dtype=pl.String)), Path("back.csv"))
+    write_table_file(listed.with_columns(pl.Series("done", done, dtype=pl.String)), Path("back.csv"))
     ended = shops("learn", "shops", "--outcomes", "back.csv")
     assert ended.code == 0, ended.err
     assert ended.out.startswith("Round 1: 3 outcomes recorded, 0 corrected")
@@ -212,8 +212,8 @@ WRONG = {
     "a stranger to erase": (("erase", "shops", "nobody", "--yes"), "nobody: not in the program shops; nothing was"),
     "a stranger who leaves": (("leave", "shops", "--agents", "bad.csv"), "nobody: not in the program shops"),
     "nothing to change": (("change", "shops"), "nothing to change"),
-    "a list over another": (("decide", "shops", "--again", "--out", "list.csv"), "list.csv: there is such a file"),
-    "a round over a list": (("round", "shops", "--out", "list.csv"), "name another, or --overwrite"),
+    "a list over another": (("decide", "shops", "--again", "--out", "list.csv"), "list.csv already exists"),
+    "a round over a list": (("round", "shops", "--out", "list.csv"), "or add --overwrite"),
     "an id without its zeros": (("decide", "shops", "--states", "bare.csv"), "(7 for 007); nothing was recorded"),
     "an outcome without zeros": (("learn", "shops", "--outcomes", "bare.csv"), "(did you mean '007'?)"),
     "no round to cancel": (("cancel", "shops", "2"), "round is 2; it must be a whole number from 1 to 1"),
@@ -334,12 +334,12 @@ def test_a_list_is_written_over_another_only_on_demand(shops: Call) -> None:
     before = mark()
     for words in (("decide", "shops", "--states", "states.csv"), ("round", "shops")):
         ended = shops(*words, "--out", "list.csv")
-        assert (ended.code, "list.csv: there is such a file, perhaps with results in it" in ended.err) == (2, True)
+        assert (ended.code, "list.csv already exists" in ended.err) == (2, True)
     assert (mark(), Path("list.csv").read_text()) == (before, "filled in by hand")
     assert shops("round", "shops", "--out", "list.csv", "--overwrite").code == 0
-    assert read_sheet("list.csv")["round"].to_list()[0] == "1"
+    assert read_table_file("list.csv")["round"].to_list()[0] == "1"
     assert shops("decide", "shops", "--states", "states.csv", "--out", "list.csv", "--overwrite").code == 0
-    assert read_sheet("list.csv")["round"].to_list()[0] == "2"
+    assert read_table_file("list.csv")["round"].to_list()[0] == "2"
 
 
 def test_ids_that_look_like_known_ones_join_only_on_demand(shops: Call) -> None:
@@ -433,7 +433,7 @@ def test_lists_as_data_have_finite_numbers_and_all_columns(shops: Call) -> None:
     assert (record["program"], record["round"], record["recorded"]) == ("shops", 1, True)
     assert [row["list"] for row in record["people"]] == ["chosen"] * 3 + ["spare"] * 7
     assert all(0 <= row["probability"] <= 1 and row["reason"] for row in record["people"])
-    assert [row["agent"] for row in record["people"]] == read_sheet("list.csv")["agent"].to_list()
+    assert [row["agent"] for row in record["people"]] == read_table_file("list.csv")["agent"].to_list()
     again = shops("round", "shops", "1", "--out", "again.csv")
     assert again.code == 0
     assert Path("again.csv").read_bytes() == Path("list.csv").read_bytes()
@@ -549,7 +549,7 @@ def test_pseudonyms_keep_names_out_of_the_store_and_in_the_list(call: Call, tmp_
     write_rows("names.csv", "agent", "Grace Hopper", "Ada Lovelace", "Nobody Else")
     named = call("round", "quiet", "--names", "names.csv", "--out", "names-list.csv", "--json").data["people"]
     assert [row["agent"] for row in named] == [row["agent"] for row in listed]
-    assert read_sheet("names-list.csv")["agent"].to_list() == [row["agent"] for row in listed]
+    assert read_table_file("names-list.csv")["agent"].to_list() == [row["agent"] for row in listed]
     for file in ("names.csv", "names-list.csv"):
         Path(file).unlink()
     assert b"Lovelace" not in readable_text(tmp_path)
@@ -581,12 +581,12 @@ def test_a_list_that_cannot_be_written_is_recorded_and_says_how_to_get_it(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as broken:
-        broken.setattr("restive.desk.table_files.write_sheet", fail)
+        broken.setattr("restive.desk.table_files.write_table_file", fail)
         ended = shops("decide", "shops", "--again", "--out", "full.csv")
     assert ended.code == 2
     assert "No space left on device; the list is recorded all the same: restive desk round shops 2 --out" in ended.err
     assert shops("round", "shops", "2", "--out", "full.csv").code == 0
-    assert read_sheet("full.csv").height == 7
+    assert read_table_file("full.csv").height == 7
 
 
 def test_the_list_says_where_the_store_is_also_before_there_is_one(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from desk.stories import call, know, make
 from restive.desk import Desk
 from restive.desk.ingest import find_present, place_states, read_reports, sort_outcomes, split_rounds
 from restive.desk.program import Program
-from restive.desk.table_schema import Faults
+from restive.desk.table_schema import TableError
 from restive.errors import InputError
 
 
@@ -214,8 +214,8 @@ def test_the_same_person_twice_in_a_round_is_refused_however_it_is_said(desk: De
     program = make(desk)
     play(program, 1)
     rows = [{"agent": "a00", "next_state": 1, "round": None}, {"agent": "a00", "next_state": 0, "round": 1}]
-    refuse(program, "row 2, column agent: 'a00' is here twice for round 1; keep one", "learn", rows)
-    refuse(program, "is here twice", "learn", [{"agent": "a00", "next_state": 1}] * 2)
+    refuse(program, "row 2, column agent: 'a00' appears twice for round 1; keep one", "learn", rows)
+    refuse(program, "appears twice", "learn", [{"agent": "a00", "next_state": 1}] * 2)
 
 
 def test_strangers_and_people_who_took_no_part_are_all_named_at_once(desk: Desk) -> None:
@@ -270,7 +270,7 @@ def test_strangers_are_reported_with_the_faults_of_cells_and_each_row_once(desk:
     frame = pl.DataFrame(
         {"Id": ["a00", " x ", "y", "", None, "a01", "a01", "y"], "next_state": ["0", "?", "1", "1", "1", "1", "1", "1"]}
     )
-    with pytest.raises(Faults) as reported:
+    with pytest.raises(TableError) as reported:
         read_reports(frame, program.config, program.names)
     found = [(fault.row, fault.column) for fault in reported.value.faults]
     assert sorted(found) == [
@@ -354,7 +354,7 @@ def test_what_is_on_record_otherwise_is_refused_unless_it_is_a_correction(
     decided: Program, row: dict[str, Any]
 ) -> None:
     with pytest.raises(
-        Faults, match=f"row 3, column agent: '{row['agent']}' has another outcome on record for round 1"
+        TableError, match=f"row 3, column agent: '{row['agent']}' has another outcome on record for round 1"
     ):
         sort(decided, {"agent": "a03", "after": 1}, row)
     found = sort(decided, {"agent": "a03", "after": 1}, row, correct=True)
@@ -376,6 +376,6 @@ def test_reported_rewards_are_part_of_the_record(desk: Desk) -> None:
     program.decide({"a": 0, "b": 0})
     program.learn([{"agent": "a", "next_state": 1, "reward": 2.5}])
     row = {"agent": "a", "after": 1, "reward": 2.0}
-    with pytest.raises(Faults, match="another outcome on record"):
+    with pytest.raises(TableError, match="another outcome on record"):
         sort(program, row)
     assert as_rows(sort(program, row, correct=True).corrected)[0][2] == 2.0

@@ -12,7 +12,7 @@ import pytest
 
 from desk.appending import PROCESSES
 from desk.deciding import decide_when_reported
-from restive.desk import AlreadyDecided, Desk, Faults, Program
+from restive.desk import AlreadyDecided, Desk, Program, TableError
 from restive.desk.replay import digest, replay
 from restive.desk.store import Store
 from restive.errors import InputError
@@ -96,7 +96,7 @@ def test_a_dry_run_shows_the_list_that_is_then_decided(program: Program) -> None
 
 
 REFUSED: dict[str, tuple[Callable[[Program], object], str]] = {
-    "an unknown state": (lambda p: p.decide({"eve": "nowhere"}), "'nowhere' is not a state; states are low, high"),
+    "an unknown state": (lambda p: p.decide({"eve": "nowhere"}), "'nowhere' is not a state; the states are low, high"),
     "a missing column": (lambda p: p.decide([{"agent": "eve"}]), "there is no column 'state'"),
     "no table": (lambda p: p.decide(5), "is no table"),
     "a budget below 0": (lambda p: p.decide(FOUR, budget=-1), "budget is -1; it must be a whole number from 0"),
@@ -153,10 +153,10 @@ def test_all_faults_of_a_table_are_reported_at_once_also_those_of_several_rounds
     before = mark(small)
     rows = came("ann", round=2) + came("zoe", round=2) + came("kim", round=1) + came("zoe", round=1)
     rows.append({"agent": "ben", "next_state": "low", "round": 1})
-    with pytest.raises(Faults) as reported:
+    with pytest.raises(TableError) as reported:
         small.learn(rows)
     assert [fault.row for fault in reported.value.faults] == [2, 3, 4]
-    with pytest.raises(Faults) as cells:
+    with pytest.raises(TableError) as cells:
         small.decide([{"agent": "", "state": 7}, {"agent": "x", "state": "?"}, {"agent": "x", "state": 1}])
     assert {(fault.row, fault.column) for fault in cells.value.faults} == {
         (1, "agent"), (1, "state"), (2, "state"), (3, "agent"),
@@ -174,7 +174,7 @@ def test_faults_of_cells_and_strangers_are_reported_together(small: Program) -> 
         {"agent": "", "next_state": "high"},
         {"agent": "ben", "next_state": "high"},
     ]
-    with pytest.raises(Faults) as reported:
+    with pytest.raises(TableError) as reported:
         small.learn(rows)
     assert sorted((fault.row, fault.column) for fault in reported.value.faults) == [
         (1, "next_state"), (2, "agent"), (3, "agent"), (3, "done"), (4, "agent"),

@@ -8,7 +8,7 @@ import pytest
 from desk.test_recommendation import make_advice
 from restive.desk.config import Config, Words
 from restive.desk.saying import bar, note, print_json, say_advice, say_config
-from restive.desk.table_files import read_sheet
+from restive.desk.table_files import read_table_file
 from restive.errors import InputError
 
 Printed = pytest.CaptureFixture[str]
@@ -55,7 +55,7 @@ def test_a_dry_run_is_called_one_and_writes_no_file(dry_run: bool, capsys: Print
 
 def test_the_whole_list_is_written_however_much_of_it_is_shown(capsys: Printed, tmp_path: Path) -> None:
     say_advice(make_advice(), tmp_path / "list.csv", as_json=False, dry_run=False, most=1)
-    assert read_sheet(tmp_path / "list.csv")["agent"].to_list() == ["eve", "ann", "(erased)", "fay"]
+    assert read_table_file(tmp_path / "list.csv")["agent"].to_list() == ["eve", "ann", "(erased)", "fay"]
 
 
 def test_a_file_that_cannot_be_written_is_reported_with_the_way_out(tmp_path: Path) -> None:

@@ -1,18 +1,22 @@
-"""Files in and out: what is read is what was written, rows are counted as a person does, and rubbish is a sentence."""
+"""Table files: what is written is read back, rows are numbered as a person sees them, and bad files give clear errors."""
 
-from collections.abc import Callable
+import io
+import zipfile
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import date
+from datetime import date, datetime
+from functools import cache
 from pathlib import Path
 
 import polars as pl
 import pytest
+import xlsxwriter  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from restive.desk import table_files
-from restive.desk.table_files import ROW, check_place, read_sheet, write_sheet
-from restive.errors import InputError
+from restive.desk.table_files import ROW, check_output_file, excel_bytes, read_excel, read_table_file, write_table_file
+from restive.errors import Hint, InputError
 
 QUICK = settings(max_examples=80, derandomize=True, deadline=None, database=None)
 TRICKY = [
@@ -45,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read_text(folder: Path, content: str | bytes, name: str = "monday.csv") -> pl.DataFrame:
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return read_sheet(path)
+    return read_table_file(path)
 
 
 def refusal(folder: Path, content: str | bytes, name: str = "monday.csv") -> str:
@@ -66,7 +70,7 @@ def refusal(folder: Path, content: str | bytes, name: str = "monday.csv") -> str
         "agent,state,\n007,high,\nb\n",
     ],
 )
-def test_every_way_to_write_a_csv_gives_the_same_sheet(folder: Path, content: str) -> None:
+def test_every_csv_dialect_gives_the_same_table(folder: Path, content: str) -> None:
     sheet = read_text(folder, content)
     assert sheet.columns == [ROW, "agent", "state"]
     assert sheet.rows() == [(2, "007", "high"), (3, "b", None)]
@@ -78,22 +82,22 @@ def test_rows_are_numbered_as_a_person_sees_them(folder: Path) -> None:
     assert read_text(folder, content.replace('"two\nlines"', "one"))[ROW].to_list() == [4, 6, 8]
 
 
-def test_headers_that_come_twice_or_are_empty_or_called_row_get_names_of_their_own(folder: Path) -> None:
+def test_repeated_empty_or_reserved_headers_get_unique_names(folder: Path) -> None:
     sheet = read_text(folder, "agent,agent,,row, agent ,\na,b,c,d,e,\n")
     assert sheet.columns == [ROW, "agent", "agent (2)", "column 3", "row (2)", "agent (3)"]
     assert sheet.row(0) == (2, "a", "b", "c", "d", "e")
 
 
-def test_a_single_column_is_separated_as_its_ending_says(folder: Path) -> None:
+def test_a_single_column_uses_the_default_delimiter_of_its_extension(folder: Path) -> None:
     assert read_text(folder, "agent\na,b\n", "monday.tsv").rows() == [(2, "a,b")]
     assert read_text(folder, "agent\na;b\n").rows() == [(2, "a;b")]
 
 
-def test_a_header_alone_is_a_sheet_without_rows(folder: Path) -> None:
+def test_a_header_alone_is_a_table_without_rows(folder: Path) -> None:
     assert read_text(folder, "agent,state\n").shape == (0, 3)
 
 
-def test_the_separator_is_found_outside_of_quotes(folder: Path) -> None:
+def test_the_delimiter_is_found_outside_quotes(folder: Path) -> None:
     assert read_text(folder, '"a,b,c";state\nx;1,5\n').rows() == [(2, "x", "1,5")]
 
 
@@ -101,15 +105,15 @@ def test_the_separator_is_found_outside_of_quotes(folder: Path) -> None:
     ("content", "sentence"),
     [
         (b"", "monday.csv: the file is empty."),
-        (b"\n \n,,\n", "monday.csv: there is nothing in it; the first row must name the columns."),
-        (b"\xef\xbb\xbf", "monday.csv: there is nothing in it; the first row must name the columns."),
+        (b"\n \n,,\n", "monday.csv: the file has no rows; the first row must name the columns."),
+        (b"\xef\xbb\xbf", "monday.csv: the file has no rows; the first row must name the columns."),
         (
             b"a,b\n1,2\n3,4,5\n",
-            "monday.csv, row 3: 3 cells, but the header has 2; a text with a comma in it must",
+            "monday.csv, row 3: 3 cells, but the header has 2; a text that contains a comma must",
         ),
         (
             b"a;b\n\n3;4;5\n",
-            "monday.csv, row 3: 3 cells, but the header has 2; a text with a semicolon in it must",
+            "monday.csv, row 3: 3 cells, but the header has 2; a text that contains a semicolon must",
         ),
         (b'a,b\n1,2\n3,"x\n5,6\n', "monday.csv, row 3: a quote is not closed, or text follows it"),
         (b'a,b\n1,2\n3,"""  ""', "monday.csv, row 3: a quote is not closed, or text follows it"),
@@ -121,9 +125,9 @@ def test_a_csv_that_cannot_be_read_is_refused_with_its_row(folder: Path, content
     assert refusal(folder, content).startswith(sentence)
 
 
-def test_a_row_far_down_is_counted_across_pieces(folder: Path) -> None:
-    lines = ['"agent",state', *["a,b"] * (2 * table_files.PIECE + 5)]
-    assert read_text(folder, "\n".join(lines))[ROW].to_list() == list(range(2, 2 * table_files.PIECE + 7))
+def test_rows_far_down_are_counted(folder: Path) -> None:
+    lines = ['"agent",state', *["a,b"] * 20_005]
+    assert read_text(folder, "\n".join(lines))[ROW].to_list() == list(range(2, 20_007))
     assert f"row {len(lines) + 1}:" in refusal(folder, "\n".join([*lines, "a,b,c"]))
     assert f"row {len(lines) + 1}:" in refusal(folder, "\n".join([*lines, 'a,"b']))
 
@@ -138,10 +142,10 @@ def outcome(read: Callable[[], pl.DataFrame]) -> list[tuple[object, ...]] | str:
 
 @QUICK
 @given(st.text(st.sampled_from("ab,;\n\t '=é"), max_size=30))
-def test_the_quick_and_the_careful_reader_agree(text: str) -> None:
-    separator = table_files._separator(text, ",")
+def test_both_csv_readers_agree(text: str) -> None:
+    separator = table_files._find_delimiter(text, ",")
     quick = outcome(lambda: table_files._read_csv(text.encode(), "x", ","))
-    assert quick == outcome(lambda: table_files._read_carefully(text, separator, "x"))
+    assert quick == outcome(lambda: table_files._read_csv_rows(text, separator, "x"))
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "txt", "xlsx", "parquet"])
@@ -151,27 +155,29 @@ def test_texts_come_back_exactly(folder: Path, ending: str, rows: list[tuple[str
     rows = [row[:width] for row in rows if any(cell and cell.strip() for cell in row[:width])]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(["agent", "note"][:width], pl.String), orient="row")
     path = folder / f"there.{ending}"
-    write_sheet(frame, path)
-    assert read_sheet(path).drop(ROW).rows() == frame.rows()
+    write_table_file(frame, path)
+    assert read_table_file(path).drop(ROW).rows() == frame.rows()
 
 
-def test_formulas_are_defused_in_csv(tmp_path: Path) -> None:
-    write_sheet(pl.DataFrame({"=agent": ["=1+1", "@x", "-1", "'=x", "a"], "x": [-1, 2, 3, 4, 5]}), tmp_path / "a.csv")
+def test_formulas_are_escaped_in_csv(tmp_path: Path) -> None:
+    write_table_file(
+        pl.DataFrame({"=agent": ["=1+1", "@x", "-1", "'=x", "a"], "x": [-1, 2, 3, 4, 5]}), tmp_path / "a.csv"
+    )
     assert (tmp_path / "a.csv").read_text() == "'=agent,x\n'=1+1,-1\n'@x,2\n'-1,3\n''=x,4\na,5\n"
-    assert read_sheet(tmp_path / "a.csv").columns == [ROW, "=agent", "x"]
+    assert read_table_file(tmp_path / "a.csv").columns == [ROW, "=agent", "x"]
 
 
 def test_a_byte_order_mark_is_written_only_where_excel_needs_it(tmp_path: Path) -> None:
     for name, begin in (("ann", b"agent"), ("josé", b"\xef\xbb\xbfagent")):
-        write_sheet(pl.DataFrame({"agent": [name]}), tmp_path / "a.csv")
+        write_table_file(pl.DataFrame({"agent": [name]}), tmp_path / "a.csv")
         assert (tmp_path / "a.csv").read_bytes().startswith(begin)
 
 
 @pytest.mark.parametrize("ending", ["csv", "xlsx"])
 def test_numbers_dates_and_truth_become_plain_text(tmp_path: Path, ending: str) -> None:
     columns = {"whole": [7, None], "real": [0.1, 2.5], "day": [date(2026, 1, 2), None], "done": [True, False]}
-    write_sheet(pl.DataFrame(columns), tmp_path / f"a.{ending}")
-    rows = read_sheet(tmp_path / f"a.{ending}").rows()
+    write_table_file(pl.DataFrame(columns), tmp_path / f"a.{ending}")
+    rows = read_table_file(tmp_path / f"a.{ending}").rows()
     assert rows == [(2, "7", "0.1", "2026-01-02", "true"), (3, None, "2.5", None, "false")]
 
 
@@ -179,76 +185,79 @@ def test_parquet_keeps_types_and_counts_rows_from_one(tmp_path: Path) -> None:
     frame = pl.DataFrame(
         {"agent": [7, 8], "state": pl.Series(["low", None], dtype=pl.Categorical), "reward": [0.5, 1.0]}
     )
-    write_sheet(frame, tmp_path / "a.parquet")
-    sheet = read_sheet(tmp_path / "a.parquet")
+    write_table_file(frame, tmp_path / "a.parquet")
+    sheet = read_table_file(tmp_path / "a.parquet")
     assert sheet.drop(ROW).equals(frame)
     assert sheet[ROW].to_list() == [1, 2]
 
 
-def test_nested_columns_are_refused_both_ways(tmp_path: Path) -> None:
+def test_nested_columns_are_refused_for_reading_and_writing(tmp_path: Path) -> None:
     frame = pl.DataFrame({"agent": ["a"], "state": [[1, 2]]})
     with pytest.raises(InputError, match=r"a\.csv, column state: it holds List"):
-        write_sheet(frame, tmp_path / "a.csv")
+        write_table_file(frame, tmp_path / "a.csv")
     frame.write_parquet(tmp_path / "a.parquet")
     with pytest.raises(InputError, match=r"a\.parquet, column state: it holds List"):
-        read_sheet(tmp_path / "a.parquet")
+        read_table_file(tmp_path / "a.parquet")
 
 
 def test_parquet_of_too_many_rows_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_sheet(pl.DataFrame({"agent": range(101)}), tmp_path / "a.parquet")
+    write_table_file(pl.DataFrame({"agent": range(101)}), tmp_path / "a.parquet")
     monkeypatch.setattr(table_files, "MAX_CELLS", 100)
     with pytest.raises(InputError, match="101 rows are more than can be read at once"):
-        read_sheet(tmp_path / "a.parquet")
+        read_table_file(tmp_path / "a.parquet")
 
 
-def test_other_endings_are_refused_both_ways(tmp_path: Path) -> None:
+def test_other_extensions_are_refused_for_reading_and_writing(tmp_path: Path) -> None:
     for name in ("a.xls", "a.ods", "a.pdf", "a"):
         with pytest.raises(InputError, match=r"cannot read files that end in .*; save it as \.csv, \.tsv"):
-            read_sheet(tmp_path / name)
+            read_table_file(tmp_path / name)
         with pytest.raises(InputError, match=r"cannot write files that end in"):
-            write_sheet(pl.DataFrame({"agent": ["a"]}), tmp_path / name)
+            write_table_file(pl.DataFrame({"agent": ["a"]}), tmp_path / name)
 
 
-def test_writing_leaves_the_old_file_when_it_fails(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "a.xlsx"
-    write_sheet(pl.DataFrame({"agent": ["old"]}), path)
+    write_table_file(pl.DataFrame({"agent": ["old"]}), path)
     with pytest.raises(InputError, match="32767 characters"):
-        write_sheet(pl.DataFrame({"agent": ["x" * 40_000]}), path)
-    assert read_sheet(path)["agent"].to_list() == ["old"]
+        write_table_file(pl.DataFrame({"agent": ["x" * 40_000]}), path)
+    assert read_table_file(path)["agent"].to_list() == ["old"]
     assert [file.name for file in tmp_path.iterdir()] == ["a.xlsx"]
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "txt", "xlsx", "parquet"])
 @QUICK
 @given(st.one_of(st.binary(max_size=60), st.text(st.sampled_from("ab\",;\n\r\t\0'é"), max_size=40).map(str.encode)))
-def test_rubbish_under_any_ending_is_a_sheet_or_a_sentence(folder: Path, ending: str, content: bytes) -> None:
+def test_rubbish_with_any_extension_is_a_table_or_an_input_error(folder: Path, ending: str, content: bytes) -> None:
     for begin in (b"", {"xlsx": b"PK\x03\x04", "parquet": b"PAR1"}.get(ending, b"agent,state\n")):
         (folder / f"rubbish.{ending}").write_bytes(begin + content + begin)
         with suppress(InputError):
-            assert read_sheet(folder / f"rubbish.{ending}").columns[0] == ROW
+            assert read_table_file(folder / f"rubbish.{ending}").columns[0] == ROW
 
 
-def test_a_parquet_file_cut_short_is_a_sentence(tmp_path: Path) -> None:
-    write_sheet(pl.DataFrame({"agent": ["a", "b"], "state": [1, 2]}), tmp_path / "a.parquet")
+def test_a_truncated_parquet_file_is_refused(tmp_path: Path) -> None:
+    write_table_file(pl.DataFrame({"agent": ["a", "b"], "state": [1, 2]}), tmp_path / "a.parquet")
     content = (tmp_path / "a.parquet").read_bytes()
     for length in range(1, len(content), 37):
-        assert refusal(tmp_path, content[:length], "b.parquet").startswith("b.parquet: not a whole Parquet file")
+        assert refusal(tmp_path, content[:length], "b.parquet").startswith(
+            "b.parquet: the file is damaged or is not a Parquet file"
+        )
 
 
-def test_a_place_that_is_taken_is_refused_unless_it_may_be_overwritten(tmp_path: Path) -> None:
+def test_an_existing_output_file_is_refused_unless_it_may_be_overwritten(tmp_path: Path) -> None:
     file = tmp_path / "new" / "list.csv"
-    check_place(file)
+    check_output_file(file)
     assert (file.parent.is_dir(), file.exists()) == (True, False)
     file.write_text("results")
-    with pytest.raises(InputError, match="there is such a file, perhaps with results in it; name another, or --overw"):
-        check_place(file)
-    check_place(file, overwrite=True)
+    with pytest.raises(InputError, match=r"list\.csv already exists\.$") as refused:
+        check_output_file(file)
+    assert refused.value.hint == Hint.OVERWRITE
+    check_output_file(file, overwrite=True)
     assert file.read_text() == "results"
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(InputError, match="there is a folder of that name"):
-        check_place(tmp_path / "folder.csv", overwrite=True)
+    with pytest.raises(InputError, match=r"folder\.csv is a folder"):
+        check_output_file(tmp_path / "folder.csv", overwrite=True)
     with pytest.raises(InputError, match=r"cannot write files that end in '\.pdf'"):
-        check_place(tmp_path / "list.pdf", overwrite=True)
+        check_output_file(tmp_path / "list.pdf", overwrite=True)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -256,12 +265,172 @@ def test_a_table_of_too_many_columns_is_refused_before_it_is_read(tmp_path: Path
     path = tmp_path / f"wide.{ending}"
     frame = pl.DataFrame({f"c{place}": ["x"] for place in range(2001)})
     frame.write_csv(path) if ending == "csv" else frame.write_parquet(path)
-    with pytest.raises(InputError, match=rf"wide\.{ending}: it has 2,001 columns; there can be 2,000 at most"):
-        read_sheet(path)
+    with pytest.raises(InputError, match=rf"wide\.{ending}: it has 2,001 columns; at most 2,000 are allowed"):
+        read_table_file(path)
 
 
-def test_headers_that_repeat_are_reported_apart_in_one_pass(tmp_path: Path) -> None:
+def test_a_thousand_repeated_headers_get_unique_names(tmp_path: Path) -> None:
     path = tmp_path / "same.csv"
     path.write_text(",".join(["a", "a (2)", *["a"] * 1000]) + "\n" + ",".join("x" * 1002) + "\n")
-    names = read_sheet(path).columns[1:]
+    names = read_table_file(path).columns[1:]
     assert (len(set(names)), names[:4]) == (1002, ["a", "a (2)", "a (3)", "a (4)"])
+
+
+SHEET = "xl/worksheets/sheet1.xml"
+
+
+@cache
+def book(*cells: tuple[int, int, object], second: str = "") -> bytes:
+    """A workbook with these cells, (row, column) from 0, and a second sheet if it has a name."""
+    content = io.BytesIO()
+    with xlsxwriter.Workbook(content, {"in_memory": True}) as made:
+        days = made.add_format({"num_format": "yyyy-mm-dd"})
+        page = made.add_worksheet("Monday")
+        for row, column, cell in cells:
+            page.write(row, column, cell, *([days] if isinstance(cell, datetime) else []))
+        if second:
+            made.add_worksheet(second).write_row(0, 0, ["agent", second])
+    return content.getvalue()
+
+
+PLAIN_BOOK = ((0, 0, "agent"), (0, 1, "state"), (1, 0, "ann"), (1, 1, "high"), (2, 0, 7), (2, 1, 0.5))
+
+
+def parts_of(content: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def packed(parts: Mapping[str, bytes]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    return content.getvalue()
+
+
+def changed(name: str, old: bytes, new: bytes) -> bytes:
+    """The plain workbook with something else in one of its parts."""
+    parts = parts_of(book(*PLAIN_BOOK))
+    assert old in parts[name]
+    return packed({**parts, name: parts[name].replace(old, new)})
+
+
+def excel_refusal(content: bytes, sheet: str = "") -> str:
+    with pytest.raises(InputError) as refused:
+        read_excel(content, "book.xlsx", sheet)
+    return str(refused.value)
+
+
+def test_cells_become_text_as_a_person_would_write_them() -> None:
+    cells = ((0, 0, 7.0), (0, 1, "007"), (0, 2, 0.1), (0, 3, True), (0, 4, datetime(2026, 1, 2)), (0, 5, -3))
+    more = ((1, 0, 12345678901), (1, 1, datetime(2026, 1, 2, 3, 4, 5)))
+    grid = read_excel(book(*cells, *more), "book.xlsx")
+    assert grid.row(0) == ("7", "007", "0.1", "true", "2026-01-02", "-3")
+    assert grid.row(1)[:2] == ("12345678901", "2026-01-02 03:04:05")
+
+
+def test_rows_are_numbered_as_excel_numbers_them(tmp_path: Path) -> None:
+    path = tmp_path / "book.xlsx"
+    path.write_bytes(book((3, 2, "agent"), (3, 3, "state"), (5, 2, "ann"), (9, 2, "ben"), (9, 3, "high")))
+    assert read_table_file(path).rows() == [(6, "ann", None), (10, "ben", "high")]
+
+
+def test_another_sheet_is_named_behind_a_hash(tmp_path: Path) -> None:
+    (tmp_path / "book.xlsx").write_bytes(book(*PLAIN_BOOK, second="Tuesday"))
+    assert read_table_file(tmp_path / "book.xlsx").columns == [ROW, "agent", "state"]
+    assert read_table_file(tmp_path / "book.xlsx#Tuesday").columns == [ROW, "agent", "Tuesday"]
+    with pytest.raises(InputError, match=r"book\.xlsx: no sheet 'Friday'; there are Monday, Tuesday\."):
+        read_table_file(tmp_path / "book.xlsx#Friday")
+
+
+def test_texts_that_look_like_formulas_stay_texts() -> None:
+    content = excel_bytes(pl.DataFrame({"=head": ["=1+1", "http://example.org", "@x"]}), "a.xlsx")
+    assert b"<f>" not in parts_of(content)[SHEET]
+    assert read_excel(content, "a.xlsx").rows() == [("=head",), ("=1+1",), ("http://example.org",), ("@x",)]
+
+
+def test_numbers_that_excel_cannot_store_are_written_as_text() -> None:
+    frame = pl.DataFrame({"whole": [2**60 + 1, -(2**63)], "real": [float("inf"), float("nan")]})
+    rows = read_excel(excel_bytes(frame, "a.xlsx"), "a.xlsx").rows()
+    assert rows == [("whole", "real"), (str(2**60 + 1), "inf"), (str(-(2**63)), None)]
+
+
+def test_more_rows_than_excel_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_files, "EXCEL_ROWS", 4)
+    assert excel_bytes(pl.DataFrame({"agent": range(3)}), "a.xlsx")
+    with pytest.raises(InputError, match=r"a\.xlsx: Excel holds 3 rows"):
+        excel_bytes(pl.DataFrame({"agent": range(4)}), "a.xlsx")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"agent,state\n",
+        b"PK\x03\x04" + bytes(100),
+        book(*PLAIN_BOOK)[:-40],
+        book(*PLAIN_BOOK)[40:],
+        packed({"content.xml": b"<x/>"}),
+        packed({name: part for name, part in parts_of(book(*PLAIN_BOOK)).items() if name != SHEET}),
+        changed(SHEET, b"<v>3</v>", b"<v>99</v>"),
+    ],
+)
+def test_a_damaged_workbook_is_refused(content: bytes) -> None:
+    assert excel_refusal(content) == "book.xlsx: the file is damaged or is not an Excel file."
+
+
+def test_a_locked_workbook_is_refused() -> None:
+    assert "locked by a password" in excel_refusal(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(1000))
+
+
+def test_an_empty_workbook_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "book.xlsx").write_bytes(book())
+    with pytest.raises(InputError, match=r"book\.xlsx: the file has no rows"):
+        read_table_file(tmp_path / "book.xlsx")
+
+
+def test_wide_and_long_sheets_are_read_as_long_as_they_fit() -> None:
+    assert read_excel(book((0, 0, "agent"), (0, 701, "last"), (20, 0, "ann")), "book.xlsx").shape == (21, 702)
+    unplaced = changed(SHEET, b'<c r="B3"', b"<c")
+    assert read_excel(unplaced, "book.xlsx").rows() == [("agent", "state"), ("ann", "high"), ("7", "0.5")]
+
+
+def test_a_workbook_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    bomb = packed({**parts_of(book(*PLAIN_BOOK)), "xl/media/image1.png": bytes(5_000_000)})
+    assert len(bomb) < 20_000
+    assert read_excel(bomb, "book.xlsx").height == 3
+    monkeypatch.setattr(table_files, "MAX_EXCEL_BYTES", 4_000_000)
+    assert excel_refusal(bomb).startswith("book.xlsx: too much to read")
+
+
+class PanicException(BaseException):
+    pass
+
+
+def test_a_panic_of_the_library_is_an_input_error_and_an_interruption_is_not() -> None:
+    def panic() -> None:
+        raise PanicException("index out of bounds")
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(InputError, match="the file is damaged or is not an Excel file"):
+        table_files.read_or_refuse(panic, "book.xlsx", "Excel")
+    with pytest.raises(KeyboardInterrupt):
+        table_files.read_or_refuse(interrupt, "book.xlsx", "Excel")
+
+
+@QUICK
+@given(st.data())
+def test_a_workbook_with_changed_bytes_is_read_or_refused(data: st.DataObject) -> None:
+    content = bytearray(book(*PLAIN_BOOK))
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    with suppress(InputError):
+        assert isinstance(read_excel(bytes(content), "book.xlsx"), pl.DataFrame)
+
+
+@pytest.mark.parametrize("last", [b"XFD1048576", b"AB9999999"])
+def test_a_sheet_that_says_it_is_too_large_is_refused_before_it_costs_memory(last: bytes) -> None:
+    said = excel_refusal(changed(SHEET, b'<dimension ref="A1:B3"', b'<dimension ref="A1:' + last + b'"'))
+    assert said == "book.xlsx: too much to read; delete cells far from the table, or save it as .csv."

@@ -1,4 +1,4 @@
-"""What sheets mean: right ones become columns of fixed types, wrong ones a fault for every place, all at once."""
+"""Validation of tables: valid ones become columns of fixed types, invalid ones a fault for every cell, all at once."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -13,13 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from restive.desk.table_files import ROW, read_sheet, write_sheet
+from restive.desk.table_files import ROW, as_frame, read_table_file, write_table_file
 from restive.desk.table_schema import (
     OUTCOMES,
     STATES,
     Fault,
-    Faults,
-    as_frame,
+    TableError,
     read_agents,
     read_outcomes,
     read_states,
@@ -31,13 +30,13 @@ QUICK = settings(max_examples=100, derandomize=True, deadline=None, database=Non
 LEVELS = ["low", "high"]
 
 
-def sheet_of(text: str, tmp_path: Path) -> pl.DataFrame:
+def table_of(text: str, tmp_path: Path) -> pl.DataFrame:
     (tmp_path / "monday.csv").write_text(text)
-    return read_sheet(tmp_path / "monday.csv")
+    return read_table_file(tmp_path / "monday.csv")
 
 
 def faults_of(read: Callable[[], object]) -> list[Fault]:
-    with pytest.raises(Faults) as refused:
+    with pytest.raises(TableError) as refused:
         read()
     assert refused.value.total == len(refused.value.faults)
     return refused.value.faults
@@ -52,7 +51,7 @@ def outcome_faults(given: object, rewards: Sequence[float] | None = None) -> lis
 
 
 def test_states_are_read_by_name_in_any_case_or_by_number(tmp_path: Path) -> None:
-    sheet = sheet_of("ID, STATE ,Group\n007,low,north\nb, HIGH,\nc,1,south\nd,0.0,\ne,,\n", tmp_path)
+    sheet = table_of("ID, STATE ,Group\n007,low,north\nb, HIGH,\nc,1,south\nd,0.0,\ne,,\n", tmp_path)
     table = read_states(sheet, "monday.csv", LEVELS)
     assert table.schema == {"agent": pl.String, "state": pl.Int16, "group": pl.String}
     assert table.rows() == [("007", 0, "north"), ("b", 1, None), ("c", 1, "south"), ("d", 0, None), ("e", None, None)]
@@ -83,27 +82,27 @@ def test_columns_of_any_plain_type_are_read() -> None:
 
 
 def test_a_misspelt_state_is_named_with_its_row_its_column_and_a_guess(tmp_path: Path) -> None:
-    sheet = sheet_of("agent,state\na,low\n\n\n\n\nb,hihg\n", tmp_path)
-    with pytest.raises(Faults) as refused:
+    sheet = table_of("agent,state\na,low\n\n\n\n\nb,hihg\n", tmp_path)
+    with pytest.raises(TableError) as refused:
         read_states(sheet, "monday.csv", LEVELS)
-    said = "monday.csv, row 7, column state: 'hihg' is not a state; states are low, high (did you mean 'high'?)"
+    said = "monday.csv, row 7, column state: 'hihg' is not a state; the states are low, high (did you mean 'high'?)"
     assert str(refused.value) == said
     assert refused.value.faults == [Fault(7, "state", said.partition(": ")[2])]
 
 
 def test_every_fault_of_a_file_is_reported_at_once_in_the_order_of_rows(tmp_path: Path) -> None:
     text = f"agent,State,grop\na,low,\n,high,\nb,2,\na,x,\n{'z' * 201},low,\n"
-    faults = faults_of(lambda: read_states(sheet_of(text, tmp_path), "monday.csv", LEVELS))
+    faults = faults_of(lambda: read_states(table_of(text, tmp_path), "monday.csv", LEVELS))
     assert [(fault.row, fault.column) for fault in faults] == [
         (None, "grop"), (3, "agent"), (4, "State"), (5, "agent"), (5, "State"), (6, "agent"),
     ]  # fmt: skip
-    assert [fault.sentence for fault in faults] == [
-        "this column is not known; did you mean 'group'?",
+    assert [fault.message for fault in faults] == [
+        "unknown column; did you mean 'group'?",
         "the id is empty; every row must name its agent",
-        "'2' is not a state; states are low, high",
-        "'a' is here twice, also in row 2; keep one",
-        "'x' is not a state; states are low, high",
-        f"'{'z' * 40}…' has 201 characters; at most 200 may be",
+        "'2' is not a state; the states are low, high",
+        "'a' appears twice, also in row 2; keep one",
+        "'x' is not a state; the states are low, high",
+        f"'{'z' * 40}…' has 201 characters; at most 200 are allowed",
     ]
 
 
@@ -115,14 +114,14 @@ def test_every_fault_of_a_file_is_reported_at_once_in_the_order_of_rows(tmp_path
         (["name", "state"], [(None, "there is no column 'agent'; the columns are 'name', 'state'")]),
         (["agnet", "sate"], [(None, "there is no column 'agent'; did you mean 'agnet'?"),
                              (None, "there is no column 'state'; did you mean 'sate'?")]),
-        (["agent", "state", "gruop"], [("gruop", "this column is not known; did you mean 'group'?")]),
-        (["agent", "Agent (2)", "state"], [("agent", "there are two columns of this name; keep one of them")]),
-        (["agent", "state", "state (2)"], [("state", "there are two columns of this name; keep one of them")]),
+        (["agent", "state", "gruop"], [("gruop", "unknown column; did you mean 'group'?")]),
+        (["agent", "Agent (2)", "state"], [("agent", "two columns have this name; keep one of them")]),
+        (["agent", "state", "state (2)"], [("state", "two columns have this name; keep one of them")]),
     ],
 )  # fmt: skip
 def test_headers_that_are_missing_misspelt_or_doubled(headers: list[str], said: list[tuple[str | None, str]]) -> None:
     faults = state_faults(pl.DataFrame({header: ["0"] for header in headers}))
-    assert [(fault.column, fault.sentence) for fault in faults] == said
+    assert [(fault.column, fault.message) for fault in faults] == said
 
 
 def test_columns_that_mean_nothing_here_are_left_unread_and_listed() -> None:
@@ -139,21 +138,21 @@ def test_ids_and_groups_with_control_characters_are_refused(bad: str) -> None:
     for rows, column in (({bad: "low"}, "agent"), ({"a": ("low", bad)}, "group")):
         (fault,) = state_faults(rows)
         assert (fault.row, fault.column) == (1, column)
-        assert fault.sentence == f"{bad!r} has a line break or another control character in it"
+        assert fault.message == f"{bad!r} contains a line break or another control character"
 
 
 def test_only_twenty_faults_are_printed_and_the_rest_is_counted() -> None:
-    with pytest.raises(Faults) as refused:
+    with pytest.raises(TableError) as refused:
         read_states(as_frame({f"a{i}": "x" for i in range(333)}), "monday.csv", LEVELS)
     lines = str(refused.value).splitlines()
     assert (len(lines), lines[-1], len(refused.value.faults)) == (21, "and 313 more", 333)
-    with pytest.raises(Faults) as refused:
+    with pytest.raises(TableError) as refused:
         read_states(as_frame({f"a{i}": "x" for i in range(5000)}), "monday.csv", LEVELS)
     assert (refused.value.total, len(refused.value.faults)) == (5000, 1000)
 
 
 def test_outcomes_have_fixed_columns_whatever_was_reported(tmp_path: Path) -> None:
-    table = read_outcomes(sheet_of("agent,done\na,yes\nb,\nc,0\n", tmp_path), "friday.csv", LEVELS, None)
+    table = read_outcomes(table_of("agent,done\na,yes\nb,\nc,0\n", tmp_path), "friday.csv", LEVELS, None)
     assert table.schema == {
         "agent": pl.String, "done": pl.Boolean, "reward": pl.Float64, "after": pl.Int16, "round": pl.Int64,
     }  # fmt: skip
@@ -194,28 +193,26 @@ def test_a_reward_beside_a_state_must_agree_with_it() -> None:
     frame = pl.DataFrame(rows, schema=["agent", "after", "reward"], orient="row")
     assert read_outcomes(frame[:1], "x", LEVELS, [0, 2.5])["reward"].to_list() == [2.5]
     assert outcome_faults(frame, [0, 2.5]) == [
-        Fault(2, "reward", "2 is given, but the next state is worth 2.5"),
+        Fault(2, "reward", "2 does not match the next state's reward 2.5"),
         Fault(4, "reward", "a reward without a next state; here rewards follow from the next state"),
-        Fault(5, "after", "'hgih' is not a state; states are low, high (did you mean 'high'?)"),
+        Fault(5, "after", "'hgih' is not a state; the states are low, high (did you mean 'high'?)"),
     ]
 
 
 def test_where_rewards_are_reported_every_next_state_needs_one() -> None:
     rows = [{"agent": "a", "after": 1, "reward": 3}, {"agent": "b", "after": 1}, {"agent": "c", "reward": 0.5}]
-    assert outcome_faults(rows) == [Fault(2, "reward", "empty; every row with a next state needs its reward")]
+    assert outcome_faults(rows) == [Fault(2, "reward", "empty; every row with a next state needs a reward")]
     table = read_outcomes(as_frame([rows[0], rows[2]]), "x", LEVELS, None)
     assert table.select("reward", "after").rows() == [(3.0, 1), (0.5, None)]
     (fault,) = outcome_faults([{"agent": "a", "after": 1, "reward": "x"}])
-    assert fault.sentence == "'x' is not a finite number; write it like 1250 or 2.5"
+    assert fault.message == "'x' is not a finite number; write it like 1250 or 2.5"
     (fault,) = outcome_faults([{"agent": "a", "after": 1}])
-    assert fault == Fault(
-        None, None, "no column 'reward'; in this program every row with a next state needs its reward"
-    )
+    assert fault == Fault(None, None, "no column 'reward'; in this program every row with a next state needs a reward")
 
 
 def test_a_sheet_that_tells_nothing_is_refused() -> None:
     (fault,) = outcome_faults([{"agent": "a", "round": 1}])
-    assert fault.sentence == "no column says what came of it; there must be one of done, next_state, reward"
+    assert fault.message == "no column reports an outcome; one of done, next_state, reward is required"
 
 
 @pytest.mark.parametrize(
@@ -242,7 +239,7 @@ def test_numbers_with_a_point_or_clearly_with_a_comma(cells: list[str], numbers:
 def test_numbers_that_are_not_finite_or_not_clear_are_refused(cells: list[str], bad: list[int]) -> None:
     faults = outcome_faults({"agent": [f"a{i}" for i in range(len(cells))], "reward": cells})
     assert [fault.row for fault in faults] == bad
-    assert faults[0].sentence == f"{cells[bad[0] - 1]!r} is not a finite number; write it like 1250 or 2.5"
+    assert faults[0].message == f"{cells[bad[0] - 1]!r} is not a finite number; write it like 1250 or 2.5"
 
 
 def test_numbers_of_frames_are_taken_as_they_are_and_infinity_is_refused() -> None:
@@ -261,25 +258,25 @@ def test_rounds_are_whole_numbers_from_one_and_agents_come_once_in_each() -> Non
     assert [(fault.row, fault.column) for fault in faults] == [
         (3, "agent"), (4, "round"), (5, "round"), (6, "round"), (7, "round"), (8, "round"),
     ]  # fmt: skip
-    assert faults[0].sentence == "'a' is here twice, also in row 1; keep one"
-    assert faults[1].sentence == "'0' is no round; rounds count from 1"
+    assert faults[0].message == "'a' appears twice, also in row 1; keep one"
+    assert faults[1].message == "'0' is not a round; rounds count from 1"
     twice = [{"agent": "a", "round": number, "done": 1} for number in ("x", "y", None, None)]
     assert [(fault.row, fault.column) for fault in outcome_faults(twice)] == [(1, "round"), (2, "round"), (4, "agent")]
 
 
 def test_lists_of_agents_have_one_column_that_counts(tmp_path: Path) -> None:
-    assert read_agents(sheet_of("id,why\n007,moved\n b ,\n", tmp_path), "leave.csv").to_list() == ["007", "b"]
+    assert read_agents(table_of("id,why\n007,moved\n b ,\n", tmp_path), "leave.csv").to_list() == ["007", "b"]
     assert read_agents(as_frame([1, "b"]), "x").to_list() == ["1", "b"]
     assert read_agents(as_frame([UUID(int=7)]), "x").to_list() == ["00000000-0000-0000-0000-000000000007"]
     assert read_agents(as_frame([]), "x").to_list() == []
     assert read_states(as_frame({}), "x", LEVELS).schema == {"agent": pl.String, "state": pl.Int16, "group": pl.String}
-    faults = faults_of(lambda: read_agents(sheet_of("agent,why\na,\n,x\na,\n", tmp_path), "leave.csv"))
+    faults = faults_of(lambda: read_agents(table_of("agent,why\na,\n,x\na,\n", tmp_path), "leave.csv"))
     assert [(fault.row, fault.column) for fault in faults] == [(3, "agent"), (4, "agent")]
 
 
 def test_empty_ids_are_not_taken_for_the_same_agent_twice(tmp_path: Path) -> None:
-    faults = faults_of(lambda: read_agents(sheet_of("agent,x\n,1\n,2\n", tmp_path), "leave.csv"))
-    assert [fault.sentence.partition(";")[0] for fault in faults] == ["the id is empty"] * 2
+    faults = faults_of(lambda: read_agents(table_of("agent,x\n,1\n,2\n", tmp_path), "leave.csv"))
+    assert [fault.message.partition(";")[0] for fault in faults] == ["the id is empty"] * 2
 
 
 class Pandas(NamedTuple):
@@ -317,11 +314,11 @@ def test_what_people_have_becomes_a_frame(given: object) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (7, "int is no table; give a file, a frame, rows, or a mapping from agent to state."),
-        (None, "NoneType is no table"),
-        (b"agent", "bytes is no table"),
-        ({"a": ("low", "x", "y")}, r"agent 'a' has \('low', 'x', 'y'\); it must be a state, or \(state, group\)."),
-        ({"agent": ["a", "b"], "state": ["low"]}, "the columns differ in length"),
+        (7, "int is not a table; give a file, a frame, rows, or a mapping from agent to state."),
+        (None, "NoneType is not a table"),
+        (b"agent", "bytes is not a table"),
+        ({"a": ("low", "x", "y")}, r"Agent 'a' has \('low', 'x', 'y'\); it must be a state, or \(state, group\)."),
+        ({"agent": ["a", "b"], "state": ["low"]}, "The columns differ in length"),
         ([{"agent": "a", "state": ["low"]}, {"agent": "b", "state": "low"}], "column state: .* is not one text"),
     ],
 )
@@ -333,7 +330,7 @@ def test_what_is_no_table_is_refused(given: object, said: str) -> None:
 def test_lists_in_cells_are_a_fault_of_the_column() -> None:
     faults = state_faults(pl.DataFrame({"agent": [["a"], ["b"]], "state": [{"x": 1}, {"x": 2}]}))
     assert [(fault.row, fault.column) for fault in faults] == [(None, "agent"), (None, "state")]
-    assert faults[0].sentence == "it holds List(String); a cell must be one text or one number"
+    assert faults[0].message == "it holds List(String); a cell must be one text or one number"
 
 
 CELLS = st.one_of(
@@ -371,7 +368,7 @@ def test_a_sheet_is_refused_exactly_when_a_row_is_wrong(rows: list[tuple[str, st
         expected = [{"low": 0, "high": 1, "": None}[state] for _, state in rows]
         assert read_states(frame, "x", LEVELS)["state"].to_list() == expected
     else:
-        with pytest.raises(Faults) as refused:
+        with pytest.raises(TableError) as refused:
             read_states(frame, "x", LEVELS)
         assert refused.value.total == len(ids) - len(set(ids)) + sum(state == "x" for _, state in rows)
 
@@ -389,7 +386,7 @@ NAMED = st.sampled_from([["low", "high"], ["1", "0"], ["0.0", "low"], [" low", "
 def rows_or_faults(read: Callable[[], pl.DataFrame]) -> list[tuple[object, ...]] | list[Fault]:
     try:
         return read().rows()
-    except Faults as found:
+    except TableError as found:
         return found.faults
 
 
@@ -433,15 +430,15 @@ def test_whole_numbers_are_read_as_their_digits(numbers: list[int]) -> None:
 def test_names_that_are_known_are_not_checked_again_but_may_not_come_twice() -> None:
     asked: list[list[str]] = []
 
-    def knows(names: pl.Series) -> bool:
+    def all_known(names: pl.Series) -> bool:
         asked.append(names.to_list())
         return True
 
     frame = as_frame({"agent": [" a", "b"], "state": [0, 1]})
-    assert read_states(frame, "x", LEVELS, knows)["agent"].to_list() == asked[0] == [" a", "b"]
+    assert read_states(frame, "x", LEVELS, all_known)["agent"].to_list() == asked[0] == [" a", "b"]
     twice = as_frame({"agent": ["a", "a"], "next_state": [0, 1]})
-    faults = faults_of(lambda: read_outcomes(twice, "x", LEVELS, [0, 1], knows))
-    assert [fault.sentence for fault in faults] == ["'a' is here twice, also in row 1; keep one"]
+    faults = faults_of(lambda: read_outcomes(twice, "x", LEVELS, [0, 1], all_known))
+    assert [fault.message for fault in faults] == ["'a' appears twice, also in row 1; keep one"]
 
 
 @pytest.mark.soak
@@ -451,9 +448,9 @@ def test_a_million_rows(tmp_path: Path) -> None:
     frame = pl.DataFrame({"agent": pl.Series(number).cast(pl.String), "state": states, "reward": number % 7 / 4})
     for ending in ("csv", "parquet"):
         begin = time.perf_counter()
-        write_sheet(frame, tmp_path / f"a.{ending}")
+        write_table_file(frame, tmp_path / f"a.{ending}")
         written = time.perf_counter()
-        sheet = read_sheet(tmp_path / f"a.{ending}")
+        sheet = read_table_file(tmp_path / f"a.{ending}")
         read = time.perf_counter()
         assert read_states(sheet, "x", LEVELS)["state"].sum() == 500_000
         first = time.perf_counter()

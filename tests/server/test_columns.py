@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from restive.desk.table_schema import Faults
+from restive.desk.table_schema import TableError
 from restive.errors import InputError
 from restive.server.columns import OUTCOMES, STATES, Kinds, as_columns
 from restive.server.requests import OutcomeColumns, OutcomeRow, StateColumns, StateRow
@@ -70,21 +70,21 @@ def test_what_is_taken_is_what_the_document_says(table: object, kinds: Kinds, mo
 
 
 def test_every_wrong_cell_is_named() -> None:
-    with pytest.raises(Faults) as caught:
+    with pytest.raises(TableError) as caught:
         as_columns(
             [{"agent": "a", "state": 1}, {"agent": 1.5, "state": 1}, {"agent": {}, "state": 1}], "states", STATES
         )
     assert [(fault.row, fault.column) for fault in caught.value.faults] == [(2, "agent"), (3, "agent")]
-    assert caught.value.faults[0].sentence == "a number, but it must be a text or a whole number"
+    assert caught.value.faults[0].message == "a number, but it must be a text or a whole number"
 
 
 def test_a_missing_field_is_named_by_its_row() -> None:
-    with pytest.raises(Faults, match="states, row 2, column state: it is missing"):
+    with pytest.raises(TableError, match="states, row 2, column state: it is missing"):
         as_columns([{"agent": "a", "state": 1}, {"agent": "b"}], "states", STATES)
 
 
 def test_an_unknown_field_is_named_with_those_there_are() -> None:
-    with pytest.raises(Faults, match="row 2, column stat: this is not known; there are agent, state, group"):
+    with pytest.raises(TableError, match="row 2, column stat: this is not known; there are agent, state, group"):
         as_columns([{"agent": "a", "state": 1}, {"agent": "b", "state": 1, "stat": 1}], "states", STATES)
 
 
@@ -94,7 +94,7 @@ def test_columns_of_different_lengths_are_refused() -> None:
 
 
 def test_of_very_many_wrong_cells_a_thousand_are_reported_and_all_are_counted() -> None:
-    with pytest.raises(Faults) as caught:
+    with pytest.raises(TableError) as caught:
         as_columns([{"agent": "a", "state": 0.5}] * 3000, "states", STATES)
     assert (len(caught.value.faults), caught.value.total) == (1000, 3000)
 
@@ -103,6 +103,6 @@ def test_of_very_many_wrong_cells_a_thousand_are_reported_and_all_are_counted() 
     "table", [[1] * 3000, [{}] * 1500, [{"x": 1}] * 3000, {"agent": [[]] * 3000, "state": [0] * 3000}]
 )
 def test_of_very_many_faults_the_first_are_reported_and_all_are_counted(table: object) -> None:
-    with pytest.raises(Faults) as caught:
+    with pytest.raises(TableError) as caught:
         as_columns(table, "states", STATES)
     assert (len(caught.value.faults), caught.value.total) == (1000, 3000)

@@ -3,7 +3,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from restive.desk import AlreadyDecided, Desk, Fault, Faults, StoreError
+from restive.desk import AlreadyDecided, Desk, Fault, StoreError, TableError
 from restive.desk.audit import KeyTaken
 from restive.errors import Conflict, InputError, NotFound
 from restive.server.app import make_app
@@ -17,7 +17,7 @@ from restive.server.uploads import check_settings
     ("error", "status", "kind"),
     [
         (InputError("no."), 422, "input"),
-        (Faults("states", [Fault(2, "state", "no")]), 422, "table"),
+        (TableError("states", [Fault(2, "state", "no")]), 422, "table"),
         (NotFound("no."), 404, "not-there"),
         (Conflict("no."), 409, "conflict"),
         (AlreadyDecided("no."), 409, "already-decided"),
@@ -50,7 +50,7 @@ def test_a_failed_store_says_whether_anything_was_recorded_and_when_to_come_back
 
 
 def test_faults_are_reported_by_row_and_column() -> None:
-    failure = describe(Faults("states", [Fault(7, "state", "'x' is not a state"), Fault(None, None, "no column")]))
+    failure = describe(TableError("states", [Fault(7, "state", "'x' is not a state"), Fault(None, None, "no column")]))
     reported = [(flaw.row, flaw.column, flaw.sentence) for flaw in failure.faults]
     assert reported == [(None, None, "no column"), (7, "state", "'x' is not a state")]
 
@@ -77,7 +77,7 @@ def test_of_too_many_faults_the_first_are_reported_and_the_others_counted() -> N
     misfit = Misfit(errors, more=500)
     assert len(misfit.faults) == MAX_FAULTS
     assert str(misfit).endswith("and 3495 more.")
-    table = describe(Faults("states", [Fault(row, "x" * 10_000, "no" * 10_000) for row in range(3000)]))
+    table = describe(TableError("states", [Fault(row, "x" * 10_000, "no" * 10_000) for row in range(3000)]))
     assert len(table.faults) == MAX_FAULTS
     assert len(table.model_dump_json()) < MAX_FAULTS * 11_000
 
@@ -87,7 +87,7 @@ def test_no_sentence_goes_on_for_ever() -> None:
 
 
 def test_faults_name_no_folder_either() -> None:
-    failure = describe(Faults("states", [Fault(1, None, "see /home/ann/x.csv")]))
+    failure = describe(TableError("states", [Fault(1, None, "see /home/ann/x.csv")]))
     assert failure.faults[0].sentence == "see x.csv"
 
 
@@ -95,7 +95,7 @@ def test_a_place_that_may_be_of_several_kinds_is_one_fault_in_plain_words() -> N
     given = {"agents": ["", [], "ann"], "dry_run": "x", "more": 1}
     with pytest.raises(Misfit) as caught:
         check_settings(Leave, given)
-    assert [(fault.column, fault.sentence) for fault in caught.value.faults] == [
+    assert [(fault.column, fault.message) for fault in caught.value.faults] == [
         ("agents.0", "it must have at least 1 character, or it must be a whole number"),
         ("agents.1", "it must be a text, or it must be a whole number"),
         ("dry_run", "it must be true or false"),

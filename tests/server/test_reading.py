@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from restive.desk.table_files import read_sheet, write_sheet
+from restive.desk.table_files import read_table_file, write_table_file
 from restive.errors import InputError
 from restive.server import reading
 from restive.server.reading import is_plain, read_table
@@ -45,9 +45,9 @@ def test_a_table_is_what_the_desk_would_read_from_the_file(
     kind: Literal["csv", "xlsx", "parquet"], tmp_path: Path, folder: Path
 ) -> None:
     path, upload = tmp_path / f"table.{kind}", tmp_path / "upload"
-    write_sheet(TABLE, path)
+    write_table_file(TABLE, path)
     upload.write_bytes(path.read_bytes())
-    assert_frame_equal(read(upload, kind), read_sheet(path))
+    assert_frame_equal(read(upload, kind), read_table_file(path))
     assert list(folder.iterdir()) == []
 
 
@@ -56,7 +56,7 @@ def test_a_csv_file_that_needs_a_process_of_its_own_is_read_the_same(tmp_path: P
     rows = pl.DataFrame({"agent": [f'"{n}"' for n in range(70_000)], "state": ["low, or so"] * 70_000})
     rows.write_csv(path)
     assert not is_plain(path, 64 * MIB)
-    assert_frame_equal(read(path, "csv"), read_sheet(path))
+    assert_frame_equal(read(path, "csv"), read_table_file(path))
 
 
 def test_small_and_plain_csv_files_need_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,9 +73,9 @@ def test_what_is_wrong_with_a_table_is_said_under_the_name_that_people_know(tmp_
     empty.write_bytes(b"")
     words.write_bytes(b"no table at all")
     assert refusal(empty, "csv") == "states: the file is empty."
-    for kind, name in (("parquet", "Parquet"), ("xlsx", "Excel")):
+    for kind, name in (("parquet", "a Parquet"), ("xlsx", "an Excel")):
         said = refusal(words, kind)  # type: ignore[arg-type]
-        assert said == f"states: not a whole {name} file; it is damaged, or something else under this ending."
+        assert said == f"states: the file is damaged or is not {name} file."
 
 
 def damage(content: bytes) -> bytes:
@@ -111,7 +111,9 @@ def test_an_archive_that_unpacks_to_far_more_than_it_is_is_refused(tmp_path: Pat
         archive.writestr("xl/workbook.xml", b"<workbook/>")
         archive.writestr("xl/worksheets/sheet1.xml", b" " * (300 * MIB))
     said = refusal(path, "xlsx", replace(Limits(), memory=384 * MIB))
-    assert said.startswith(("states: it cannot be read within 384 MiB", "states: not a whole Excel file"))
+    assert said.startswith(
+        ("states: it cannot be read within 384 MiB", "states: the file is damaged or is not an Excel file")
+    )
 
 
 def test_a_header_with_far_more_columns_than_the_rows_does_not_fill_the_memory(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_only_media_types_that_can_be_read_are_taken(caller: Caller, headers: di
 
 
 def write_excel(frame: pl.DataFrame) -> bytes:
-    from restive.desk.excel import excel_bytes
+    from restive.desk.table_files import excel_bytes
 
     return excel_bytes(frame, "states")
 
@@ -103,8 +103,8 @@ def test_a_table_of_every_kind_decides_as_json_does(
         (b"agent,state\nann,nope\n", CSV, "states, row 2, column state: 'nope' is not a state"),
         (b"", CSV, "empty"),
         (b"agent,state\n\xff,low\n", CSV, "not UTF-8"),
-        (b"PAR1 nonsense", PARQUET, "not a whole Parquet file"),
-        (b"PK nonsense", EXCEL, "not a whole Excel file"),
+        (b"PAR1 nonsense", PARQUET, "the file is damaged or is not a Parquet file"),
+        (b"PK nonsense", EXCEL, "the file is damaged or is not an Excel file"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_refused_with_a_sentence(

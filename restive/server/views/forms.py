@@ -30,7 +30,7 @@ from starlette.formparsers import FormParser, MultiPartException, MultiPartParse
 
 from restive.desk.audit import SEALED
 from restive.desk.config import parse_shares
-from restive.desk.table_files import ENDINGS
+from restive.desk.table_files import EXTENSION_LIST
 from restive.desk.tokens import Principal
 from restive.errors import InputError, check_whole
 from restive.server.auth import check_csrf, csrf, need_session
@@ -187,7 +187,7 @@ async def read_brought(form: Form, settings: Settings) -> Sheet | None:
     name = PASTED if form.file is None else plain_name(form.file.filename or "")
     ending = ".csv" if form.file is None else Path(name).suffix.lower()
     if ending not in KINDS:
-        raise InputError(f"{name}: cannot read files that end in {ending!r}; save it as {ENDINGS}.")
+        raise InputError(f"{name}: cannot read files that end in {ending!r}; save it as {EXTENSION_LIST}.")
     with tempfile.TemporaryDirectory(prefix="restive-") as folder:
         place = Path(folder) / f"table{ending}"
         digest = await run_in_threadpool(_put, form, place)

@@ -16,7 +16,7 @@ DRAWN = """(canvas) => {
     return colours.size;
 }"""
 
-WRONG = (("3", "state", "did you mean 'buying'?"), ("5", "agent", "empty"), ("7", "agent", "'C-004' is here twice"))
+WRONG = (("3", "state", "did you mean 'buying'?"), ("5", "agent", "empty"), ("7", "agent", "'C-004' appears twice"))
 
 
 def test_a_lead_makes_a_program_mends_her_table_and_gets_a_list_with_reasons(

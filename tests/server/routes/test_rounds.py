@@ -12,7 +12,7 @@ from restive.api.types import (
     RoundDetail,
     RoundSummary,
 )
-from restive.desk.excel import read_excel
+from restive.desk.table_files import read_excel
 from server.calling import CSV, Caller, as_rows, validate
 
 

@@ -89,9 +89,9 @@ def test_every_problem_of_a_table_stands_in_its_row_and_column(site: Site, brows
     text = read_text(page.text)
     assert page.status_code == 422
     assert "3 things are wrong with the table. Nothing was recorded." in text
-    assert "2 state 'hihg' is not a state; states are low, high (did you mean 'high'?)" in text
+    assert "2 state 'hihg' is not a state; the states are low, high (did you mean 'high'?)" in text
     assert "3 agent The id is empty" in text
-    assert "4 agent 'ann' is here twice, also in row 2; keep one" in text
+    assert "4 agent 'ann' appears twice, also in row 2; keep one" in text
     assert 'value="3"' in page.text, "what was typed is kept"
     assert "choose monday.csv again" in text
     assert rounds(site) == 0
@@ -169,11 +169,11 @@ def test_pasted_rows_do_as_well_as_a_file(site: Site, browser: Browser) -> None:
 
 @pytest.mark.parametrize("ending", ["xlsx", "parquet"])
 def test_excel_and_parquet_are_read(browser: Browser, ending: str) -> None:
-    from restive.desk.table_files import write_sheet
+    from restive.desk.table_files import write_table_file
 
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / f"monday.{ending}"
-        write_sheet(pl.read_csv(BytesIO(MONDAY)), place)
+        write_table_file(pl.read_csv(BytesIO(MONDAY)), place)
         page = browser.post(STATES, {"step": "check"}, (place.name, place.read_bytes()))
     assert "People 3" in read_text(page.text)
 
