@@ -8,7 +8,8 @@ import numpy as np
 
 from benchmarks.timing import Row, best_of, clock
 from restive import Problem, World, make_policy
-from restive.policies.base import Draws, Policy, Ranking, as_ranking
+from restive.contract import Draws, Ranking, as_ranking
+from restive.policies.base import Policy
 from restive.types import Ints
 
 AGENTS, BUDGET, ROUNDS = 1_000_000, 50_000, 15

@@ -1,13 +1,14 @@
-"""Files that are whole or not there: any content by way of a part file, and arrays with a description as Parquet.
+"""Reading and writing files: atomic writes, `.npz` archives of plain arrays, and Parquet tables with a description.
 
-A record is columns over the same rows, and plain data that says where they come from. It carries a seal, a digest of
-all its bytes, which is verified before anything reads them: a file that was cut short or changed is refused unparsed.
-The seal lies in the gap that Parquet allows between the columns and the footer, so that others read the file as usual.
+Every file is written to a temporary file and renamed, so that it is complete or absent. Beside a Parquet file `x` lies
+its SHA-256 checksum `x.sha256`, in the format of `sha256sum`: the reader compares it before it parses the file, because
+Parquet readers may abort on damaged input. The members of an `.npz` archive have checksums by themselves.
 """
 
 import hashlib
 import json
 import os
+import zipfile
 from collections.abc import Mapping
 from io import BytesIO
 from os import PathLike
@@ -20,66 +21,88 @@ from numpy.typing import NDArray
 from restive.errors import InputError
 
 Columns = dict[str, NDArray[Any]]
-MAGIC, SEAL = b"PAR1", b"restive-seal-1:"
-TAIL = 8  # bytes after the footer: its length, and the magic word
 
 
-def write_whole(path: str | PathLike[str], content: bytes) -> None:
-    """Write a file that appears whole or not at all, and is on the disk when this returns."""
-    place = Path(path)
-    part = place.with_name(f"{place.name}.{os.getpid()}.part")
+def write_atomic(path: str | PathLike[str], content: bytes, mode: int = 0o666) -> None:
+    """Write a file that is complete or absent, with permissions `mode`; it is on the disk when this returns."""
+    target = Path(path)
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as file:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        part.replace(place)
+        part.replace(target)
+        _sync_folder(target.parent)
     except BaseException as error:
         part.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None:
-            raise OSError(error.errno, error.strerror, str(place)) from None  # not that of the part, or no name at all
+            raise OSError(error.errno, error.strerror, str(target)) from None  # name the target, not the part
         raise
 
 
-def save(path: str | PathLike[str], kind: str, about: Mapping[str, Any], columns: Columns) -> None:
-    """Write columns of one length, [rows, ...] each, and what they are about."""
-    import polars
+def _sync_folder(folder: Path) -> None:
+    if hasattr(os, "O_DIRECTORY"):
+        listing = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(listing)
+        finally:
+            os.close(listing)
 
+
+def write_npz(path: str | PathLike[str], arrays: Mapping[str, Any], compress: bool = False) -> None:
+    """Write arrays by name to an `.npz` archive, atomically."""
     content = BytesIO()
-    polars.DataFrame(columns).write_parquet(content, metadata={"format": kind, "spec": json.dumps(about)})
-    write_whole(path, _seal(content.getvalue()))
+    (np.savez_compressed if compress else np.savez)(content, **arrays)
+    write_atomic(path, content.getvalue())
 
 
-def load(path: str | PathLike[str], kind: str, what: str) -> tuple[dict[str, Any], Columns]:
-    """Read what `save` wrote; `what` it should be is said when it is not."""
+def read_npz(path: str | PathLike[str]) -> Columns:
+    """All arrays of an `.npz` archive by name; pickled objects are refused."""
+    with Path(path).open("rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                # `read` verifies the member's checksum before NumPy parses it.
+                return {
+                    name.removesuffix(".npy"): np.lib.format.read_array(BytesIO(archive.read(name)), allow_pickle=False)
+                    for name in archive.namelist()
+                }
+        except Exception as error:  # zip, its compressions and NumPy each raise their own on a damaged file
+            reason = str(error).partition("\n")[0].rstrip(".")
+            raise InputError(f"{path}: not an .npz file of plain arrays ({reason}).") from None
+
+
+def write_parquet(path: str | PathLike[str], kind: str, spec: Mapping[str, Any], columns: Columns) -> None:
+    """Write columns of one length, [rows, ...] each, with their format `kind` and a description in the metadata."""
     import polars
 
-    content = Path(path).read_bytes()
-    if content[:4] != MAGIC or content[-4:] != MAGIC or len(content) < 3 * TAIL:
-        raise InputError(f"{path}: not a Parquet file, or not a whole one.")
-    if SEAL not in content:
-        raise InputError(f"{path}: not {what} of this version; it was written by something else.")
-    if not _is_sealed(content):
-        raise InputError(f"{path}: damaged; what is in it is not what was written.")
-    metadata, frame = polars.read_parquet_metadata(BytesIO(content)), polars.read_parquet(BytesIO(content))
+    content, checksum = BytesIO(), _checksum_file(path)
+    polars.DataFrame(columns).write_parquet(content, metadata={"format": kind, "spec": json.dumps(spec)})
+    # Without a checksum a file is read as it is, so an interruption in between leaves nothing that looks damaged.
+    checksum.unlink(missing_ok=True)
+    write_atomic(path, content.getvalue())
+    digest = hashlib.sha256(content.getbuffer()).hexdigest()
+    write_atomic(checksum, f"{digest}  {Path(path).name}\n".encode())
+
+
+def read_parquet(path: str | PathLike[str], kind: str, what: str) -> tuple[dict[str, Any], Columns]:
+    """The description and the columns that `write_parquet` wrote; `what` names the expected content in errors."""
+    import polars
+
+    content, checksum = Path(path).read_bytes(), _checksum_file(path)
+    if content[:4] != b"PAR1" or content[-4:] != b"PAR1" or len(content) < 12:
+        raise InputError(f"{path}: not a Parquet file, or an incomplete one.")
+    if checksum.exists() and checksum.read_text(encoding="utf-8")[:64] != hashlib.sha256(content).hexdigest():
+        raise InputError(f"{path}: damaged; its checksum differs from {checksum.name}.")
+    try:
+        metadata, frame = polars.read_parquet_metadata(BytesIO(content)), polars.read_parquet(BytesIO(content))
+    except polars.exceptions.PolarsError as error:
+        raise InputError(f"{path}: damaged ({error}).") from None
     if metadata.get("format") != kind:
         raise InputError(f"{path}: not {what} of this version (format {metadata.get('format')!r}, not {kind!r}).")
     columns = {name: np.ascontiguousarray(frame[name].to_numpy()) for name in frame.columns}
     return json.loads(metadata["spec"]), columns
 
 
-def _footer(content: bytes) -> int:
-    """Where the footer of a Parquet file begins, by the length that it ends with."""
-    return len(content) - TAIL - int.from_bytes(content[-TAIL:-4], "little")
-
-
-def _seal(content: bytes) -> bytes:
-    place = _footer(content)
-    return content[:place] + SEAL + hashlib.sha256(content).digest() + content[place:]
-
-
-def _is_sealed(content: bytes) -> bool:
-    end = _footer(content)
-    begin = end - len(SEAL) - hashlib.sha256().digest_size
-    seal = SEAL + hashlib.sha256(content[: max(0, begin)] + content[max(0, end) :]).digest()
-    return begin > 0 and content[begin:end] == seal
+def _checksum_file(path: str | PathLike[str]) -> Path:
+    return Path(path).with_name(Path(path).name + ".sha256")

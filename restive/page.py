@@ -4,7 +4,7 @@ from html import escape
 from os import PathLike
 
 from restive.comparison import Comparison, Row, landmarks
-from restive.files import write_whole
+from restive.files import write_atomic
 from restive.plotting import BANDS, inline_svg, make_figure
 from restive.report.tables import describe_spec
 
@@ -27,7 +27,7 @@ code { background: color-mix(in srgb, var(--ink) 8%, transparent); padding: .1re
 
 def write_page(comparison: Comparison, path: str | PathLike[str], command: str = "") -> None:
     """Write the page; the file appears whole or not at all."""
-    write_whole(path, _page(comparison, command).encode())
+    write_atomic(path, _page(comparison, command).encode())
 
 
 def head(title: str, style: str) -> str:

@@ -1,4 +1,4 @@
-"""How many processors there are for us, and work spread over them in threads (kernels release the GIL)."""
+"""The number of available processors, and a threaded map over ranges (kernels release the GIL)."""
 
 import os
 from collections.abc import Callable
@@ -7,21 +7,21 @@ from itertools import pairwise
 
 
 def available_processors() -> int:
-    """How many processors this process may use."""
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def spread(
+def map_chunks(
     work: Callable[[int, int], None],
     size: int,
     chunks: int,
     threads: int | None = None,
     halt: Callable[[], None] = lambda: None,
 ) -> None:
-    """Call `work(first, last)` for `chunks` ranges that cover 0 to `size`, at most `threads` at once.
+    """Call `work(first, last)` for `chunks` ranges that cover 0 to `size`, in at most `threads` threads.
 
-    The first error, or an interruption, ends it: `halt` is called, so that work under way can stop early, and chunks
-    that have not begun are dropped.
+    After the first error or an interruption `halt` is called, so that running work can stop early, and chunks that
+    have not started are dropped.
     """
     workers = min(threads or available_processors(), chunks)
     edges = [size * chunk // chunks for chunk in range(chunks + 1)]
@@ -30,9 +30,9 @@ def spread(
             work(first, last)
         return
     with ThreadPoolExecutor(workers) as pool:
-        waiting = [pool.submit(work, first, last) for first, last in pairwise(edges)]
+        futures = [pool.submit(work, first, last) for first, last in pairwise(edges)]
         try:
-            for done in as_completed(waiting):
+            for done in as_completed(futures):
                 done.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 
 from restive.comparison import Comparison
 from restive.errors import InputError
-from restive.files import write_whole
+from restive.files import write_atomic
 from restive.report.tables import describe_spec
 
 # Okabe and Ito's palette (2008): told apart with any kind of colour vision; line styles tell apart what is left.
@@ -39,7 +39,7 @@ def write_figure(figure: Figure, path: Path) -> None:
     undated = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
     with rc_context({"svg.hashsalt": "restive"}):
         figure.savefig(content, dpi=160, format=kind, metadata=undated)
-    write_whole(path, content.getvalue())
+    write_atomic(path, content.getvalue())
 
 
 def inline_svg(figure: Figure, name: str) -> str:

@@ -1,12 +1,7 @@
-"""A problem: N agents that move between S states under two actions, what each state is worth, and the budget.
+"""A restless bandit problem: transition probabilities, rewards and the budget of N agents with S states.
 
-transition  [N, A, S, S]  transition[n, a, s, t] is the probability that agent n goes from s to t under action a
-reward      [N, S]        the expected reward of an agent on arriving in a state ([S] means the same for all agents)
-budget      B             exactly B agents get action 1 in every step
-start       [N]           the first state of each agent, or None: uniformly random in each run
-
-A problem is checked once, here, so that nothing behind it has to check again; its arrays cannot be written to.
-Files: `.json` (readable) and `.npz` (compact), by their ending.
+A problem is validated once, here, and its arrays are read-only. Files are `.json` (readable) or `.npz` (compact), by
+their suffix.
 """
 
 import json
@@ -19,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from restive.errors import InputError
+from restive.files import read_npz, write_atomic, write_npz
 from restive.types import Floats, Ints
 
 FORMAT = "restive-problem-1"
@@ -26,7 +22,27 @@ TOLERANCE = 1e-9
 
 
 class Problem:
-    """N agents, their dynamics and rewards, and how many of them may be acted on in a step.
+    """N agents with S states and two actions, and the number of agents acted on in every step.
+
+    Parameters
+    ----------
+    transition
+        [N, 2, S, S]; transition[n, a, s, t] is the probability that agent n moves from state s to t under action a.
+    reward
+        [N, S], the expected reward of an agent on arriving in a state; [S] if it is the same for all agents.
+    budget
+        Exactly this many agents get action 1 in every step, from 0 to N.
+    start
+        [N], the first state of each agent; None for a uniformly random one in each run.
+    states
+        A name for each state; empty for none.
+    name
+        A name for the problem, used in traces and output.
+
+    Raises
+    ------
+    InputError
+        If a shape does not fit, a probability or reward is not valid, or a row does not sum to 1.
 
     >>> stay, leave = [[1, 0], [0, 1]], [[0, 1], [1, 0]]
     >>> Problem([[stay, leave]] * 3, reward=[0, 1], budget=1)
@@ -52,54 +68,53 @@ class Problem:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many agents and states: what instances of one family have in common."""
+        """The number of agents and of states."""
         return self.transition.shape[0], self.transition.shape[2]
 
     def with_budget(self, budget: int) -> "Problem":
-        """The same agents under another budget."""
+        """The same agents with another budget."""
         return Problem(self.transition, self.reward, budget, self.start, self.states, self.name)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write to `.json` or `.npz`; the file appears whole or not at all."""
+        """Write to a `.json` or `.npz` file, atomically."""
         writer = _choose(WRITERS, Path(path))
         record = {"format": FORMAT, "name": self.name, "states": list(self.states), "budget": self.budget}
-        part = Path(path).with_name(Path(path).name + ".part")
-        writer(part, record, {k: v for k in ("transition", "reward", "start") if (v := getattr(self, k)) is not None})
-        part.replace(path)
+        arrays = {"transition": self.transition, "reward": self.reward, "start": self.start}
+        writer(Path(path), record, {key: array for key, array in arrays.items() if array is not None})
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Problem":
-        """Read a problem that `save`, another program or a person wrote."""
-        place = Path(path)
-        record = _choose(READERS, place)(place)
+        """Read a `.json` or `.npz` file."""
+        file = Path(path)
+        record = _choose(READERS, file)(file)
         if not isinstance(record, Mapping):
-            raise InputError(f"{place}: a problem is one JSON object, not a {type(record).__name__}.")
+            raise InputError(f"{file}: a problem is one JSON object, not {type(record).__name__}.")
         if str(record.get("format", FORMAT)) != FORMAT:
-            raise InputError(f"{place}: format is {record['format']!r}; this version reads {FORMAT!r}.")
+            raise InputError(f"{file}: format is {record['format']!r}; this version reads {FORMAT!r}.")
         known = {"transition", "reward", "budget", "start", "states", "name"}
         if missing := {"transition", "reward", "budget"} - set(record):
-            raise InputError(f"{place}: {' and '.join(sorted(missing))} missing; a problem has {_listing(known)}.")
+            raise InputError(
+                f"{file}: {' and '.join(sorted(missing))} missing; a problem has {', '.join(sorted(known))}."
+            )
         if unknown := set(record) - known - {"format", "note"}:
-            raise InputError(f"{place}: unknown entry {_listing(unknown)}; a problem has {_listing(known)} and a note.")
+            raise InputError(
+                f"{file}: unknown entry {', '.join(sorted(unknown))}; a problem has {', '.join(sorted(known))} and a note."
+            )
         try:
             return cls(**{key: record[key] for key in known & set(record)})
         except InputError as error:
-            raise InputError(f"{place}: {error}") from None
+            raise InputError(f"{file}: {error}") from None
 
     def __repr__(self) -> str:
         named = f"{self.name!r}, " if self.name else ""
         return f"Problem({named}agents={self.shape[0]}, states={self.shape[1]}, budget={self.budget})"
 
 
-def _listing(names: set[str]) -> str:
-    return ", ".join(sorted(names))
-
-
 def _numbers(values: ArrayLike, what: str) -> Floats:
     try:
         return np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{what} must be a full array of numbers; some entry is missing or no number.") from None
+        raise InputError(f"{what} must be a full array of numbers; an entry is missing or not a number.") from None
 
 
 def _frozen(array: Any) -> Any:
@@ -183,16 +198,6 @@ def _states(names: object, states: int) -> tuple[str, ...]:
     return listed
 
 
-Reader = Callable[[Path], Any]
-Writer = Callable[[Path, Mapping[str, Any], Mapping[str, Any]], None]
-
-
-def _choose(by_ending: Mapping[str, Any], path: Path) -> Any:
-    if path.suffix not in by_ending:
-        raise InputError(f"{path}: a problem file ends in {' or '.join(by_ending)}.")
-    return by_ending[path.suffix]
-
-
 def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
@@ -200,32 +205,26 @@ def _read_json(path: Path) -> Any:
         raise InputError(f"{path}: not a JSON file ({error}).") from None
 
 
-def _write_json(path: Path, record: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps({**record, **{key: value.tolist() for key, value in arrays.items()}}), encoding="utf-8")
-
-
-def read_arrays(path: Path) -> dict[str, Any]:
-    """All arrays of an `.npz` file by name; nothing in it is ever run, so a pickle is refused."""
-    with path.open("rb") as file:
-        try:
-            with np.lib.npyio.NpzFile(file, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-        except Exception as error:  # zip, its four compressions and NumPy each raise their own on a damaged file
-            reason = str(error).partition("\n")[0].rstrip(".")
-            raise InputError(f"{path}: not an .npz file of plain arrays ({reason}).") from None
-    if strange := [name for name, value in arrays.items() if not isinstance(value, np.ndarray)]:
-        raise InputError(f"{path}: not an .npz file of plain arrays ({strange[0]!r} in it is no array).")
-    return arrays
-
-
 def _read_npz(path: Path) -> Any:
-    return {key: value.item() if value.ndim == 0 else value for key, value in read_arrays(path).items()}
+    return {key: value.item() if value.ndim == 0 else value for key, value in read_npz(path).items()}
+
+
+def _write_json(path: Path, record: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    write_atomic(path, json.dumps({**record, **{key: value.tolist() for key, value in arrays.items()}}).encode())
 
 
 def _write_npz(path: Path, record: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    with path.open("wb") as file:
-        np.savez_compressed(file, **record, **arrays)
+    write_npz(path, {**record, **arrays}, compress=True)
 
 
-READERS: Mapping[str, Reader] = {".json": _read_json, ".npz": _read_npz}
-WRITERS: Mapping[str, Writer] = {".json": _write_json, ".npz": _write_npz}
+READERS: Mapping[str, Callable[[Path], Any]] = {".json": _read_json, ".npz": _read_npz}
+WRITERS: Mapping[str, Callable[[Path, Mapping[str, Any], Mapping[str, Any]], None]] = {
+    ".json": _write_json,
+    ".npz": _write_npz,
+}
+
+
+def _choose(by_suffix: Mapping[str, Any], path: Path) -> Any:
+    if path.suffix not in by_suffix:
+        raise InputError(f"{path}: a problem file ends in {' or '.join(by_suffix)}.")
+    return by_suffix[path.suffix]

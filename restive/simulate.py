@@ -1,8 +1,8 @@
-"""The one loop: rank, choose, advance, learn, for many runs in lock step; chunks of runs go to threads.
+"""The simulation loop: rank, choose, advance and learn for many runs in lock step; chunks of runs go to threads.
 
-A simulation holds a chunk of runs and can stop and go on at any step; `simulate` splits all runs into chunks and puts
-what they gave into a `Trace`. Every draw is a function of seed, run, step, agent and stream, so the result is the same
-bit for bit whatever the chunks and the number of threads.
+A `Simulation` holds one chunk of runs and can stop and continue at any step; `simulate` splits all runs into chunks and
+collects a `Trace`. Every draw is a function of seed, run, step, agent and stream, so the result is the same bit for bit
+for any number of chunks and threads.
 """
 
 import threading
@@ -13,26 +13,44 @@ from typing import Any
 import numpy as np
 
 from restive import checkpoint
+from restive.contract import Ranking, Shape, as_ranking
 from restive.errors import InputError, check_whole
-from restive.parallel import available_processors, spread
+from restive.parallel import available_processors, map_chunks
 from restive.policies import make_policy
-from restive.policies.base import Policy, Ranking, Shape, as_ranking
-from restive.policies.belief import flatten
+from restive.policies.base import Policy
+from restive.policies.belief import flatten, unflatten
 from restive.problem import Problem
 from restive.trace import Trace, describe
 from restive.types import Floats, Ints
 from restive.world import World
 
-# Enough agents that a step's Python is small beside its kernels, few enough that a chunk's belief stays in the cache.
-AGENTS_IN_A_CHUNK = 20_000
-# With fewer agent-states than this the threads wait for each other's Python longer than their kernels run.
-CELLS_WORTH_A_THREAD = 8_000
+# Enough agents that the kernels outweigh a step's Python, few enough that the belief of a chunk fits the cache.
+MAX_CHUNK_AGENTS = 20_000
+# With fewer agent-states, threads wait for each other's Python longer than their kernels run.
+MIN_THREAD_CELLS = 8_000
 
 Progress = Callable[[int], None]
 
 
 class Simulation:
-    """A policy in a world: the loop, and everything it needs to stop and go on."""
+    """A policy in a world, at one step: the loop with all its state.
+
+    Parameters
+    ----------
+    world
+        The runs to simulate.
+    policy
+        The policy that decides in all of them.
+
+    Attributes
+    ----------
+    belief
+        What the policy knows.
+    state
+        The current states, [R, N].
+    step
+        The number of steps done.
+    """
 
     def __init__(self, world: World, policy: Policy[Any]) -> None:
         self.world = world
@@ -42,7 +60,7 @@ class Simulation:
         self.step = 0
 
     def decide(self) -> tuple[Ranking, Ints]:
-        """The policy's ranking in this step, and who is chosen by it, [R, N]."""
+        """The policy's ranking in this step, and the actions, [R, N]."""
         draws = self.world.draws(self.step)
         ranked = self.policy.rank(self.belief, self.state, draws)
         ranking = as_ranking(ranked, self.world.shape, self.policy.name)
@@ -52,7 +70,7 @@ class Simulation:
             raise InputError(f"{self.policy.name}: {error}") from None
 
     def advance(self, steps: int = 1) -> tuple[Floats, Floats]:
-        """Go on for so many steps; returns the expected reward and the cost of each, [R, steps]."""
+        """Simulate `steps` more steps and return their expected rewards and costs, [R, steps] each."""
         reward, cost = np.empty((2, self.world.shape.runs, check_whole("steps", steps, 0)))
         for t in range(steps):
             _, action = self.decide()
@@ -63,42 +81,52 @@ class Simulation:
         return reward, cost
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write policy, belief and states to a snapshot; the world is made again from its problem and seed."""
-        about = {"step": self.step, "world": self.world.fingerprint()}
-        checkpoint.save(path, self.policy, self.belief, {"state": self.state}, **about)
+        """Write policy, belief, states and step to a checkpoint; the world is not in it, only its fingerprint."""
+        facts = {"step": self.step, "world": self.world.fingerprint()}
+        checkpoint.save(path, self.policy, self.belief, {"state": self.state}, **facts)
 
     @classmethod
     def load(cls, path: str | PathLike[str], world: World, policy: type[Policy[Any]] | None = None) -> "Simulation":
-        """Go on where `save` stopped, in the same world; `policy` is the class of one that is not registered."""
+        """Continue from a checkpoint in the same world.
+
+        Parameters
+        ----------
+        path
+            A file written by `save`.
+        world
+            The world of the saved simulation, made again from its problem and seed.
+        policy
+            The class of a policy that is not registered.
+        """
         saved = checkpoint.load(path, policy)
         if saved.header.get("world") != world.fingerprint():
             raise InputError(
-                f"{path}: a snapshot of another world; problem, budget, noise, runs and seed must be the same."
+                f"{path}: a checkpoint of another world; problem, budget, noise, runs and seed must be the same."
             )
         simulation = cls(world, saved.policy)
-        fits = _same_kinds(flatten(saved.belief), flatten(simulation.belief))
         state, step = saved.extra.get("state"), saved.header.get("step")
-        if (
-            not fits
-            or state is None
-            or not _same_kinds({"": state}, {"": simulation.state})
-            or not isinstance(step, int)
-        ):
+        found = {**saved.belief, "": state}
+        if not _same_layout(found, {**flatten(simulation.belief), "": simulation.state}) or not isinstance(step, int):
             raise InputError(
-                f"{path}: a damaged snapshot; its arrays are not those of {saved.policy.name} in this world."
+                f"{path}: a damaged checkpoint; its arrays are not those of {saved.policy.name} in this world."
             )
+        assert state is not None
         if step < 0 or state.min() < 0 or state.max() >= world.shape.states:
             raise InputError(
-                f"{path}: a damaged snapshot; states go from 0 to {world.shape.states - 1}, steps from 0 on."
+                f"{path}: a damaged checkpoint; states go from 0 to {world.shape.states - 1}, steps from 0 on."
             )
-        simulation.belief, simulation.state, simulation.step = saved.belief, state, step
+        simulation.belief = unflatten(simulation.belief, saved.belief)
+        simulation.state, simulation.step = state, step
         return simulation
 
 
-def _same_kinds(given: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    """Whether these are arrays of the same names, shapes and kinds."""
-    kinds = [{name: (np.shape(value), value.dtype) for name, value in arrays.items()} for arrays in (given, wanted)]
-    return kinds[0] == kinds[1]
+def _same_layout(given: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    """Whether these are arrays of the same names, shapes and types."""
+    layouts = [
+        {name: (np.shape(array), getattr(array, "dtype", None)) for name, array in arrays.items()}
+        for arrays in (given, wanted)
+    ]
+    return layouts[0] == layouts[1]
 
 
 def simulate(
@@ -112,27 +140,50 @@ def simulate(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Trace:
-    """Let a policy play: `runs` runs of `horizon` steps on each problem.
+    """Simulate a policy: `runs` runs of `horizon` steps on each problem.
 
-    noise      variance of the Gaussian added to each observed reward; the trace keeps the expected one
-    threshold  what the cost of acting is measured against; by default the largest that assumption 4.2 allows
-    threads    at most this many chunks at once; by default one for each processor
-    progress   called with the number of run-steps done since it was last called, from any thread, one call at a time
+    Parameters
+    ----------
+    problem
+        A problem, or several instances of one shape and budget.
+    policy
+        A policy, or its name with settings, such as "egt:eta=0.5"; see `make_policy`.
+    horizon
+        The number of steps.
+    runs
+        The number of runs on each problem.
+    seed
+        The seed of all random numbers; every policy meets the same ones.
+    noise
+        The variance of the Gaussian noise added to each observed reward; the trace has the expected reward.
+    threshold
+        The benefit below which acting has a cost; by default the largest that assumption 4.2 allows.
+    threads
+        The maximal number of chunks at once; by default the number of processors.
+    progress
+        Called with the number of run-steps done since its last call, from any thread, one call at a time.
 
+    Returns
+    -------
+    Trace
+        Rewards and costs, [R, T], and the specification of the simulation.
+
+    Examples
+    --------
     >>> stay, leave = [[1, 0], [0, 1]], [[0, 1], [1, 0]]
     >>> simulate(Problem([[stay, leave]], [0, 1], budget=1, start=[0]), "random", horizon=3).reward
     array([[1., 0., 1.]])
     """
-    player = make_policy(policy)
-    played = list(problem) if isinstance(problem, Iterable) else problem  # a generator can be read but once
+    chosen = make_policy(policy)
+    problems = list(problem) if isinstance(problem, Iterable) else problem
     horizon = check_whole("horizon", horizon, 1)
-    world = World(played, runs, seed, noise, threshold, horizon)
+    world = World(problems, runs, seed, noise, threshold, horizon)
     workers = check_whole("threads", available_processors() if threads is None else threads, 1)
     reward, cost = np.empty((world.shape.runs, horizon)), np.empty((world.shape.runs, horizon))
     report, halt = _one_at_a_time(progress), threading.Event()
 
-    def play(first: int, last: int) -> None:
-        simulation = Simulation(world.chunk(first, last), player)
+    def simulate_chunk(first: int, last: int) -> None:
+        simulation = Simulation(world.chunk(first, last), chosen)
         stride = max(1, horizon // 100)
         for begin in range(0, horizon, stride):
             if halt.is_set():
@@ -141,15 +192,15 @@ def simulate(
             reward[first:last, begin:end], cost[first:last, begin:end] = simulation.advance(end - begin)
             report((last - first) * (end - begin))
 
-    spread(play, world.shape.runs, _chunks(world.shape, workers), workers, halt=halt.set)
-    return Trace(reward, cost, world.model.instance, describe(played, player, world, runs, seed, noise))
+    map_chunks(simulate_chunk, world.shape.runs, _count_chunks(world.shape, workers), workers, halt=halt.set)
+    return Trace(reward, cost, world.model.instance, describe(problems, chosen, world, runs, seed, noise))
 
 
-def _chunks(shape: Shape, workers: int) -> int:
-    """Into how many chunks: one for each worker if they are worth a thread, none much larger than the cache likes."""
-    worth = max(1, shape.runs * shape.agents * shape.states // CELLS_WORTH_A_THREAD)
-    fitting = -(-shape.runs * shape.agents // AGENTS_IN_A_CHUNK)
-    chunks = max(min(workers, worth), -(-fitting // workers) * workers if fitting > 1 else 1)
+def _count_chunks(shape: Shape, workers: int) -> int:
+    """The number of chunks: one for each worker if they are large enough, none much larger than fits the cache."""
+    worthwhile = max(1, shape.runs * shape.agents * shape.states // MIN_THREAD_CELLS)
+    fitting = -(-shape.runs * shape.agents // MAX_CHUNK_AGENTS)
+    chunks = max(min(workers, worthwhile), -(-fitting // workers) * workers if fitting > 1 else 1)
     return min(shape.runs, chunks)
 
 

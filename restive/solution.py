@@ -1,4 +1,4 @@
-"""All that is known about a problem once its model is: for each agent and state, and for the whole of it."""
+"""The solution of a problem with a known model: benefits, Whittle indices, threshold and fluid bound."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,24 +17,24 @@ from restive.world import first_distribution
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The numbers of one problem."""
+    """What the solvers return for one problem."""
 
     problem: Problem
     phi: Floats  # [N, S, A] expected reward on arrival
-    benefit: Floats  # [N, S] what acting adds to it
+    benefit: Floats  # [N, S] what acting adds to the expected reward on arrival
     index: Floats  # [N, S] the Whittle index
     indexable: Bools  # [N]
     discount: float
-    threshold: float  # the largest that assumption 4.2 allows
+    threshold: float  # the largest threshold that assumption 4.2 allows
     fluid: Plan
 
     @property
     def bound(self) -> float:
-        """No policy can have more expected reward per step over the horizon, summed over agents."""
+        """An upper bound on the expected reward per step of any policy over the horizon, summed over agents."""
         return float(self.fluid.bound) / len(self.fluid.price)
 
-    def lines(self) -> Iterator[tuple[int, str, float, float, float, float, str]]:
-        """One line for each agent and state."""
+    def rows(self) -> Iterator[tuple[int, str, float, float, float, float, str]]:
+        """One row for each agent and state: agent, state, phi of both actions, benefit, index, indexable."""
         agents, states = self.problem.shape
         for n in range(agents):
             for s in range(states):
@@ -44,7 +44,7 @@ class Solution:
                 yield n, name, wait, act, float(self.benefit[n, s]), float(self.index[n, s]), known
 
     def sentences(self) -> list[str]:
-        """What holds for the whole problem."""
+        """Statements about the whole problem."""
         agents = self.problem.shape[0]
         kind = "average reward" if self.discount == 1 else f"discount {self.discount:g}"
         horizon = len(self.fluid.price)
@@ -76,17 +76,17 @@ class Solution:
 
 
 def solve(problem: Problem, horizon: int = 1000, discount: float = 0.9) -> Solution:
-    """Everything the solvers say about one problem."""
-    gain = benefit(problem.transition, problem.reward)
+    """Run all solvers on one problem."""
+    benefits = benefit(problem.transition, problem.reward)
     indices = whittle_indices(problem.transition, problem.reward, discount)
     fluid = plan(problem.transition, problem.reward, problem.budget, horizon, first_distribution(problem))
     return Solution(
         problem,
         phi(problem.transition, problem.reward),
-        gain,
+        benefits,
         indices.value,
         indices.indexable,
         discount,
-        largest_threshold(gain, problem.budget),
+        largest_threshold(benefits, problem.budget),
         fluid,
     )

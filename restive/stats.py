@@ -1,4 +1,4 @@
-"""How well a policy did: running means, confidence bands over instances, and the share of a gap that is closed.
+"""Means with confidence intervals: running means, group means, ratios, differences and Student quantiles.
 
 Instances are the independent units: runs of one instance share its agents, so bands are taken over instance means.
 """
@@ -7,16 +7,17 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from restive.errors import InputError
 from restive.types import Floats, Ints
 
 
 class Band(NamedTuple):
-    """A mean and how sure it is: arrays over the trailing axes of what was measured, or single numbers."""
+    """A mean with its standard error and confidence interval: arrays of one shape, or scalars."""
 
     mean: Floats
-    error: Floats  # standard error, NaN with one unit
+    error: Floats  # standard error of the mean, NaN with one unit
     low: Floats
     high: Floats
 
@@ -45,9 +46,7 @@ def mean_by(group: Ints, values: Floats) -> Floats:
 
 
 def band(values: Floats, level: float = 0.95) -> Band:
-    """The mean over the first axis with a Student interval.
-
-    mean ± t(level, units − 1) · deviation / √units
+    """The mean over the first axis with a Student interval: mean ± t(level, units − 1) · std / √units.
 
     >>> [round(float(part), 3) for part in band(np.array([1.0, 2.0, 3.0]))]
     [2.0, 0.577, -0.484, 4.484]
@@ -60,21 +59,21 @@ def band(values: Floats, level: float = 0.95) -> Band:
 
 
 def ratio(above: Floats, below: Floats, level: float = 0.95) -> Band:
-    """The ratio of two means over the same units, with an interval by linearisation.
+    """The ratio of two means over the same units, with an interval by linearisation (the delta method).
 
     share = mean(above) / mean(below);   error: that of the mean of (above − share · below) / mean(below)
     """
-    whole = below.mean()
-    if whole == 0:
-        nothing = np.array(np.nan)
-        return Band(nothing, nothing, nothing, nothing)
-    share = above.mean() / whole
-    spread = band((above - share * below) / whole, level)
-    return Band(np.array(share), spread.error, share + spread.low, share + spread.high)
+    scale = below.mean()
+    if scale == 0:
+        undefined = np.array(np.nan)
+        return Band(undefined, undefined, undefined, undefined)
+    share = above.mean() / scale
+    residual = band((above - share * below) / scale, level)
+    return Band(np.array(share), residual.error, share + residual.low, share + residual.high)
 
 
 def difference(one: Band, two: Band) -> Band:
-    """How far one estimate is above another; they are taken as independent, which is safe where they share their luck.
+    """The difference of two estimates, taken as independent; with common random numbers the interval is too wide.
 
     >>> [float(part) for part in difference(Band(*np.array([5, 3, -1, 11.0])), Band(*np.array([1, 4, -7, 9.0])))]
     [4.0, 5.0, -6.0, 14.0]
@@ -84,30 +83,19 @@ def difference(one: Band, two: Band) -> Band:
     return Band(mean, error, mean - reach, mean + reach)
 
 
-def student_quantile(level: float, freedom: int) -> float:
-    """How many standard errors reach out to each side of a two-sided Student interval.
+def student_quantile(level: float, df: ArrayLike) -> Floats:
+    """The half-width, in standard errors, of a two-sided Student interval with `df` degrees of freedom.
 
-    The angle at which the chance of staying within it is `level`, found by halving; √freedom · tan(angle).
+    `df` may be fractional and an array; the answer is NaN below 1.
 
-    >>> [round(student_quantile(0.95, freedom), 2) for freedom in (1, 2, 3, 10, 49)]
-    [12.71, 4.3, 3.18, 2.23, 2.01]
+    >>> student_quantile(0.95, [1, 2, 3, 10, 49.5]).round(2)
+    array([12.71,  4.3 ,  3.18,  2.23,  2.01])
     """
+    from scipy.special import stdtrit  # SciPy takes longer to import than all of restive
+
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}; it must lie between 0 and 1, such as 0.95.")
-    if freedom < 1:
-        return math.nan
-    low, high = 0.0, math.pi / 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _student_within(middle, freedom) < level else (low, middle)
-    return math.sqrt(freedom) * math.tan(low)
-
-
-def _student_within(angle: float, freedom: int) -> float:
-    """The chance that |t| ≤ √freedom · tan(angle), a finite sum (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
-    cosine, odd = math.cos(angle), freedom % 2
-    term, total = cosine if odd else 1.0, 0.0
-    for power in range(2 + odd, freedom + 2, 2):
-        total += term
-        term *= cosine**2 * (power - 1) / power
-    return 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
+    freedom = np.asarray(df, np.float64)
+    freedom = np.where(freedom >= 1 - 1e-9, np.maximum(freedom, 1.0), np.nan)
+    quantile: Floats = stdtrit(freedom, 0.5 * (1 + level))
+    return quantile

@@ -1,10 +1,6 @@
-"""What a simulation gave: rewards and costs of every run and step, and where they come from.
+"""The result of a simulation: rewards and costs of every run and step, with the specification that reproduces them.
 
-reward  [R, T]  expected reward of the states reached in a step, summed over agents
-cost    [R, T]  Σ (threshold − benefit) over the agents acted on below the threshold: the paper's c_t
-spec            policy, settings, problem, sizes, noise, seed and version: enough to make it again
-
-Traces go to Parquet and back, one row for each run, the spec in the file's metadata.
+Traces are saved as Parquet, one row for each run, with the specification in the file's metadata.
 """
 
 import hashlib
@@ -26,12 +22,24 @@ if TYPE_CHECKING:
     from restive.world import World
 
 FORMAT = "restive-trace-2"
-SAME_WORLD = ("fingerprint", "instances", "runs", "budget", "horizon", "noise", "seed")
+WORLD_FACTS = ("fingerprint", "instances", "runs", "budget", "horizon", "noise", "seed")
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Rewards and costs of R runs over T steps, with their origin."""
+    """Rewards and costs of R runs over T steps.
+
+    Parameters
+    ----------
+    reward
+        [R, T], the expected reward of the states reached in a step, summed over agents.
+    cost
+        [R, T], Σ (threshold − benefit) over the agents acted on below the threshold: the paper's c_t.
+    instance
+        [R], the number of the problem that each run plays.
+    spec
+        Policy, settings, problem, sizes, noise, seed and version: enough to reproduce the trace.
+    """
 
     reward: Floats
     cost: Floats
@@ -40,12 +48,12 @@ class Trace:
 
     @property
     def seed(self) -> int:
-        """The seed that makes it again."""
+        """The seed of the simulation."""
         return int(self.spec["seed"])
 
     @property
     def version(self) -> str:
-        """The version of restive that made it."""
+        """The version of restive that ran the simulation."""
         return str(self.spec["version"])
 
     def running_mean(self) -> Floats:
@@ -57,7 +65,7 @@ class Trace:
         return stats.mean_by(self.instance, values)
 
     def bands(self, level: float = 0.95) -> "stats.Band":
-        """The running mean with its confidence band over instances (over runs, when there is one instance)."""
+        """The running mean with its confidence band over instances (over runs if there is one instance)."""
         means = self.running_mean()
         return stats.band(self.by_instance(means) if self._several() else means, level)
 
@@ -67,26 +75,26 @@ class Trace:
         return stats.band(self.by_instance(means) if self._several() else means, level)
 
     def regret(self, reference: "Trace | None" = None) -> Floats:
-        """The cumulated cost, [R, T], less that of the reference policy where assumption 4.2 does not make it zero."""
+        """The cumulative cost, [R, T], minus that of a reference policy where assumption 4.2 does not make it zero."""
         if reference is not None:
-            self._require_same(reference, (*SAME_WORLD, "threshold"))
+            self._require_same(reference, (*WORLD_FACTS, "threshold"))
         regret = np.cumsum(self.cost, axis=1)
         return regret if reference is None else regret - np.cumsum(reference.cost, axis=1)
 
     def gap_closed(
         self, floor: "Trace", ceiling: "Trace", step: int | None = None, level: float = 0.95
     ) -> "stats.Band":
-        """The share of the way from `floor` to `ceiling` that the running mean has gone by `step` (or the end)."""
+        """The share of the gap from `floor` to `ceiling` that the running mean has closed by `step` (by default the end)."""
         horizon = self.reward.shape[1]
-        place = check_whole("step", horizon if step is None else step, 1, horizon) - 1
+        column = check_whole("step", horizon if step is None else step, 1, horizon) - 1
         for other in (floor, ceiling):
             self._require_same(other)
-        means = [trace.running_mean()[:, place] for trace in (self, floor, ceiling)]
+        means = [trace.running_mean()[:, column] for trace in (self, floor, ceiling)]
         if self._several():
             means = [self.by_instance(values) for values in means]
         return stats.ratio(means[0] - means[1], means[2] - means[1], level)
 
-    def _require_same(self, other: "Trace", facts: tuple[str, ...] = SAME_WORLD) -> None:
+    def _require_same(self, other: "Trace", facts: tuple[str, ...] = WORLD_FACTS) -> None:
         if differ := [fact for fact in facts if self.spec.get(fact) != other.spec.get(fact)]:
             raise InputError(f"traces of different worlds cannot be compared; they differ in {', '.join(differ)}.")
 
@@ -94,21 +102,21 @@ class Trace:
         return bool(self.instance[-1] > 0)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write to Parquet; the file appears whole or not at all."""
+        """Write to a Parquet file, atomically; its checksum goes to a second file, `<path>.sha256`."""
         columns = {"instance": self.instance, "reward": self.reward, "cost": self.cost}
-        files.save(path, FORMAT, self.spec, columns)
+        files.write_parquet(path, FORMAT, self.spec, columns)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Trace":
-        """Read what `save` wrote."""
-        spec, columns = files.load(path, FORMAT, "a trace")
+        """Read a file written by `save`."""
+        spec, columns = files.read_parquet(path, FORMAT, "a trace")
         return cls(columns["reward"], columns["cost"], columns["instance"], spec)
 
 
 def describe(
     problem: Problem | Sequence[Problem], policy: Policy[Any], world: "World", runs: int, seed: int, noise: float
 ) -> dict[str, Any]:
-    """All that is needed to make a trace again, as plain data."""
+    """The specification of a trace as plain data: all that is needed to reproduce it."""
     problems = [problem] if isinstance(problem, Problem) else list(problem)
     digest = hashlib.sha256()
     for each in problems:

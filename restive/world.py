@@ -1,41 +1,47 @@
-"""The simulated world: R runs of instances of one shape, and how all their agents move in a step.
+"""The simulated world: R runs of instances of one shape.
 
-Runs come instance by instance: with k runs for each instance, run r is repetition r % k of instance r // k. Its luck
-depends on these two numbers and the seed, not on k, and a world may hold only some of the runs (a chunk): what happens
-in a run does not depend on which others there are.
+Runs are ordered by instance: with k runs for each instance, run r is repetition r % k of instance r // k. Its random
+numbers depend on these two numbers and the seed, not on k, and a world may hold only some of the runs (a chunk): a run
+is the same whichever others there are.
 """
 
 import hashlib
 from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import NamedTuple
 
 import numpy as np
 
+from restive.contract import Draws, Model, Ranking, Shape
 from restive.errors import InputError, check_number, check_whole
 from restive.kernels import rng
-from restive.kernels.step import advance, first_states
+from restive.kernels.step import Dynamics, Outcome, advance, first_states
 from restive.kernels.top_k import choose, inclusion
-from restive.policies.base import Draws, Model, Ranking, Shape
 from restive.problem import Problem
 from restive.solvers.myopic import benefit, largest_threshold
 from restive.types import Floats, Ints
 
-MAX_SEED = rng.MAX_SEED
-REPETITIONS = 2**32
-
-
-class Outcome(NamedTuple):
-    """What a step led to."""
-
-    after: Ints  # [R, N]
-    reward: Floats  # [R, N] as observed, with noise
-    total: Floats  # [R] expected reward, summed over agents
-    cost: Floats  # [R] acting below the threshold, summed over agents
+MAX_REPETITIONS = 2**32
 
 
 class World:
-    """The agents of all runs: where they start, and where they go."""
+    """The agents of all runs: their first states, and their moves in response to actions.
+
+    Parameters
+    ----------
+    problems
+        A problem, or several instances that agree in agents, states, budget and in whether they have a start.
+    runs
+        The number of runs of each instance.
+    seed
+        The seed of all random numbers of the world.
+    noise
+        The variance of the Gaussian noise added to each observed reward.
+    threshold
+        The benefit below which acting has a cost, one number or one for each instance; None for the largest threshold
+        that assumption 4.2 allows.
+    horizon
+        The number of steps, for policies that plan ahead; None if it is not known.
+    """
 
     def __init__(
         self,
@@ -46,32 +52,33 @@ class World:
         threshold: float | Sequence[float] | None = None,
         horizon: int | None = None,
     ) -> None:
-        problems = _alike(problems)
+        problems = _require_alike(problems)
         runs = check_whole("runs", runs, 1)
-        seed = check_whole("seed", seed, 0, MAX_SEED)
+        seed = check_whole("seed", seed, 0, rng.MAX_SEED)
         horizon = None if horizon is None else check_whole("horizon", horizon, 1)
         noise = check_number("noise", noise, "it is a variance, a finite number from 0 on", 0, np.finfo(float).max)
         agents, states = problems[0].shape
         reward = np.stack([problem.reward for problem in problems])
-        span = np.repeat(np.ptp(reward, axis=(1, 2)), runs)
-        self.shape = Shape(len(problems) * runs, agents, states, problems[0].budget, horizon, span)
+        reward_range = np.repeat(np.ptp(reward, axis=(1, 2)), runs)
+        self.shape = Shape(len(problems) * runs, agents, states, problems[0].budget, horizon, reward_range)
         self.model = Model(
             np.stack([problem.transition for problem in problems]),
             reward,
             np.stack([first_distribution(problem) for problem in problems]),
             np.repeat(np.arange(len(problems)), runs),
         )
-        self.fixed_start = None if problems[0].start is None else np.stack([_fixed(p) for p in problems])
+        starts = [problem.start for problem in problems if problem.start is not None]
+        self.fixed_start = np.stack(starts) if starts else None
         self.benefit = benefit(self.model.transition, reward)
         self.threshold = _thresholds(threshold, self.benefit, self.shape.budget)
         self.cumulative = _cumulate(self.model.transition)
-        self.keys = rng.run_keys(seed, _numbers(len(problems), runs))
+        self.keys = rng.run_keys(seed, _run_numbers(len(problems), runs))
         self.agents = np.arange(agents)
         self.first_run = 0
-        self.spread = float(np.sqrt(noise))
+        self.noise_std = float(np.sqrt(noise))
 
     def chunk(self, first: int, last: int) -> "World":
-        """The runs from `first` up to, not including, `last`, as a world of their own."""
+        """The world of the runs from `first` up to, but not including, `last`."""
         part = copy(self)
         instance = self.model.instance[first:last]
         low, high = int(instance[0]), int(instance[-1]) + 1
@@ -85,38 +92,40 @@ class World:
         return part
 
     def permute(self, order: Ints) -> "World":
-        """The same agents with the same luck, in another order."""
-        turned = copy(self)
+        """The same agents with the same random numbers, in another order."""
+        permuted = copy(self)
         transition, reward, start, instance = self.model
         transition, reward, start = (np.take(part, order, axis=1) for part in (transition, reward, start))
-        turned.model = Model(transition, reward, start, instance)
-        turned.fixed_start = None if self.fixed_start is None else np.take(self.fixed_start, order, axis=1)
-        turned.benefit, turned.cumulative = (np.take(part, order, axis=1) for part in (self.benefit, self.cumulative))
-        turned.agents = self.agents[order]
-        return turned
+        permuted.model = Model(transition, reward, start, instance)
+        permuted.fixed_start = None if self.fixed_start is None else np.take(self.fixed_start, order, axis=1)
+        permuted.benefit, permuted.cumulative = (
+            np.take(part, order, axis=1) for part in (self.benefit, self.cumulative)
+        )
+        permuted.agents = self.agents[order]
+        return permuted
 
     def fingerprint(self) -> str:
-        """What sets this world apart: its agents, runs, luck, budget and noise."""
-        digest = hashlib.sha256(f"{self.shape.budget} {self.spread}".encode())
+        """A digest of the agents, runs, random numbers, budget and noise."""
+        digest = hashlib.sha256(f"{self.shape.budget} {self.noise_std}".encode())
         for array in (*self.model, self.keys, self.agents):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()[:16]
 
     def first_states(self) -> Ints:
-        """Where the agents are before the first step, [R, N]."""
+        """The states before the first step, [R, N]."""
         if self.fixed_start is not None:
             return np.ascontiguousarray(self.fixed_start[self.model.instance])
         return first_states(self.shape.states, rng.branch(self.keys, rng.START, 0), self.agents)
 
     def draws(self, step: int) -> Draws:
-        """The luck of a step."""
+        """The random numbers of a step."""
         return Draws(self.keys, self.agents, step, self.shape.budget)
 
     def choose(self, ranking: Ranking, draws: Draws) -> Ints:
-        """Exactly the budget of ones in every run, [R, N]."""
+        """The actions, [R, N]: 1 for exactly `budget` agents of every run, those of highest priority."""
         action = np.empty(ranking.priority.shape, np.int64)
-        coins, ties = draws.branch(rng.EXPLORE), draws.branch(rng.TIE)
-        failed = choose(ranking.priority, ranking.explore, draws.budget, coins, ties, self.agents, action)
+        explore_keys, tie_keys = draws.branch(rng.EXPLORE), draws.branch(rng.TIE)
+        failed = choose(ranking.priority, ranking.explore, draws.budget, explore_keys, tie_keys, self.agents, action)
         if failed >= 0:
             agent = int(np.isnan(ranking.priority[failed]).argmax())
             raise InputError(
@@ -126,24 +135,27 @@ class World:
         return action
 
     def inclusion(self, ranking: Ranking, draws: Draws) -> Floats:
-        """The probability that `choose` takes each agent, [R, N]: exploration and ties counted."""
+        """The probability that `choose` selects each agent, [R, N], over exploration and ties."""
         return inclusion(ranking.priority, ranking.explore, draws.budget)
 
     def advance(self, state: Ints, action: Ints, draws: Draws) -> Outcome:
-        """Where the actions lead."""
-        outcome = Outcome(
-            np.empty_like(state), np.empty(state.shape), np.empty(state.shape[0]), np.empty(state.shape[0])
+        """Move all agents by one step."""
+        runs = state.shape[0]
+        outcome = Outcome(np.empty_like(state), np.empty(state.shape), np.empty(runs), np.empty(runs))
+        dynamics = Dynamics(
+            self.model.instance,
+            self.cumulative,
+            self.model.reward,
+            self.benefit,
+            self.threshold,
+            self.agents,
+            self.noise_std,
         )
-        moves, noises = draws.branch(rng.TRANSITION), draws.branch(rng.NOISE)
-        model = self.model
-        advance(
-            state, action, model.instance, self.cumulative, model.reward, self.benefit, self.threshold,
-            self.spread, moves, noises, self.agents, *outcome,
-        )  # fmt: skip
+        advance(state, action, dynamics, draws.branch(rng.TRANSITION), draws.branch(rng.NOISE), outcome)
         return outcome
 
 
-def _alike(problems: Problem | Sequence[Problem]) -> Sequence[Problem]:
+def _require_alike(problems: Problem | Sequence[Problem]) -> Sequence[Problem]:
     """The instances as a list, all of one shape."""
     listed = list(problems) if isinstance(problems, Iterable) else [problems]
     if not listed or not all(isinstance(problem, Problem) for problem in listed):
@@ -158,30 +170,27 @@ def _alike(problems: Problem | Sequence[Problem]) -> Sequence[Problem]:
     return listed
 
 
-def _thresholds(given: float | Sequence[float] | None, gains: Floats, budget: int) -> Floats:
-    """One for each instance, [I]: as given, or the largest of each that costs nothing."""
+def _thresholds(given: float | Sequence[float] | None, benefits: Floats, budget: int) -> Floats:
+    """One threshold for each instance, [I]: as given, or the largest that assumption 4.2 allows."""
     if given is None:
-        return np.array([largest_threshold(gain, budget) for gain in gains])
+        return np.array([largest_threshold(each, budget) for each in benefits])
     several = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
-    listed = list(given) if several else [given] * len(gains)  # type: ignore[arg-type]
-    if len(listed) != len(gains):
-        raise InputError(f"threshold has {len(listed)} numbers for {len(gains)} instances; give one, or one for each.")
+    listed = list(given) if several else [given] * len(benefits)  # type: ignore[arg-type]
+    if len(listed) != len(benefits):
+        raise InputError(
+            f"threshold has {len(listed)} numbers for {len(benefits)} instances; give one, or one for each."
+        )
     must = "it must be a number, or None for the largest that costs nothing"
     return np.array([check_number("threshold", each, must) for each in listed])
 
 
-def _numbers(instances: int, runs: int) -> Ints:
-    """A number for each run that stays its own when there are more instances or repetitions."""
-    return (np.arange(instances)[:, None] * REPETITIONS + np.arange(runs)).ravel()
-
-
-def _fixed(problem: Problem) -> Ints:
-    assert problem.start is not None
-    return problem.start
+def _run_numbers(instances: int, runs: int) -> Ints:
+    """A number for each run that does not depend on how many instances or repetitions there are."""
+    return (np.arange(instances)[:, None] * MAX_REPETITIONS + np.arange(runs)).ravel()
 
 
 def first_distribution(problem: Problem) -> Floats:
-    """How likely each agent is to begin in each state, [N, S]."""
+    """The distribution of each agent's first state, [N, S]."""
     agents, states = problem.shape
     if problem.start is None:
         return np.full((agents, states), 1.0 / states)
@@ -189,7 +198,7 @@ def first_distribution(problem: Problem) -> Floats:
 
 
 def _cumulate(transition: Floats) -> Floats:
-    """Cumulated rows in which rounding cannot reach a state of probability zero."""
+    """Cumulative rows in which rounding cannot reach a state of probability zero."""
     cumulative = np.cumsum(transition, axis=-1)
     left = np.cumsum(transition[..., ::-1], axis=-1)[..., ::-1]
     cumulative[..., :-1][left[..., 1:] == 0.0] = 2.0

@@ -1,5 +1,6 @@
 """The checks pass for everything that ships, and each of them catches the fault it is there for."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -8,7 +9,8 @@ import pytest
 
 from restive import POLICIES, PROBLEMS, Problem, make_policy, make_problems
 from restive.checks import CheckError, check_policy, check_problem
-from restive.policies.base import Draws, Estimate, Learner, Model, Ranking, Shape
+from restive.contract import Draws, Estimate, Model, Ranking, Shape
+from restive.policies.base import Learner
 from restive.types import Floats, Ints
 
 
@@ -120,13 +122,13 @@ class Gossip(Sound):
 
 
 class Secretive(Sound):
-    """Counts what it has learnt where no snapshot sees it."""
+    """Counts what it has learnt outside the belief."""
 
     calls: ClassVar[dict[int, int]] = {}
 
     def rank(self, belief: Any, state: Ints, draws: Draws) -> Ranking | Floats:
-        luck = draws.uniform()
-        return np.roll(luck, 1, axis=1) if self.calls.get(id(belief.seen), 0) > 30 else luck
+        noise = draws.uniform()
+        return np.roll(noise, 1, axis=1) if self.calls.get(id(belief.seen), 0) > 30 else noise
 
     def start(self, shape: Shape) -> Any:
         belief = super().start(shape)
@@ -169,9 +171,9 @@ class Pollster(Sound):
         return super().estimate(belief, state)
 
 
-class Unlucky(Sound):
+class NegativeNoise(Sound):
     def estimate(self, belief: Any, state: Ints) -> Estimate:
-        return super().estimate(belief, state)._replace(luck=np.full(state.shape, -1.0))
+        return super().estimate(belief, state)._replace(noise=np.full(state.shape, -1.0))
 
 
 class Sloth(Sound):
@@ -197,6 +199,26 @@ class Cramped(Sound):
         belief.seen[:, 1:] += reward
 
 
+class Common(NamedTuple):
+    common: Floats
+    seen: Floats
+
+
+class Undeclared(Sound):
+    """Has an array [R, S, S] that agents share, and does not say so."""
+
+    def start(self, shape: Shape) -> Any:
+        return Common(np.zeros((shape.runs, shape.states, shape.states)), super().start(shape).seen)
+
+
+class Declared(Undeclared):
+    agent_axes: ClassVar[Mapping[str, int | None]] = {"common": None}
+
+
+class Misnamed(Undeclared):
+    agent_axes: ClassVar[Mapping[str, int | None]] = {"commons": None}
+
+
 class Usurper(Sound):
     def welcome(self, belief: Any, newcomers: int) -> None:
         belief.seen[:] = belief.seen.mean()
@@ -210,33 +232,38 @@ class Stranger(Sound):
 @pytest.mark.parametrize(
     ("policy", "sentence"),
     [
-        (Flat, r"estimate gave benefit of shape \[7\]; it must be \[3, 7\]"),
-        (Pollster, "estimate changed what it was given"),
-        (Unlucky, "an error or luck below 0"),
-        (Sloth, "learn_some of all agents left seen otherwise than learn did"),
-        (Spiller, "learn_some changed what was seen of agents that it was told nothing of"),
-        (Cramped, "an array must have one axis of agents, or none"),
-        (Usurper, "seen of its belief is not what it was before newcomers came"),
-        (Stranger, "a priority is NaN after newcomers came"),
+        (Flat, r"estimate returned benefit of shape \[7\]; it must be \[3, 7\]"),
+        (Pollster, "estimate changed its arguments"),
+        (NegativeNoise, "an error or noise below 0"),
+        (Sloth, "learn_some of all agents and learn differ in seen"),
+        (Spiller, "learn_some changed the rows of agents that were not observed"),
+        (
+            Cramped,
+            r"seen of its belief has shape \[1, 3\] with 2 agents and \[1, 4\] with 3, but is declared to have ag",
+        ),
+        (Undeclared, "common of its belief .* or declare its axis of agents in agent_axes"),
+        (Misnamed, "agent_axes names commons, which its belief does not have"),
+        (Usurper, "seen of its belief changed for present agents when new ones joined"),
+        (Stranger, "a priority is NaN after new agents joined"),
         (Forgetful, "start must return a NamedTuple"),
         (Hoarder, r"the belief's seen is a list; make it a plain array"),
         (Undecided, "the priority of agent 0 is NaN in step 0"),
-        (Overeager, "rank gave explore 1.5; it is a probability"),
+        (Overeager, "rank returned explore 1.5; it is a probability"),
         (Meddler, "rank changed the states"),
-        (Forger, "learn changed what it was given"),
+        (Forger, "learn changed its arguments"),
         (
             Assigner,
-            r"test_checks\.py, line \d+: AttributeError: .*Write belief\.total\[:\] \+= \.\.\., not belief\.total",
+            r"test_checks\.py, line \d+: AttributeError: .*write belief\.total\[:\] \+= \.\.\., not belief\.total",
         ),
-        (Fickle, "asked twice in step 0, it ranked otherwise"),
-        (Dreamer, "asked twice in step 0, it ranked otherwise"),
-        (Wanderer, "the same seed gave two answers; take all randomness from draws"),
-        (Gossip, "went otherwise when it was played alone"),
-        (Secretive, "went otherwise after a snapshot"),
-        (Peeker, "a learner must not see it"),
-        (RewardPeeker, "a learner must not see it"),
-        (FirstComer, "treat all agents alike"),
-        (Middle, "treat all agents alike"),
+        (Fickle, "two calls of rank in step 0 differ"),
+        (Dreamer, "two calls of rank in step 0 differ"),
+        (Wanderer, "the same seed gave two results; take all randomness from draws"),
+        (Gossip, "differs when it is simulated alone"),
+        (Secretive, "continued differently after a checkpoint"),
+        (Peeker, "a learner must not use it"),
+        (RewardPeeker, "a learner must not use it"),
+        (FirstComer, "treat all agents the same"),
+        (Middle, "treat all agents the same"),
     ],
 )
 def test_each_fault_is_named(policy: type[Sound], sentence: str) -> None:
@@ -246,13 +273,14 @@ def test_each_fault_is_named(policy: type[Sound], sentence: str) -> None:
 
 def test_a_sound_policy_of_ones_own_passes() -> None:
     check_policy(Sound())
+    check_policy(Declared())
 
 
 def test_odd_problems_get_remarks() -> None:
     same = Problem([[np.full((2, 2), 0.5)] * 2], [1, 1], budget=1)
     assert check_problem(same) == (
         "acting and waiting are the same for every agent",
-        "all rewards are equal, so nothing can be gained",
+        "all rewards are equal, so no policy is better than another",
     )
 
 

@@ -22,8 +22,9 @@ from gymnasium.wrappers.vector import DictInfoToList
 from gymnasium.wrappers.vector import RecordEpisodeStatistics as RecordVectorStatistics
 
 from restive import PROBLEMS, InputError, Problem, make_policy, make_problems, simulate
+from restive.contract import Draws, Model, Shape
 from restive.gym import AgentSets, Environment, Player, VectorEnvironment
-from restive.policies.base import Draws, Learner, Model, Policy, Shape
+from restive.policies.base import Learner, Policy
 from restive.types import Floats, Ints
 
 ROOT = Path(__file__).parents[1]

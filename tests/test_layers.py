@@ -16,6 +16,7 @@ MODULES = {
 LAYERS = (
     {"types", "errors", "version", "problem", "parallel", "files", "formats", "api"},
     {"kernels"},
+    {"contract"},
     {"solvers"},
     {"policies", "problems"},
     {"world", "simulate", "trace", "stats", "checkpoint"},

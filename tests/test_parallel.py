@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from restive.parallel import available_processors, spread
+from restive.parallel import available_processors, map_chunks
 
 
 @pytest.mark.parametrize(("size", "chunks", "threads"), [(10, 3, 2), (7, 7, 4), (5, 1, 8), (1000, 13, 1)])
@@ -16,7 +16,7 @@ def test_ranges_cover_everything_once(size: int, chunks: int, threads: int) -> N
         with lock:
             seen.extend(range(first, last))
 
-    spread(work, size, chunks, threads)
+    map_chunks(work, size, chunks, threads)
     assert sorted(seen) == list(range(size))
 
 
@@ -31,7 +31,7 @@ def test_the_first_error_comes_out_and_drops_what_has_not_begun() -> None:
         assert halted.wait(timeout=60)  # so that no worker is free for another chunk before the rest is dropped
 
     with pytest.raises(KeyError):
-        spread(work, 1000, 1000, 2, halt=halted.set)
+        map_chunks(work, 1000, 1000, 2, halt=halted.set)
     assert len(begun) <= 3
 
 
@@ -44,7 +44,7 @@ def test_work_under_way_is_told_to_stop() -> None:
         assert halted.wait(timeout=60)
 
     with pytest.raises(KeyError):
-        spread(work, 2, 2, 2, halt=halted.set)
+        map_chunks(work, 2, 2, 2, halt=halted.set)
 
 
 def test_there_is_at_least_one_processor() -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from restive import InputError, Problem, Simulation, Trace, World, make_policy, make_problems, simulate
-from restive.policies.base import Draws, Learner, Policy, Ranking, Shape
+from restive.contract import Draws, Ranking, Shape
+from restive.policies.base import Learner, Policy
 from restive.types import Floats, Ints
 
 MODULE = import_module("restive.simulate")
@@ -52,11 +53,11 @@ def test_threads_and_chunks_change_nothing(policy: str, monkeypatch: pytest.Monk
         return simulate(some(), policy, horizon=40, runs=5, seed=2, noise=0.5, threads=threads)
 
     whole = split(1)
-    monkeypatch.setattr(MODULE, "CELLS_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(MODULE, "MIN_THREAD_CELLS", 1)
     assert all(same(whole, split(threads)) for threads in (2, 3, 15, 64))
-    monkeypatch.setattr(MODULE, "AGENTS_IN_A_CHUNK", 1)
+    monkeypatch.setattr(MODULE, "MAX_CHUNK_AGENTS", 1)
     assert all(same(whole, split(threads)) for threads in (1, 4))
-    monkeypatch.setattr(MODULE, "AGENTS_IN_A_CHUNK", 17)
+    monkeypatch.setattr(MODULE, "MAX_CHUNK_AGENTS", 17)
     assert same(whole, split(2))
 
 
@@ -212,7 +213,7 @@ class Faulty(Rotate):
 @pytest.mark.parametrize("explore", [0.0, 1.0])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_missing_priority_ends_in_a_sentence(explore: float, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MODULE, "CELLS_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(MODULE, "MIN_THREAD_CELLS", 1)
     run = "(3|7|11)" if threads == 3 else "11"  # the last of its chunk, whichever chunk was first
     with pytest.raises(
         InputError, match=f"^faulty: the priority of agent 4 is NaN in step 3 of run {run}; it must be a number"
@@ -231,14 +232,14 @@ def test_an_error_spares_the_chunks_that_have_not_begun(monkeypatch: pytest.Monk
             begun.append(threading.get_ident())
             raise ZeroDivisionError("as it happens")
 
-    monkeypatch.setattr(MODULE, "AGENTS_IN_A_CHUNK", 1)
+    monkeypatch.setattr(MODULE, "MAX_CHUNK_AGENTS", 1)
     with pytest.raises(ZeroDivisionError, match="as it happens"):
         simulate(some(1)[0], Failing(), horizon=5, runs=2000, threads=1)
     assert len(begun) < 2000
 
 
 def test_progress_counts_every_step_of_every_run_one_call_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MODULE, "CELLS_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(MODULE, "MIN_THREAD_CELLS", 1)
     counted, busy = [], threading.Lock()
 
     def progress(steps: int) -> None:

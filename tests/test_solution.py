@@ -24,7 +24,7 @@ def test_every_number_is_its_solvers() -> None:
 
 
 def test_there_is_a_line_for_each_agent_and_state() -> None:
-    lines = list(solve(PROBLEM, horizon=10).lines())
+    lines = list(solve(PROBLEM, horizon=10).rows())
     assert [(line[0], line[1]) for line in lines] == [(n, str(s)) for n in range(4) for s in range(3)]
     assert all(line[3] - line[2] == pytest.approx(line[4]) for line in lines)
 

@@ -93,7 +93,7 @@ def test_a_file_brings_back_every_bit(tmp_path: Path, settings: dict[str, Any]) 
         assert one.tobytes() == other.tobytes()
         assert other.flags.c_contiguous
     assert again.spec == trace.spec
-    assert [path.name for path in tmp_path.iterdir()] == ["trace.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["trace.parquet", "trace.parquet.sha256"]
 
 
 def test_odd_numbers_and_odd_names_survive_a_file(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_the_spec_tells_problems_apart() -> None:
 def test_what_is_no_parquet_file_is_refused(tmp_path: Path) -> None:
     for content in (b"", b"PAR1", b"hello", b"PAR1" + b"\0" * 50 + b"PAR"):
         (tmp_path / "a.parquet").write_bytes(content)
-        with pytest.raises(InputError, match=r"a\.parquet: not a Parquet file, or not a whole one") as caught:
+        with pytest.raises(InputError, match=r"a\.parquet: not a Parquet file, or an incomplete one") as caught:
             Trace.load(tmp_path / "a.parquet")
         assert "\n" not in str(caught.value)
     with pytest.raises(FileNotFoundError):
@@ -144,9 +144,9 @@ def test_what_is_no_parquet_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_parquet_file_of_something_else_is_refused(tmp_path: Path) -> None:
     polars.DataFrame({"reward": [1.0]}).write_parquet(tmp_path / "a.parquet")
-    with pytest.raises(InputError, match=r"a\.parquet: not a trace of this version; it was written by something else"):
+    with pytest.raises(InputError, match=r"a\.parquet: not a trace of this version \(format None"):
         Trace.load(tmp_path / "a.parquet")
-    files.save(tmp_path / "a.parquet", "restive-trace-9", {}, {"reward": np.ones(1)})
+    files.write_parquet(tmp_path / "a.parquet", "restive-trace-9", {}, {"reward": np.ones(1)})
     with pytest.raises(InputError, match=r"format 'restive-trace-9', not 'restive-trace-2'"):
         Trace.load(tmp_path / "a.parquet")
 
@@ -164,25 +164,18 @@ def test_a_trace_cut_short_anywhere_is_refused(tmp_path: Path) -> None:
     content = (tmp_path / "whole.parquet").read_bytes()
     for length in range(0, len(content), 41):
         (tmp_path / "cut.parquet").write_bytes(content[:length])
-        with pytest.raises(InputError, match=r"cut\.parquet: not a Parquet file, or not a whole one"):
+        with pytest.raises(InputError, match=r"cut\.parquet: not a Parquet file, or an incomplete one"):
             Trace.load(tmp_path / "cut.parquet")
 
 
-def test_a_flipped_bit_in_a_trace_is_refused_or_harmless(tmp_path: Path) -> None:
-    trace = played()
-    trace.save(tmp_path / "whole.parquet")
-    content, refused = (tmp_path / "whole.parquet").read_bytes(), 0
+def test_a_flipped_bit_in_a_trace_is_refused(tmp_path: Path) -> None:
+    played().save(tmp_path / "whole.parquet")
+    content = (tmp_path / "whole.parquet").read_bytes()
     for place in range(0, len(content), 29):
         flipped = content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :]
-        (tmp_path / "flipped.parquet").write_bytes(flipped)
-        try:
-            again = Trace.load(tmp_path / "flipped.parquet")
-        except InputError:
-            refused += 1
-        else:
-            assert again.reward.tobytes() == trace.reward.tobytes()
-            assert again.spec == trace.spec
-    assert refused > 20
+        (tmp_path / "whole.parquet").write_bytes(flipped)
+        with pytest.raises(InputError, match=r"whole\.parquet: (damaged|not a Parquet file)"):
+            Trace.load(tmp_path / "whole.parquet")
 
 
 def test_a_half_written_trace_never_replaces_a_whole_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from restive import InputError, Problem, World, make_problems
-from restive.policies.base import Ranking
+from restive.contract import Ranking
 from restive.solvers.myopic import largest_threshold
 from restive.types import Ints
 
@@ -218,7 +218,7 @@ def test_instances_must_be_of_one_shape() -> None:
 def test_numbers_of_numpy_are_numbers(kind: Any, float_kind: Any) -> None:
     world = World(some(1)[0], runs=kind(3), seed=kind(7), horizon=kind(5), noise=float_kind(0.25))
     assert np.array_equal(world.keys, World(some(1)[0], runs=3, seed=7).keys)
-    assert world.spread == 0.5
+    assert world.noise_std == 0.5
     assert type(world.shape.horizon) is int
 
 

@@ -19,7 +19,7 @@ from restive.benchmark.tables import (
     tabulate_ranks,
 )
 from restive.benchmark.words import join, tell_field
-from restive.files import write_whole
+from restive.files import write_atomic
 from restive.page import STYLE, head
 from restive.paper.blocks import (
     REPORT_STYLE,
@@ -46,12 +46,12 @@ EXAMPLE = """    >>> from restive.benchmark.fields import FIELDS
 
 def write_sheet(contest: Contest, path: Path, command: str = "") -> None:
     """Write the page; the file appears whole or not at all."""
-    write_whole(path, _page(contest, command).encode())
+    write_atomic(path, _page(contest, command).encode())
 
 
 def write_markdown(contest: Contest, path: Path) -> None:
     """Write words, tables and claims as a page of Markdown."""
-    write_whole(path, _markdown(contest).encode())
+    write_atomic(path, _markdown(contest).encode())
 
 
 def tell_played(contest: Contest) -> str:

@@ -17,7 +17,7 @@ from restive.api.status import Status
 from restive.client.encoding import OUTCOMES, STATES, list_agents, pack
 from restive.client.transport import PREFIX, Body, Query, Sender, make_key
 from restive.errors import InputError
-from restive.files import write_whole
+from restive.files import write_atomic
 
 PAGE = 1000  # items asked for at a time
 MAX_LIST_LENGTH = 100_000  # rows of a list that come with a decision; the rest is asked for
@@ -170,7 +170,7 @@ class Program:
                 f"{place}: there is such a file, perhaps with results in it; name another, or overwrite it."
             )
         address = f"{self._path}/rounds/{round:d}/list{place.suffix.lower()}"
-        write_whole(place, self._sender.request("GET", address).content)
+        write_atomic(place, self._sender.request("GET", address).content)
 
     def people(self, find: str = "") -> Iterator[types.Person]:
         """Its people in the order of joining, or those whose id has `find` in it."""

@@ -13,11 +13,12 @@ from typing import Any, cast
 import numpy as np
 
 from restive.api import types
+from restive.contract import Shape
 from restive.errors import InputError, check_number, check_whole
 from restive.kernels.rng import MAX_SEED
 from restive.policies import make_policy
-from restive.policies.base import Learner, Shape
-from restive.policies.belief import agent_axes
+from restive.policies.base import Learner
+from restive.policies.belief import require_axes
 
 MAX_BUDGET, MAX_HORIZON, MAX_STATES = 10**9, 10**9, 1000
 WHOLE = (("budget", 0, MAX_BUDGET), ("seed", 0, MAX_SEED), ("cool_down", 0, 10**6), ("keep", 0, 10**6))
@@ -132,7 +133,7 @@ def check_name(name: str) -> str:
 def check_belief(policy: Learner[Any], shape: Shape) -> None:
     """Refuse a policy whose belief the desk could not keep, before there is anything to lose."""
     try:
-        agent_axes(policy, shape)
+        require_axes(policy, shape)
         policy.start(shape)
     except InputError:
         raise

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from restive.contract import Draws, Estimate, Ranking
 from restive.desk.ledger import NEVER
 from restive.desk.projection import Present, Projection
 from restive.desk.selection import (
@@ -22,7 +23,6 @@ from restive.desk.selection import (
 )
 from restive.desk.store import Event
 from restive.errors import InputError
-from restive.policies.base import Draws, Estimate, Ranking
 from restive.types import Bools, Floats, Ints
 from restive.version import __version__
 

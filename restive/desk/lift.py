@@ -17,7 +17,7 @@ import numpy as np
 from restive.desk.config import Words
 from restive.desk.explanations import rounded
 from restive.errors import InputError
-from restive.stats import Band
+from restive.stats import Band, student_quantile
 from restive.types import Bools, Floats, Ints
 
 LEVEL = 0.95
@@ -153,34 +153,12 @@ def compare_policies(
     score = np.bincount(place, weight * (reward - shadowed) / (whole or 1) - (reward - own) / max(1, reward.size))
     many = clusters.size if whole > 0 else 0
     error = math.sqrt(many / (many - 1) * float(score @ score)) if many > 1 else math.nan
-    reach = float(student_reach(np.array(many - 1.0))) * error
+    reach = float(student_quantile(LEVEL, many - 1)) * error
     mean = 0.0 if math.isclose(shadowed, own, rel_tol=1e-12) else shadowed - own  # sums differ by how they are rounded
     left_out = 1 - float(backed.mean()) if backed.size else math.nan
     reported = _say_shadow(words or Words(), mean, reach, left_out)
     effective = whole**2 / float(weight @ weight) if whole > 0 else 0.0
     return Shadow(own, shadowed, mean, mean - reach, mean + reach, overlap, left_out, reward.size, effective, reported)
-
-
-def student_reach(freedom: Floats) -> Floats:
-    """How many standard errors reach out to each side of a 95% Student interval, for any freedom from 1 on, to 1e-6.
-
-    within(angle) = 2 Γ((freedom + 1) / 2) / (Γ(freedom / 2) √π) · ∫ cos^(freedom − 1) from 0 to angle = 0.95
-    reach = √freedom · tan(angle); within is concave, so Newton's steps from 0 rise to the root. NaN below 1.
-
-    >>> student_reach(np.array([1.0, 2.0, 10.0, 1e9])).round(3)
-    array([12.706,  4.303,  2.228,  1.96 ])
-    """
-    power = np.clip(np.where(freedom >= 1 - 1e-9, freedom, np.nan), 1.0, LARGE)
-    height = np.array([math.lgamma((f + 1) / 2) - math.lgamma(f / 2) if f == f else f for f in power.flat])
-    height = 2 / math.sqrt(math.pi) * np.exp(height.reshape(power.shape))
-    nodes, weights = np.polynomial.legendre.leggauss(24)
-    angle = np.zeros_like(power)
-    for _ in range(20):
-        inner = angle[..., None] * (nodes + 1) / 2
-        within = height * angle / 2 * (_cosine_power(inner, power[..., None] - 1) @ weights)
-        angle = angle + (LEVEL - within) / (height * _cosine_power(angle, power - 1))
-    reach: Floats = np.sqrt(power) * np.tan(angle)
-    return reach
 
 
 class _Side(NamedTuple):
@@ -213,7 +191,7 @@ def _difference(one: _Side, two: _Side) -> tuple[float, float]:
     """One mean minus the other, and how far its interval reaches; NaN where a side has fewer than two agents."""
     variance = one.variance + two.variance
     freedom = _welch(*(np.array(part) for part in (one.variance, two.variance, one.freedom, two.freedom)))
-    reach = float(student_reach(freedom)) * math.sqrt(variance)
+    reach = float(student_quantile(LEVEL, freedom)) * math.sqrt(variance)
     return one.mean - two.mean if reach == reach else math.nan, reach
 
 
@@ -226,14 +204,8 @@ def _welch(one: Floats, two: Floats, one_freedom: Floats, two_freedom: Floats) -
 
 def _band(mean: Floats, variance: Floats, freedom: Floats) -> Band:
     error = np.sqrt(variance)
-    reach = student_reach(freedom) * error
+    reach = student_quantile(LEVEL, freedom) * error
     return Band(mean, error, mean - reach, mean + reach)
-
-
-def _cosine_power(angle: Floats, power: Floats) -> Floats:
-    """cos(angle)^power, exact also for small angles and large powers."""
-    answer: Floats = np.exp(power / 2 * np.log1p(-(np.sin(angle) ** 2)))
-    return answer
 
 
 def _weights(chosen: Bools, probability: Floats, shadow_probability: Floats) -> Floats:

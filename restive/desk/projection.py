@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from restive.contract import Draws, Estimate, Ranking, as_ranking
 from restive.desk import events
 from restive.desk.config import Config, make_learner
 from restive.desk.ledger import Ledger, Line
@@ -20,8 +21,7 @@ from restive.desk.snapshots import keep, read_kept
 from restive.desk.store import Event
 from restive.errors import InputError
 from restive.kernels import rng
-from restive.policies.base import Draws, Estimate, Ranking, as_ranking
-from restive.policies.belief import agent_axes, flatten, grow, put, refill, take
+from restive.policies.belief import agent_axes, flatten, grow, put, take, unflatten
 from restive.types import Bools, Floats, Ints
 
 # Rounds whose states are kept at hand for outcomes to come.
@@ -44,7 +44,7 @@ class PolicyState:
         self.policy = make_learner(spec)
         self.config = config
         self.belief: Any = None
-        self.axes = agent_axes(self.policy, config.shape(2))
+        self.axes = agent_axes(self.policy, self.policy.start(config.shape(2)))
 
     def grow(self, agents: int) -> None:
         """There are so many agents now."""
@@ -275,7 +275,9 @@ class Projection:
             raise InputError("a snapshot of other policies, or of another version of them.")
         self.ledger = Ledger.restore(_within("ledger.", arrays), about["ledger"])
         for slot, policy_state in self.policy_states.items():
-            policy_state.belief = refill(policy_state.policy.start(self.config.shape(1)), _within(f"{slot}.", arrays))
+            policy_state.belief = unflatten(
+                policy_state.policy.start(self.config.shape(1)), _within(f"{slot}.", arrays)
+            )
         self.length, self.ranked = about["length"], about["ranked"]
 
 

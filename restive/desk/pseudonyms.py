@@ -16,6 +16,7 @@ from pathlib import Path
 import platformdirs
 
 from restive.errors import InputError
+from restive.files import write_atomic
 
 FOLDER = "RESTIVE_KEYS"
 
@@ -51,14 +52,7 @@ def make_key() -> Pseudonyms:
     made = Pseudonyms(os.urandom(32))
     folder = keys_folder()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    place = folder / f"{made.fingerprint}.key"
-    with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(made._key)
-        file.flush()
-        os.fsync(file.fileno())
-    listing = os.open(folder, os.O_RDONLY)
-    os.fsync(listing)
-    os.close(listing)
+    write_atomic(folder / f"{made.fingerprint}.key", made._key, mode=0o600)
     return made
 
 

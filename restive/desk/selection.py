@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from restive.contract import Draws, Estimate, Ranking
 from restive.kernels import rng
 from restive.kernels.inclusion import inclusion_probabilities
 from restive.kernels.top_k import choose, find_bar, inclusion
-from restive.policies.base import Draws, Estimate, Ranking
 from restive.types import Bools, Floats, Ints
 
 # Streams of the desk's own, beyond any that a policy takes.
@@ -79,7 +79,7 @@ def choose_agents(ranking: Ranking, estimate: Estimate, rules: Rules, draws: Dra
     chosen, probability, lucky = must.copy(), must.astype(np.float64), np.zeros(must.size, np.bool_)
     chosen[free] = taken
     by_lot = bool(places and rng.uniform(draws.branch(rng.EXPLORE), np.zeros(1, np.int64))[0, 0] < explore[0])
-    luck, mean = np.ascontiguousarray(estimate.luck[0, free]), np.ascontiguousarray(estimate.benefit[0, free])
+    luck, mean = np.ascontiguousarray(estimate.noise[0, free]), np.ascontiguousarray(estimate.benefit[0, free])
     if luck.any():
         best = _average_luck(mean, luck, group, minimum, part)
         best = np.where(taken, np.maximum(best, UNLIKELY), np.minimum(best, 1 - UNLIKELY))

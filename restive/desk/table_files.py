@@ -25,7 +25,7 @@ from typing import TypeVar
 import polars as pl
 
 from restive.errors import Hint, InputError
-from restive.files import write_whole
+from restive.files import write_atomic
 
 T = TypeVar("T")
 ROW = "row"
@@ -71,13 +71,13 @@ def write_table_file(frame: pl.DataFrame, path: str | PathLike[str]) -> None:
     extension = file.suffix.lower()
     _check_plain(frame, file.name)
     if extension in DEFAULT_DELIMITERS:
-        write_whole(file, _csv_bytes(frame, DEFAULT_DELIMITERS[extension]))
+        write_atomic(file, _csv_bytes(frame, DEFAULT_DELIMITERS[extension]))
     elif extension == ".xlsx":
-        write_whole(file, excel_bytes(frame, file.name))
+        write_atomic(file, excel_bytes(frame, file.name))
     elif extension == ".parquet":
         content = BytesIO()
         frame.write_parquet(content)
-        write_whole(file, content.getvalue())
+        write_atomic(file, content.getvalue())
     else:
         raise InputError(f"{file.name}: cannot write files that end in {extension!r}; use {EXTENSION_LIST}.")
 

@@ -11,10 +11,11 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import ArrayLike
 
+from restive.contract import as_ranking
 from restive.errors import InputError
 from restive.gym.envs import Environment, Episode, VectorEnvironment, begun
 from restive.policies import make_policy
-from restive.policies.base import Policy, as_ranking
+from restive.policies.base import Policy
 from restive.types import Ints
 
 

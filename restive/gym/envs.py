@@ -23,10 +23,11 @@ from numpy.typing import ArrayLike, NDArray
 from restive.errors import InputError, check_whole
 from restive.gym.spaces import AgentSets
 from restive.kernels.rng import MAX_SEED
+from restive.kernels.step import Outcome
 from restive.problem import Problem
 from restive.problems import PROBLEMS, make_problems
 from restive.types import Bools, Floats, Ints
-from restive.world import Outcome, World
+from restive.world import World
 
 HORIZON = 1000  # the paper's; an environment made without a word about its length should end all the same
 METADATA = {"render_modes": ["ansi"], "render_fps": 1}

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from matplotlib.figure import Figure
 
 from restive.errors import InputError
-from restive.files import Columns, write_whole
+from restive.files import Columns, write_atomic
 from restive.paper.experiment import Results, Size, Undertaking
 from restive.paper.runner import carry_out_all, gather
 from restive.paper.work import Work, code_digest
@@ -90,7 +90,7 @@ def _make_folders(folder: Path) -> None:
     for place in (folder, folder / "results", folder / "figures"):
         try:
             place.mkdir(parents=True, exist_ok=True)
-            write_whole(place / ".writable", b"")
+            write_atomic(place / ".writable", b"")
             (place / ".writable").unlink(missing_ok=True)
         except OSError as error:
             raise InputError(f"{place}: cannot write there ({error.strerror}); choose another folder.") from None
@@ -158,4 +158,4 @@ def write_figures(figures: Mapping[str, Figure], folder: Path) -> None:
 
 def write_json(told: Mapping[str, Any], path: Path) -> None:
     """Plain data as a file that is whole or not there."""
-    write_whole(path, json.dumps(told, indent=1, allow_nan=False).encode())
+    write_atomic(path, json.dumps(told, indent=1, allow_nan=False).encode())

@@ -7,7 +7,7 @@ from collections import Counter
 from html import escape
 from pathlib import Path
 
-from restive.files import write_whole
+from restive.files import write_atomic
 from restive.page import STYLE, head
 from restive.paper.blocks import (
     REPORT_STYLE,
@@ -27,12 +27,12 @@ from restive.paper.summary import markdown, rule, tally
 
 def write_report(reproduction: Reproduction, path: Path, command: str = "") -> None:
     """Write the report; the file appears whole or not at all."""
-    write_whole(path, _page(reproduction, command).encode())
+    write_atomic(path, _page(reproduction, command).encode())
 
 
 def write_markdown(reproduction: Reproduction, path: Path) -> None:
     """Write all claims with their verdicts as a page of Markdown."""
-    write_whole(path, markdown([claim for _, claim in reproduction.claims()], reproduction.about).encode())
+    write_atomic(path, markdown([claim for _, claim in reproduction.claims()], reproduction.about).encode())
 
 
 def _page(reproduction: Reproduction, command: str) -> str:

@@ -40,7 +40,7 @@ def gather(works: Iterable[Work], folder: Path) -> tuple[dict[str, Columns], lis
 
 def _load(path: Path, work: Work) -> Columns:
     try:
-        spec, columns = files.load(path, FORMAT, "a result")
+        spec, columns = files.read_parquet(path, FORMAT, "a result")
     except InputError as error:
         raise InputError(f"{error} Remove that file and run again: only this part is done anew.") from None
     if spec != work.spec():
@@ -59,7 +59,7 @@ def _require_same_code(made: Outcome) -> None:
 
 def _keep(path: Path, work: Work, columns: Columns) -> None:
     try:
-        files.save(path, FORMAT, work.spec(), columns)
+        files.write_parquet(path, FORMAT, work.spec(), columns)
     except OSError as error:
         kept = "what was done before is kept, and the same call goes on from there"
         raise InputError(f"{path}: cannot be written ({error.strerror}); {kept}.") from error

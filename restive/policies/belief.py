@@ -1,26 +1,25 @@
-"""The belief of a learner agent by agent: where its arrays have an axis of agents, parts of it, and room for more.
+"""Beliefs as named arrays: flattening, rows of some agents, and growth by new agents.
 
 axes  the axis of agents of each array by its flattened name, None where all agents share the array
 
-Nothing has to be declared: a learner is started with two numbers of agents, and what differs in shape is the axis.
+A policy declares its axes (`Policy.agent_axes`); `require_axes` compares the declaration with the arrays themselves.
 """
 
 from typing import Any, TypeVar
 
 import numpy as np
 
+from restive.contract import Shape
 from restive.errors import InputError
-from restive.policies.base import Learner, Policy, Shape
+from restive.policies.base import Learner, Policy
 from restive.types import Ints
 
 Belief = TypeVar("Belief")
 Axes = dict[str, int | None]
 
-FEW, MORE = 2, 3
-
 
 def flatten(belief: Any) -> dict[str, Any]:
-    """The arrays of a belief by name; a NamedTuple within it adds its own names after a dot."""
+    """The arrays of a belief by name; arrays of a nested NamedTuple are named "outer.inner"."""
     arrays: dict[str, Any] = {}
     for name, value in belief._asdict().items():
         if hasattr(value, "_asdict"):
@@ -30,67 +29,80 @@ def flatten(belief: Any) -> dict[str, Any]:
     return arrays
 
 
-def refill(belief: Belief, arrays: dict[str, Any], within: str = "") -> Belief:
-    """A belief of the same records with other arrays, by flattened name."""
-    fields: dict[str, Any] = belief._asdict()  # type: ignore[attr-defined]
-    return type(belief)(
+def unflatten(like: Belief, arrays: dict[str, Any], prefix: str = "") -> Belief:
+    """A belief of the same NamedTuples as `like` with these arrays, by flattened name."""
+    fields: dict[str, Any] = like._asdict()  # type: ignore[attr-defined]
+    return type(like)(
         **{
-            name: refill(value, arrays, f"{within}{name}.") if hasattr(value, "_asdict") else arrays[within + name]
+            name: unflatten(value, arrays, f"{prefix}{name}.") if hasattr(value, "_asdict") else arrays[prefix + name]
             for name, value in fields.items()
         }
     )
 
 
-def agent_axes(policy: Policy[Any], shape: Shape) -> Axes:
-    """The axis of agents of each array of a learner's belief, None where there is none.
+def agent_axes(policy: Policy[Any], belief: Any) -> Axes:
+    """The axis of agents of each array of a belief, as the policy declares it.
 
     >>> from restive.policies.egt import Egt
-    >>> agent_axes(Egt(), Shape(runs=1, agents=9, states=2, budget=1, horizon=None, reward_range=np.ones(1)))
+    >>> shape = Shape(runs=1, agents=9, states=2, budget=1, horizon=None, reward_range=np.ones(1))
+    >>> agent_axes(Egt(), Egt().start(shape))
     {'visits': 1, 'total': 1, 'gamma': None, 'gap_squared': None, 'horizon': None}
     """
-    few, more = (flatten(_start_small(policy, shape, agents)) for agents in (FEW, MORE))
-    return {name: _axis(policy, name, few[name].shape, more[name].shape) for name in few}
+    arrays = flatten(belief)
+    if unknown := set(policy.agent_axes) - set(arrays):
+        raise InputError(f"{policy.name}: agent_axes names {min(unknown)}, which its belief does not have.")
+    return {
+        name: policy.agent_axes[name] if name in policy.agent_axes else 1 if np.ndim(array) > 1 else None
+        for name, array in arrays.items()
+    }
 
 
-def _start_small(policy: Policy[Any], shape: Shape, agents: int) -> Any:
+def require_axes(policy: Policy[Any], shape: Shape) -> None:
+    """Raise InputError unless the declared axes are those that change with the number of agents."""
     if not isinstance(policy, Learner):
         raise InputError(f"{policy.name}: an oracle knows its agents from the start; only a learner's belief can grow.")
-    small = shape._replace(
-        runs=1, agents=agents, budget=min(shape.budget, FEW), reward_range=np.asarray(shape.reward_range)[:1]
-    )
-    return policy.start(small)
-
-
-def _axis(policy: Policy[Any], name: str, few: tuple[int, ...], more: tuple[int, ...]) -> int | None:
-    differing = [axis for axis, sizes in enumerate(zip(few, more, strict=False)) if sizes[0] != sizes[1]]
-    if not differing and len(few) == len(more):
-        return None
-    if len(few) != len(more) or [(few[axis], more[axis]) for axis in differing] != [(FEW, MORE)]:
-        raise InputError(
-            f"{policy.name}: {name} of its belief is {list(few)} with {FEW} agents and {list(more)} with {MORE}; "
-            "an array must have one axis of agents, or none."
+    fewer, more = (
+        policy.start(
+            shape._replace(
+                runs=1,
+                agents=agents,
+                budget=min(shape.budget, 2),
+                reward_range=np.asarray(shape.reward_range)[:1],
+            )
         )
-    return differing[0]
+        for agents in (2, 3)
+    )
+    sizes = {name: array.shape for name, array in flatten(fewer).items()}
+    larger = {name: array.shape for name, array in flatten(more).items()}
+    for name, axis in agent_axes(policy, fewer).items():
+        size, other = sizes[name], larger.get(name, ())
+        expected = size if axis is None or size[axis : axis + 1] != (2,) else (*size[:axis], 3, *size[axis + 1 :])
+        if other != expected or (axis is not None and size == other):
+            declared = "shared by all agents" if axis is None else f"declared to have agents on axis {axis}"
+            raise InputError(
+                f"{policy.name}: {name} of its belief has shape {list(size)} with 2 agents and {list(other)} with 3, "
+                f"but is {declared}; make it [R, N, ...], or declare its axis of agents in agent_axes (None if shared)."
+            )
 
 
 def count_agents(belief: Any, axes: Axes) -> int | None:
-    """How many agents a belief is about; None if none of its arrays has an axis of agents."""
+    """The number of agents of a belief; None if none of its arrays has an axis of agents."""
     arrays = flatten(belief)
     sizes = (arrays[name].shape[axis] for name, axis in axes.items() if axis is not None)
     return next(sizes, None)
 
 
 def take(belief: Belief, axes: Axes, agents: Ints) -> Belief:
-    """A copy of the part of a belief that is about the agents at these places; shared arrays are the same objects."""
+    """A copy of the rows of some agents; shared arrays are the same objects."""
     arrays = {
         name: array if axes[name] is None else np.take(array, agents, axis=axes[name])
         for name, array in flatten(belief).items()
     }
-    return refill(belief, arrays)
+    return unflatten(belief, arrays)
 
 
 def put(belief: Any, axes: Axes, agents: Ints, part: Any) -> None:
-    """Write what `take` gave, and has been changed since, back to its places."""
+    """Write rows that `take` returned, changed since, back to their agents."""
     arrays, parts = flatten(belief), flatten(part)
     for name, axis in axes.items():
         if axis is not None:
@@ -98,31 +110,32 @@ def put(belief: Any, axes: Axes, agents: Ints, part: Any) -> None:
 
 
 def grow(policy: Policy[Any], belief: Belief, shape: Shape) -> Belief:
-    """A belief about `shape.agents` agents: those it is about already, and newcomers at the end, made welcome."""
-    axes = agent_axes(policy, shape)
-    assert isinstance(policy, Learner)
+    """A belief about `shape.agents` agents: the present ones, then new ones initialised by `Policy.welcome`."""
+    if not isinstance(policy, Learner):
+        raise InputError(f"{policy.name}: an oracle knows its agents from the start; only a learner's belief can grow.")
+    axes = agent_axes(policy, belief)
     before = count_agents(belief, axes)
     if before is not None and shape.agents < before:
         raise InputError(f"{policy.name}: its belief is about {before} agents and cannot shrink to {shape.agents}.")
     fresh: Belief = policy.start(shape)
-    room = flatten(fresh)
+    grown_arrays = flatten(fresh)
     for name, array in flatten(belief).items():
         axis = axes[name]
         if axis is None:
-            room[name] = array.copy()
+            grown_arrays[name] = array.copy()
         else:
-            _fill_front(policy, name, axis, array, room[name])
-    grown = refill(fresh, room)
+            _fill_front(policy, name, axis, array, grown_arrays[name])
+    grown = unflatten(fresh, grown_arrays)
     if before is not None and shape.agents > before:
         policy.welcome(grown, shape.agents - before)
     return grown
 
 
-def _fill_front(policy: Policy[Any], name: str, axis: int, array: Any, room: Any) -> None:
-    front = room[(slice(None),) * axis + (slice(array.shape[axis]),)]
+def _fill_front(policy: Policy[Any], name: str, axis: int, array: Any, target: Any) -> None:
+    front = target[(slice(None),) * axis + (slice(array.shape[axis]),)]
     if front.shape != array.shape:
         raise InputError(
-            f"{policy.name}: {name} of its belief has shape {list(array.shape)} and is to become {list(room.shape)}; "
+            f"{policy.name}: {name} of its belief has shape {list(array.shape)} and should become {list(target.shape)}; "
             "only the number of agents may change."
         )
     front[...] = array

@@ -9,7 +9,7 @@ Mahajan (2023), see `restive.policies.episodic`, so that the two policies differ
 from dataclasses import dataclass
 from typing import ClassVar
 
-from restive.policies.base import Draws
+from restive.contract import Draws
 from restive.policies.episodic import EpisodicWhittle
 from restive.types import Floats, Ints
 

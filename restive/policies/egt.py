@@ -18,8 +18,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from restive.contract import Draws, Estimate, Ranking, Shape
 from restive.kernels.jit import compiled
-from restive.policies.base import Draws, Estimate, Learner, Ranking, Shape, check_setting
+from restive.policies.base import Learner, check_setting
 from restive.types import Floats, Ints
 
 JUST_ABOVE = 89 / 90

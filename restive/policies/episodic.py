@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from restive.contract import Draws, Estimate, Shape, without_noise
 from restive.kernels.jit import compiled
-from restive.policies.base import Draws, Estimate, Learner, Shape, check_setting, rank_only
+from restive.policies.base import Learner, check_setting
 from restive.policies.index_table import look_up
 from restive.policies.transition_counts import Counts, count_moves, mean_rewards, no_counts
 from restive.solvers.whittle import whittle_indices
@@ -63,7 +64,7 @@ class EpisodicWhittle(Learner[Episodes]):
 
     def estimate(self, belief: Episodes, state: Ints) -> Estimate:
         """The index in force, 0 before the first model is made; how far off it may be is not known."""
-        return rank_only(look_up(belief.worth, np.arange(len(state)), state))
+        return without_noise(look_up(belief.worth, np.arange(len(state)), state))
 
     def learn(self, belief: Episodes, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """Count, and see which episodes are over."""

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from restive.contract import Shape
 from restive.errors import InputError
-from restive.policies.base import Shape
 from restive.solvers.fluid import Plan, stride_of
 from restive.solvers.fluid_kernels import Agents
 from restive.types import Floats, Ints
@@ -30,6 +30,10 @@ class Plans(NamedTuple):
     reward: Floats  # [P, N, S]
     table: Floats  # [P, L, N, S] the shares of the block in force
     block: Ints  # [] which block that is, −1 for none
+
+
+PLAN_AXES = {"ranking": None, "level": None, "share": None, "checkpoint": 2, "table": 2}
+"""The axis of agents of the arrays for which it is not 1."""
 
 
 def blank(worlds: int, shape: Shape, horizon: int, optimistic: bool) -> Plans:

@@ -6,7 +6,7 @@ Optimal for two-state agents that are all alike (theorem 3.1 of the eps-GT paper
 from dataclasses import dataclass
 from typing import ClassVar
 
-from restive.policies.base import Model, Shape
+from restive.contract import Model, Shape
 from restive.policies.index_table import TableOracle
 from restive.solvers.myopic import benefit
 from restive.types import Floats

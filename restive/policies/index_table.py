@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from restive.contract import Draws, Model, Shape
 from restive.kernels.jit import compiled
-from restive.policies.base import Draws, Model, Oracle, Shape
+from restive.policies.base import Oracle
 from restive.types import Floats, Ints
 
 

@@ -18,17 +18,19 @@ The price rises while more agents are worth it in their states than were acted o
 The horizon is not used. Rewards are estimated for each agent, drawn towards those of all as far as agents are alike.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from restive.contract import Draws, Estimate, Shape
 from restive.kernels import rng
 from restive.kernels.hierarchical_prior import learn_pool, learn_rewards
 from restive.kernels.jit import compiled
 from restive.kernels.mixture import KINDS, learn_kinds
 from restive.kernels.rng import bell, fold
-from restive.policies.base import Draws, Estimate, Learner, Shape, check_setting
+from restive.policies.base import Learner, check_setting
 from restive.policies.transition_counts import Counts, no_counts
 from restive.types import Floats, Ints, Keys
 
@@ -69,6 +71,7 @@ class Lagrange(Learner[Market]):
     """Who gains most from acting beyond its price, under a model that agents share as far as they are alike."""
 
     name: ClassVar[str] = "lagrange"
+    agent_axes: ClassVar[Mapping[str, int | None]] = {"pool": None, "weight": None}
     discount: float = 0.95
     curiosity: float = 0.5
     prior: float | None = None

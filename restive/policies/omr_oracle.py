@@ -10,7 +10,8 @@ are many at 0 and 1, are ordered at random.
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from restive.policies.base import Draws, Model, Oracle, Shape, check_setting
+from restive.contract import Draws, Model, Shape
+from restive.policies.base import Oracle, check_setting
 from restive.policies.fluid_schedule import Plans, blank, known_horizon, put, shares_at
 from restive.policies.index_table import look_up
 from restive.solvers.fluid import plan

@@ -5,7 +5,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from restive.policies.base import Draws, Learner, Ranking, Shape
+from restive.contract import Draws, Ranking, Shape
+from restive.policies.base import Learner
 from restive.types import Ints
 
 

@@ -11,13 +11,15 @@ exploration ends after a fixed number of steps. That number and the radius' cons
 the horizon.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from restive.policies.base import Draws, Estimate, Learner, Ranking, Shape, check_setting, rank_only
-from restive.policies.fluid_schedule import Plans, blank, known_horizon, put, shares_at
+from restive.contract import Draws, Estimate, Ranking, Shape, without_noise
+from restive.policies.base import Learner, check_setting
+from restive.policies.fluid_schedule import PLAN_AXES, Plans, blank, known_horizon, put, shares_at
 from restive.policies.index_table import look_up
 from restive.policies.transition_counts import Counts, count_moves, mean_rewards, mean_transitions, no_counts
 from restive.solvers.fluid import plan
@@ -37,6 +39,7 @@ class Rma2b(Learner[Commitment]):
     """Explore for a while, then act as the fluid plan of the most hopeful model does."""
 
     name: ClassVar[str] = "rma2b"
+    agent_axes: ClassVar[Mapping[str, int | None]] = {f"plans.{name}": axis for name, axis in PLAN_AXES.items()}
     explore: int | None = None
     delta: float = 1e-3
     gap: float = 1e-2
@@ -67,7 +70,7 @@ class Rma2b(Learner[Commitment]):
         """The share with which the plan acts as the block of steps in force begins; NaN while there is no plan."""
         shares = np.ascontiguousarray(belief.plans.table[:, 0])
         benefit = look_up(shares, np.arange(len(state)), state)
-        return rank_only(benefit if belief.plans.block >= 0 else np.full(state.shape, np.nan))
+        return without_noise(benefit if belief.plans.block >= 0 else np.full(state.shape, np.nan))
 
     def learn(self, belief: Commitment, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """Count."""

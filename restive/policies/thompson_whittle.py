@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from restive.contract import Draws
 from restive.kernels import rng
 from restive.kernels.dirichlet import sample_rows
-from restive.policies.base import Draws
 from restive.policies.episodic import EpisodicWhittle
 from restive.types import Floats, Ints
 

@@ -10,7 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from restive.policies.base import Model, Shape, check_setting
+from restive.contract import Model, Shape
+from restive.policies.base import check_setting
 from restive.policies.index_table import TableOracle
 from restive.solvers.myopic import benefit, largest_threshold
 from restive.types import Floats

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from restive.contract import Shape
 from restive.kernels.jit import compiled
-from restive.policies.base import Shape
 from restive.types import Floats, Ints
 
 

@@ -16,7 +16,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from restive.policies.base import Draws, Estimate, Learner, Shape, check_setting, rank_only
+from restive.contract import Draws, Estimate, Shape, without_noise
+from restive.policies.base import Learner, check_setting
 from restive.policies.index_table import look_up
 from restive.policies.transition_counts import Counts, count_moves, mean_rewards, mean_transitions, no_counts
 from restive.solvers.optimistic_mdp import optimistic_model
@@ -66,7 +67,7 @@ class UCWhittle(Learner[Hopes]):
 
     def estimate(self, belief: Hopes, state: Ints) -> Estimate:
         """The index in force, which is hopeful, and 0 before the first plan; how far off it may be is not known."""
-        return rank_only(look_up(belief.worth, np.arange(len(state)), state))
+        return without_noise(look_up(belief.worth, np.arange(len(state)), state))
 
     def learn(self, belief: Hopes, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """Count."""

@@ -8,7 +8,8 @@ An agent that is not indexable is ranked by the first price at which waiting bec
 from dataclasses import dataclass
 from typing import ClassVar
 
-from restive.policies.base import Model, Shape, check_setting
+from restive.contract import Model, Shape
+from restive.policies.base import check_setting
 from restive.policies.index_table import TableOracle
 from restive.solvers.whittle import whittle_indices
 from restive.types import Floats

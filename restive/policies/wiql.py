@@ -11,8 +11,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from restive.contract import Draws, Estimate, Ranking, Shape, without_noise
 from restive.kernels.jit import compiled
-from restive.policies.base import Draws, Estimate, Learner, Ranking, Shape, check_setting, rank_only
+from restive.policies.base import Learner, check_setting
 from restive.types import Floats, Ints
 
 
@@ -50,7 +51,7 @@ class Wiql(Learner[Tables]):
         """The difference of the Q-values; how far off it may be is not kept."""
         benefit = np.empty(state.shape)
         _rank(belief.worth, state, benefit)
-        return rank_only(benefit)
+        return without_noise(benefit)
 
     def learn(self, belief: Tables, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """One step of Q-learning for every agent."""

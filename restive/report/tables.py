@@ -73,7 +73,7 @@ def tabulate_solution(solution: Solution) -> Table:
     heads = ("agent", "state", "phi(wait)", "phi(act)", "benefit I", "Whittle index", "indexable")
     rows = tuple(
         tuple(show_fixed(value, 6) if isinstance(value, float) else str(value) for value in line)
-        for line in solution.lines()
+        for line in solution.rows()
     )
     return Table("", heads, rows)
 

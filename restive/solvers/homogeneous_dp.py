@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from restive.errors import check_whole
 from restive.kernels.jit import compiled
-from restive.parallel import available_processors, spread
+from restive.parallel import available_processors, map_chunks
 from restive.solvers.joint_dp import require_fit
 from restive.types import Bools, Floats, Ints
 
@@ -80,7 +80,7 @@ def solve_counts(
         _count_chunk(transition[first:last], reward[first:last], horizon, tables, part)
 
     workers = threads or available_processors()
-    spread(solve, instances, min(instances, 8 * workers), workers)
+    map_chunks(solve, instances, min(instances, 8 * workers), workers)
     return found
 
 

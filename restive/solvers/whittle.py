@@ -17,7 +17,7 @@ import numpy as np
 
 from restive.errors import InputError, check_whole
 from restive.kernels.jit import compiled
-from restive.parallel import available_processors, spread
+from restive.parallel import available_processors, map_chunks
 from restive.types import Bools, Floats, Ints
 
 SMALL = 48  # states; beyond, LAPACK outruns the loop below although it is called agent by agent
@@ -56,7 +56,7 @@ def whittle_indices(transition: Floats, reward: Floats, discount: float = 0.9, t
         solve(transition[part], reward[part], float(discount), value[part], outcome[part])
 
     worthwhile = max(1, agents * states**3 // 20_000)  # less than this per chunk, and starting threads takes longer
-    spread(work, agents, min(agents, worthwhile, 4 * workers) or 1, workers)
+    map_chunks(work, agents, min(agents, worthwhile, 4 * workers) or 1, workers)
     if agents and outcome.min() == NO_INDEX:
         raise InputError(
             f"agent {np.argmin(outcome)} has, or nearly has, two closed classes of states under one policy, "

@@ -56,7 +56,7 @@ def told(folder: Path) -> dict[str, Any]:
 
 
 def results(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((folder / "results").iterdir())}
+    return {path.name: path.read_bytes() for path in sorted((folder / "results").glob("*.parquet"))}
 
 
 @pytest.fixture(scope="module")

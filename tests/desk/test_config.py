@@ -60,7 +60,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"policy": "whittle-oracle"}, "whittle-oracle needs to know how people move, which nobody does here"),
     ({"shadow": "greedy-oracle"}, "greedy-oracle needs to know how people move"),
     ({"policy": "wiql:discount=2"}, "wiql: discount is 2"),
-    ({"policy": "rma2b"}, "rma2b configs up to the horizon; give it one"),
+    ({"policy": "rma2b"}, "rma2b plans up to the horizon; give it one"),
 ]
 
 

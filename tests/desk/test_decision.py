@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from desk.stories import call, make, record, write
+from restive.contract import Estimate, Ranking
 from restive.desk import Desk
 from restive.desk.decision import CHOSEN, MUST, SPARE, SPARES, decide
 from restive.desk.program import Program
 from restive.desk.selection import COOLING, FREE, IN_CONTROL, ON_MUST, ON_NEVER, in_control
 from restive.errors import InputError
-from restive.policies.base import Estimate, Ranking
 from restive.policies.egt import Egt
 
 NAN, INF = float("nan"), float("inf")

@@ -7,9 +7,8 @@ import pytest
 from scipy import stats
 
 from restive.desk.config import Words
-from restive.desk.lift import CONTROL, TREATED, Lift, compare_policies, lift, lift_by_round, student_reach
+from restive.desk.lift import CONTROL, TREATED, Lift, compare_policies, lift, lift_by_round
 from restive.errors import InputError
-from restive.stats import student_quantile
 from restive.types import Bools, Floats, Ints
 
 WORDS = Words(person="shop", people="shops", every="week", reward_unit="orders a week")
@@ -19,18 +18,6 @@ def binomial_interval(times: int, level: float = 0.999) -> tuple[float, float]:
     """Where the share of intervals that cover lies, if each does with probability 0.95."""
     low, high = stats.binom.interval(level, times, 0.95)
     return low / times, high / times
-
-
-@pytest.mark.parametrize("freedom", [1.0, 1.3, 2.0, 4.7, 19.0, 250.5, 1e5, 3e8])
-def test_the_student_quantile_is_right_to_six_digits(freedom: float) -> None:
-    assert student_reach(np.array([freedom]))[0] == pytest.approx(stats.t.ppf(0.975, freedom), abs=1e-6)
-
-
-def test_the_student_quantile_agrees_with_that_of_the_measures_and_ends_below_one() -> None:
-    whole = np.arange(1, 60)
-    expected = [student_quantile(0.95, int(freedom)) for freedom in whole]
-    np.testing.assert_allclose(student_reach(whole.astype(float)), expected, atol=1e-6)
-    assert np.isnan(student_reach(np.array([0.0, math.nan]))).all()
 
 
 def test_with_equal_rounds_it_is_the_welch_interval() -> None:

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from desk.stories import LEARNERS, STEADY, Chapter, call, know, make, record, write
+from restive.contract import Draws
 from restive.desk import Desk
 from restive.desk.program import Program
 from restive.desk.projection import Projection
 from restive.desk.replay import replay
 from restive.errors import InputError
-from restive.policies.base import Draws
 from restive.policies.egt import Egt
 
 

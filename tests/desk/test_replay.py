@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from desk.stories import STEADY, make, record, write
+from restive.contract import Draws
 from restive.desk import Desk
 from restive.desk.cache import SLOT
 from restive.desk.parts import divide, link
@@ -18,7 +19,6 @@ from restive.desk.replay import replay
 from restive.desk.schema import events, parts
 from restive.desk.store import Event
 from restive.errors import InputError
-from restive.policies.base import Draws
 from restive.policies.egt import Egt
 
 

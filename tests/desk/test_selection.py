@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from restive import make_policy
+from restive.contract import Draws, Estimate, Ranking, Shape, as_ranking
 from restive.desk.selection import (
     BARS,
     COOLING,
@@ -27,7 +28,7 @@ from restive.desk.selection import (
 )
 from restive.kernels import rng
 from restive.kernels.top_k import choose
-from restive.policies.base import Draws, Estimate, Learner, Ranking, Shape, as_ranking
+from restive.policies.base import Learner
 from restive.types import Floats, Ints
 
 NO_GROUP: Mapping[int, float] = {}
@@ -46,7 +47,7 @@ def select(
 ) -> Choice:
     blank = np.zeros(priority.size)
     estimate = Estimate(*(np.asarray(part)[None] for part in (blank if mean is None else mean, blank, blank)))
-    estimate = estimate._replace(luck=(blank if luck is None else luck)[None])
+    estimate = estimate._replace(noise=(blank if luck is None else luck)[None])
     ranking = Ranking(priority[None], np.array([explore]))
     return choose_agents(ranking, estimate, rules, make_draws(priority.size, rules.budget, step))
 
@@ -143,7 +144,7 @@ def test_the_probability_of_lagrange_is_how_often_its_luck_chooses(times: int) -
         state = after
     rules, often, probability = make_rules([FREE] * agents, 3), np.zeros(agents), np.zeros(agents)
     estimate = policy.estimate(belief, state)
-    assert estimate.luck.any()
+    assert estimate.noise.any()
     for step in range(times):
         draws = make_draws(agents, 3, step)
         choice = choose_agents(as_ranking(policy.rank(belief, state, draws), shape, ""), estimate, rules, draws)

@@ -6,9 +6,9 @@ from scipy import stats
 
 from restive import Problem
 from restive.kernels import rng
-from restive.kernels.step import advance, first_states, land
+from restive.kernels.step import Dynamics, Outcome, advance, first_states, land
 from restive.types import Floats, Ints
-from restive.world import Outcome, World, _cumulate
+from restive.world import World, _cumulate
 
 
 def random_problem(agents: int, states: int, seed: int, budget: int = 1) -> Problem:
@@ -17,8 +17,8 @@ def random_problem(agents: int, states: int, seed: int, budget: int = 1) -> Prob
     return Problem(transition, rng.normal(size=(agents, states)), budget)
 
 
-def land_in(row: Floats, luck: float) -> int:
-    return int(land(row.reshape(1, 1, 1, 1, -1), 0, 0, 0, 0, luck))
+def land_in(row: Floats, draw: float) -> int:
+    return int(land(row.reshape(1, 1, 1, 1, -1), 0, 0, 0, 0, draw))
 
 
 def move(world: World, state: Ints, action: Ints, step: int) -> Outcome:
@@ -37,10 +37,10 @@ def move_slowly(world: World, state: Ints, action: Ints, step: int) -> Outcome:
         for n in range(agents):
             row = world.model.transition[i, n, action[r, n], state[r, n]]
             after[r, n] = next((s for s in range(row.size) if moves[r, n] < row[: s + 1].sum()), row.size - 1)
-            worth = world.model.reward[i, n, after[r, n]]
-            luck = rng.unit_open(np.uint64(rng.fold(noises[r], world.agents[n])))
-            seen[r, n] = worth + world.spread * rng.normal_quantile(luck) if world.spread else worth
-            total[r] += worth
+            reward = world.model.reward[i, n, after[r, n]]
+            draw = rng.unit_open(np.uint64(rng.fold(noises[r], world.agents[n])))
+            seen[r, n] = reward + world.noise_std * rng.normal_quantile(draw) if world.noise_std else reward
+            total[r] += reward
             if action[r, n]:
                 gain = sum(
                     sign * (world.model.transition[i, n, a, state[r, n]] @ world.model.reward[i, n])
@@ -71,8 +71,8 @@ def test_landing_agrees_with_a_search() -> None:
     rng = np.random.default_rng(2)
     for _ in range(200):
         row = rng.dirichlet(np.full(rng.integers(1, 60), 0.5)).cumsum()
-        luck = rng.random()
-        assert land_in(row, luck) == min(np.searchsorted(row, luck, side="right"), row.size - 1)
+        draw = rng.random()
+        assert land_in(row, draw) == min(np.searchsorted(row, draw, side="right"), row.size - 1)
 
 
 @pytest.mark.parametrize("action", [0, 1])
@@ -109,11 +109,11 @@ def test_agents_of_a_run_move_independently() -> None:
         [0.0] * 20 + [0.05] * 10 + [0.0] * 5 + [0.05] * 10 + [0.0] * 20,
     ],
 )
-def test_no_luck_leads_to_a_state_of_probability_zero(row: list[float]) -> None:
+def test_no_draw_leads_to_a_state_of_probability_zero(row: list[float]) -> None:
     cumulative = _cumulate(np.array(row))
     edges = np.cumsum(row)
-    lucks = [0.0, 1 - 2.0**-53, *edges, *np.nextafter(edges, 0), *np.nextafter(edges, 1)]
-    reached = {land_in(cumulative, float(luck)) for luck in lucks if luck < 1}
+    uniforms = [0.0, 1 - 2.0**-53, *edges, *np.nextafter(edges, 0), *np.nextafter(edges, 1)]
+    reached = {land_in(cumulative, float(draw)) for draw in uniforms if draw < 1}
     assert reached == set(np.flatnonzero(row).tolist())
 
 
@@ -182,10 +182,10 @@ def test_outputs_are_overwritten_whole() -> None:
     state = world.first_states()
     outputs = Outcome(np.full((2, 3), -9), np.full((2, 3), np.nan), np.full(2, np.nan), np.full(2, np.nan))
     draws = world.draws(0)
-    moves, noises = draws.branch(rng.TRANSITION), draws.branch(rng.NOISE)
-    advance(
-        state, np.ones_like(state), world.model.instance, world.cumulative, world.model.reward, world.benefit,
-        world.threshold, 0.0, moves, noises, world.agents, *outputs,
-    )  # fmt: skip
+    model = world.model
+    dynamics = Dynamics(
+        model.instance, world.cumulative, model.reward, world.benefit, world.threshold, world.agents, noise_std=0.0
+    )
+    advance(state, np.ones_like(state), dynamics, draws.branch(rng.TRANSITION), draws.branch(rng.NOISE), outputs)
     assert np.isin(outputs.after, (0, 1)).all()
     assert not any(np.isnan(array).any() for array in outputs[1:])

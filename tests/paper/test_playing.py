@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from restive import make_problems, simulate
+from restive.contract import Draws, Ranking, Shape
 from restive.paper.tasks import TASKS, carry_out, playing
 from restive.paper.tasks.playing import bound, episodes, follow, kept_steps, play
-from restive.policies.base import Draws, Learner, Ranking, Shape
+from restive.policies.base import Learner
 from restive.solvers.fluid import plan
 from restive.types import Ints
 from restive.version import __version__
@@ -20,7 +21,7 @@ SIZES = {"instances": 3, "agents": 6, "budget": 2, "seed": 5}
 def test_a_play_is_the_sums_of_its_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = simulate(make_problems("two-state-v1", **SIZES), "egt", 50, runs=4, seed=9, noise=0.3)
     for chunk in (20_000, 6, 25):
-        monkeypatch.setattr(playing, "AGENTS_IN_A_CHUNK", chunk)
+        monkeypatch.setattr(playing, "MAX_CHUNK_AGENTS", chunk)
         columns = play("two-state-v1", SIZES, "egt", 50, runs=4, seed=9, noise=0.3)
         steps = kept_steps(50)
         for name, values in (("reward", trace.reward), ("cost", trace.cost)):

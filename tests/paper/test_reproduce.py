@@ -34,7 +34,7 @@ def claims(folder: Path) -> dict[str, Any]:
 
 
 def results(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((folder / "results").iterdir())}
+    return {path.name: path.read_bytes() for path in sorted((folder / "results").glob("*.parquet"))}
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_a_report_of_another_seed_or_size_is_not_written_over(words: list[str], 
 
 def test_a_damaged_result_is_refused_before_any_work_also_if_it_was_not_asked_for(made: Path, tmp_path: Path) -> None:
     shutil.copytree(made, tmp_path / "copy")
-    victim = next((tmp_path / "copy/results").glob("regret*"))
+    victim = next((tmp_path / "copy/results").glob("regret*.parquet"))
     victim.write_bytes(victim.read_bytes()[:50])
     ended = call("counterexample-2", "--quick", "--out", str(tmp_path / "copy"))
     assert ended.returncode == 2
@@ -161,7 +161,7 @@ def test_a_disk_that_fills_up_gets_a_sentence_and_what_was_whole_stays(made: Pat
 
 def test_a_half_written_result_is_refused(made: Path, tmp_path: Path) -> None:
     assert call(*SMALL, "--out", str(tmp_path)).returncode == 0
-    victim = next(iter((tmp_path / "results").iterdir()))
+    victim = next(iter((tmp_path / "results").glob("*.parquet")))
     victim.write_bytes(victim.read_bytes()[:-9])
     ended = call(*SMALL, "--out", str(tmp_path))
     assert ended.returncode == 2

@@ -39,7 +39,7 @@ def do(works: list[Work], folder: Path, executor: Executor | None = None) -> lis
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.parquet"))}
 
 
 def test_work_that_was_done_is_read_and_not_done_again(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_half_written_result_is_refused_and_says_what_to_do(length: int, tmp_p
     do(WORKS, tmp_path)
     path = tmp_path / WORKS[1].file_name()
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(InputError, match=r"not a whole one\. Remove that file and run again"):
+    with pytest.raises(InputError, match=r"an incomplete one\. Remove that file and run again"):
         gather(WORKS, tmp_path)
     path.unlink()
     assert do(WORKS, tmp_path) == [WORKS[1].label]
@@ -195,6 +195,6 @@ def test_the_work_of_a_worker_that_is_killed_is_done_again(tmp_path: Path, clust
 
 def test_results_are_records_that_others_can_read(tmp_path: Path) -> None:
     do(WORKS[:1], tmp_path)
-    about, columns = files.load(tmp_path / WORKS[0].file_name(), runner.FORMAT, "a result")
+    about, columns = files.read_parquet(tmp_path / WORKS[0].file_name(), runner.FORMAT, "a result")
     assert about == WORKS[0].spec()
     assert set(columns) == {"instance", "step", "reward", "cost"}

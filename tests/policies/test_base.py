@@ -8,8 +8,9 @@ import pytest
 from scipy import stats
 
 from restive import InputError, Simulation, World, make_policy, make_problems
+from restive.contract import Draws, Model, Ranking, Shape, as_ranking
 from restive.kernels import rng
-from restive.policies.base import Draws, Learner, Model, Oracle, Ranking, Shape, as_ranking
+from restive.policies.base import Learner, Oracle
 from restive.policies.egt import Egt
 from restive.types import Floats, Ints
 
@@ -162,20 +163,23 @@ def test_a_proper_ranking_is_not_copied() -> None:
 @pytest.mark.parametrize(
     ("ranked", "sentence"),
     [
-        (np.zeros((3, 2)), r"own: rank gave priorities of shape \[3, 2\]; they must be \[2, 3\], runs by agents"),
-        (np.zeros(3), r"own: rank gave priorities of shape \[3\]"),
-        (1.0, r"own: rank gave priorities of shape \[\]"),
-        ([[1, 2], [3]], "own: rank gave no full array of numbers"),
-        ([["a"] * 3] * 2, "own: rank gave no full array of numbers"),
-        (Ranking(np.zeros((2, 3)), np.zeros(3)), r"own: rank gave explore of shape \[3\]; it must be \[2\], one prob"),
-        (Ranking(np.zeros((2, 3)), np.zeros((2, 3))), r"own: rank gave explore of shape \[2, 3\]"),
-        (Ranking(np.zeros((2, 3)), 0.1), r"own: rank gave explore of shape \[\]; it must be \[2\]"),  # type: ignore[arg-type]
+        (np.zeros((3, 2)), r"own: rank returned priorities of shape \[3, 2\]; they must be \[2, 3\], runs by agents"),
+        (np.zeros(3), r"own: rank returned priorities of shape \[3\]"),
+        (1.0, r"own: rank returned priorities of shape \[\]"),
+        ([[1, 2], [3]], "own: rank did not return a full array of numbers"),
+        ([["a"] * 3] * 2, "own: rank did not return a full array of numbers"),
+        (
+            Ranking(np.zeros((2, 3)), np.zeros(3)),
+            r"own: rank returned explore of shape \[3\]; it must be \[2\], one prob",
+        ),
+        (Ranking(np.zeros((2, 3)), np.zeros((2, 3))), r"own: rank returned explore of shape \[2, 3\]"),
+        (Ranking(np.zeros((2, 3)), 0.1), r"own: rank returned explore of shape \[\]; it must be \[2\]"),  # type: ignore[arg-type]
         (
             Ranking(np.zeros((2, 3)), np.array([0.0, 1.5])),
-            "own: rank gave explore 1.5; it is a probability, from 0 to 1",
+            "own: rank returned explore 1.5; it is a probability, from 0 to 1",
         ),
-        (Ranking(np.zeros((2, 3)), np.array([0.0, -0.1])), "own: rank gave explore -0.1"),
-        (Ranking(np.zeros((2, 3)), np.array([np.nan, 0.1])), "own: rank gave explore nan"),
+        (Ranking(np.zeros((2, 3)), np.array([0.0, -0.1])), "own: rank returned explore -0.1"),
+        (Ranking(np.zeros((2, 3)), np.array([np.nan, 0.1])), "own: rank returned explore nan"),
     ],
 )
 def test_a_ranking_that_makes_no_sense_is_refused(ranked: Any, sentence: str) -> None:

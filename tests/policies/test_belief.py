@@ -1,4 +1,4 @@
-"""Beliefs agent by agent: parts are copies, some agents are learnt from alone, newcomers find room at the end."""
+"""Beliefs as arrays over agents: rows of some agents are copies, and new agents are added at the end."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from restive import POLICIES, InputError, Simulation, World, make_policy, make_problems
-from restive.policies.base import Draws, Learner, Policy, Shape
-from restive.policies.belief import agent_axes, count_agents, flatten, grow, put, refill, take
+from restive.contract import Draws, Shape
+from restive.policies.base import Learner, Policy
+from restive.policies.belief import agent_axes, count_agents, flatten, grow, put, require_axes, take, unflatten
 from restive.types import Floats, Ints
 
 LEARNERS = [name for name, policy in POLICIES.items() if issubclass(policy, Learner)]
@@ -27,7 +28,7 @@ def played(policy: Policy[Any], steps: int = 25) -> Simulation:
 
 
 def copy(belief: Any) -> Any:
-    return refill(belief, {name: array.copy() for name, array in flatten(belief).items()})
+    return unflatten(belief, {name: array.copy() for name, array in flatten(belief).items()})
 
 
 def step_of(game: Simulation) -> tuple[Ints, Ints, Floats, Ints]:
@@ -41,9 +42,10 @@ def part_of(seen: tuple[Ints, Ints, Floats, Ints], agents: Ints) -> Any:
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_axes_are_where_the_number_of_agents_shows(name: str) -> None:
+def test_declared_axes_are_where_the_number_of_agents_shows(name: str) -> None:
     policy, shape = make_policy(name), world_of().shape._replace(agents=11, states=3)
-    axes, belief = agent_axes(policy, shape), policy.begin(shape, world_of().model)
+    belief = policy.begin(shape, world_of().model)
+    axes = agent_axes(policy, belief)
     assert list(axes) == list(flatten(belief))
     for field, array in flatten(belief).items():
         axis = axes[field]
@@ -51,8 +53,9 @@ def test_axes_are_where_the_number_of_agents_shows(name: str) -> None:
 
 
 def test_axes_of_nested_and_planned_arrays() -> None:
-    shape = world_of().shape
-    assert {name: axis for name, axis in agent_axes(make_policy("rma2b"), shape).items() if axis is not None} == {
+    world, rma2b, random = world_of(), make_policy("rma2b"), make_policy("random")
+    axes = agent_axes(rma2b, rma2b.begin(world.shape, world.model))
+    assert {name: axis for name, axis in axes.items() if axis is not None} == {
         "counts.moves": 1,
         "counts.arrivals": 1,
         "counts.total": 1,
@@ -62,14 +65,15 @@ def test_axes_of_nested_and_planned_arrays() -> None:
         "plans.reward": 1,
         "plans.table": 2,
     }
-    assert agent_axes(make_policy("random"), shape) == {}
-    assert count_agents(make_policy("random").begin(shape, world_of().model), {}) is None
+    empty = random.begin(world.shape, world.model)
+    assert agent_axes(random, empty) == {}
+    assert count_agents(empty, {}) is None
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_part_is_a_copy_that_can_be_put_back(name: str) -> None:
     game, some = played(make_policy(name)), np.array([1, 4])
-    axes, before = agent_axes(game.policy, game.world.shape), copy(game.belief)
+    axes, before = agent_axes(game.policy, game.belief), copy(game.belief)
     part = take(game.belief, axes, some)
     assert type(part) is type(game.belief)
     for field, array in flatten(part).items():
@@ -92,7 +96,7 @@ def test_a_part_is_a_copy_that_can_be_put_back(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in LEARNERS if name not in SHARING])
 def test_some_agents_are_learnt_from_as_in_a_whole_step_and_the_others_not_at_all(name: str) -> None:
     game, some, others = played(make_policy(name)), np.array([0, 2, 5]), np.array([1, 3, 4])
-    axes, seen = agent_axes(game.policy, game.world.shape), step_of(game)
+    axes, seen = agent_axes(game.policy, game.belief), step_of(game)
     whole, partly = copy(game.belief), copy(game.belief)
     game.policy.learn(whole, *seen)
     game.policy.learn_some(partly, some, *part_of(seen, some))
@@ -168,6 +172,10 @@ def test_what_cannot_grow_is_refused() -> None:
     with pytest.raises(InputError, match="only the number of agents may change"):
         grow(game.policy, game.belief, shape._replace(agents=8, horizon=600))
     with pytest.raises(InputError, match="greedy-oracle: an oracle knows its agents from the start"):
-        agent_axes(make_policy("greedy-oracle"), shape)
-    with pytest.raises(InputError, match=r"meetings of its belief is \[1, 2, 2\] with 2 agents and \[1, 3, 3\] with 3"):
-        agent_axes(Matchmaker(), shape)
+        require_axes(make_policy("greedy-oracle"), shape)
+    with pytest.raises(InputError, match="greedy-oracle: an oracle knows its agents from the start"):
+        grow(make_policy("greedy-oracle"), game.belief, shape)
+    with pytest.raises(
+        InputError, match=r"meetings of its belief has shape \[1, 2, 2\] with 2 agents and \[1, 3, 3\] with 3"
+    ):
+        require_axes(Matchmaker(), shape)

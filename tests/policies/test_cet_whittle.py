@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from restive import InputError, World, make_policy, make_problems, simulate
-from restive.policies.base import Shape
+from restive.contract import Shape
 from restive.policies.cet_whittle import CetWhittle, mean_rows
 from restive.policies.thompson_whittle import ThompsonWhittle
 from restive.policies.transition_counts import mean_rewards

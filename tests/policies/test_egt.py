@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from restive import InputError, Simulation, World, make_policy, make_problems, simulate
+from restive.contract import Ranking, Shape
 from restive.kernels import rng
-from restive.policies.base import Ranking, Shape
 from restive.policies.egt import Egt
 from restive.types import Floats, Ints
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from restive import Problem, World, make_problems
-from restive.policies.base import as_ranking
+from restive.contract import as_ranking
 from restive.policies.greedy_oracle import GreedyOracle
 from restive.types import Ints
 

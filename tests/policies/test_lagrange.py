@@ -8,8 +8,8 @@ import pytest
 
 from restive import InputError, Simulation, World, make_policy, make_problems, simulate
 from restive.checks import check_policy
+from restive.contract import Draws, Shape, as_ranking
 from restive.kernels import rng
-from restive.policies.base import Draws, Shape, as_ranking
 from restive.policies.belief import flatten, grow
 from restive.policies.lagrange import Lagrange, Market
 from restive.problem import Problem

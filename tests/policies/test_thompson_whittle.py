@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from restive import InputError, World, make_policy, make_problems, simulate
-from restive.policies.base import as_ranking
+from restive.contract import as_ranking
 from restive.policies.thompson_whittle import ThompsonWhittle
 
 

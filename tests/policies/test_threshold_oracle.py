@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from restive import InputError, Problem, World, make_policy, make_problems, simulate
-from restive.policies.base import as_ranking
+from restive.contract import as_ranking
 from restive.policies.threshold_oracle import ThresholdOracle
 from restive.types import Ints
 

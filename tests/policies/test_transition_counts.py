@@ -3,7 +3,7 @@
 import numpy as np
 
 from restive import World, make_problems
-from restive.policies.base import Shape
+from restive.contract import Shape
 from restive.policies.transition_counts import Counts, count_moves, mean_rewards, mean_transitions, no_counts
 
 SHAPE = Shape(runs=1, agents=2, states=2, budget=1, horizon=None, reward_range=np.ones(1))

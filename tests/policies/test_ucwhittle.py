@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from restive import InputError, World, make_policy, make_problems, simulate
-from restive.policies.base import as_ranking
+from restive.contract import as_ranking
 from restive.policies.ucwhittle import Hopes, UCWhittle
 from restive.solvers.whittle import whittle_indices
 

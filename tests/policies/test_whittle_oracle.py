@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from restive import InputError, World, make_policy, make_problems
-from restive.policies.base import as_ranking
+from restive.contract import as_ranking
 from restive.policies.whittle_oracle import WhittleOracle
 from restive.solvers.whittle import whittle_indices
 from restive.types import Floats

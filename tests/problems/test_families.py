@@ -10,7 +10,8 @@ import pytest
 from scipy import stats
 
 from restive import PROBLEMS, InputError, Problem, make_problems, simulate
-from restive.policies.base import Draws, Learner, Shape
+from restive.contract import Draws, Shape
+from restive.policies.base import Learner
 from restive.problems.few_types import few_types
 from restive.problems.wireless import chain, channels
 from restive.solvers.myopic import benefit

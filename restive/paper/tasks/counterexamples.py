@@ -12,9 +12,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from restive.contract import Draws, Model, Shape
 from restive.files import Columns
 from restive.policies import make_policy
-from restive.policies.base import Draws, Model, Oracle, Policy, Shape
+from restive.policies.base import Oracle, Policy
 from restive.problems import make_problems
 from restive.simulate import simulate
 from restive.solvers.joint_dp import Numbers, evaluate_joint, follow, place, solve_joint

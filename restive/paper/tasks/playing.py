@@ -18,7 +18,7 @@ from restive.policies import make_policy
 from restive.policies.base import Policy
 from restive.problem import Problem
 from restive.problems import make_problems
-from restive.simulate import AGENTS_IN_A_CHUNK, Simulation
+from restive.simulate import MAX_CHUNK_AGENTS, Simulation
 from restive.solvers.fluid_bounds import bound_every_step
 from restive.stats import mean_by
 from restive.types import Floats, Ints
@@ -76,7 +76,7 @@ def follow(world: World, policy: Policy[Any], steps: Ints, episode: int | None =
     """Let the policy go on to the last of the steps; with an `episode`, all agents go back to their start after it."""
     runs, agents = world.shape.runs, world.shape.agents
     sums = np.empty((2, runs, steps.size))
-    size = max(1, AGENTS_IN_A_CHUNK // agents)
+    size = max(1, MAX_CHUNK_AGENTS // agents)
     for first in range(0, runs, size):
         part = world.chunk(first, min(runs, first + size))
         sums[:, first : first + size] = _go_on(Simulation(part, policy), steps, episode)

@@ -10,10 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from restive.contract import Draws, Model, Ranking, Shape
 from restive.files import Columns
 from restive.paper.tasks.playing import follow, kept_steps
 from restive.policies import make_policy
-from restive.policies.base import Draws, Model, Oracle, Ranking, Shape
+from restive.policies.base import Oracle
 from restive.policies.egt import Egt, Memory
 from restive.problems import make_problems
 from restive.solvers.myopic import benefit

@@ -1,0 +1,104 @@
+"""The types that policies, worlds and the desk exchange: shape, model, random draws, ranking and estimate.
+
+Every array has a leading axis of runs. In every shape R is runs, N agents, S states, A actions and I instances.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from restive.errors import InputError
+from restive.kernels import rng
+from restive.types import Floats, Ints, Keys
+
+# Agents are numbered from 0, so draws for a whole run use a number that no agent has.
+NO_AGENT = np.array([-1])
+
+
+class Shape(NamedTuple):
+    """The sizes of a problem: all that a learner knows before it starts."""
+
+    runs: int
+    agents: int
+    states: int
+    budget: int
+    horizon: int | None
+    reward_range: Floats
+    """[R] largest minus smallest reward."""
+
+
+class Model(NamedTuple):
+    """The true dynamics and rewards, for oracles: I instances of one shape, and the instance of each run."""
+
+    transition: Floats  # [I, N, A, S, S]
+    reward: Floats  # [I, N, S]
+    start: Floats  # [I, N, S] the distribution of the first state
+    instance: Ints  # [R]
+
+
+class Draws(NamedTuple):
+    """The random numbers of one step, a pure function of seed, run, step, agent and stream; and the step's budget."""
+
+    keys: Keys  # [R]
+    agents: Ints  # [N]
+    step: int
+    budget: int
+
+    def branch(self, stream: int) -> Keys:
+        """The key of each run for one stream in this step, [R], as compiled kernels take it."""
+        return rng.branch(self.keys, stream, self.step)
+
+    def uniform(self, stream: int = rng.OWN) -> Floats:
+        """Uniform numbers in [0, 1), [R, N]; streams from `rng.OWN` on are free for your own policies."""
+        return rng.uniform(self.branch(stream), self.agents)
+
+    def uniform_by_run(self, stream: int = rng.OWN) -> Floats:
+        """One uniform number in [0, 1) for each run, [R]."""
+        return rng.uniform(self.branch(stream), NO_AGENT)[:, 0]
+
+
+class Ranking(NamedTuple):
+    """A policy's priorities in one step."""
+
+    priority: Floats  # [R, N] the highest are chosen, ties broken at random
+    explore: Floats  # [R] the probability of ignoring the priorities and choosing uniformly at random
+
+
+class Estimate(NamedTuple):
+    """A policy's estimate of the benefit of acting now, for explanations and inclusion probabilities."""
+
+    benefit: Floats  # [R, N] what acting now adds to the reward, NaN where unknown
+    error: Floats  # [R, N] its standard error, NaN where unknown, infinite where nothing was observed
+    noise: Floats  # [R, N] the standard deviation of the random term in the priority, 0 where there is none
+
+
+def without_noise(benefit: Floats) -> Estimate:
+    """The estimate of a policy that ranks by `benefit` without noise and does not know its error."""
+    return Estimate(benefit, np.full(benefit.shape, np.nan), np.zeros(benefit.shape))
+
+
+def as_ranking(ranked: Ranking | Floats, shape: Shape, name: str) -> Ranking:
+    """Validate what the `rank` of policy `name` returned, as a `Ranking` of contiguous float arrays."""
+    given = ranked if isinstance(ranked, Ranking) else Ranking(ranked, np.zeros(shape.runs))
+    try:
+        ranking = Ranking(*(np.ascontiguousarray(part, np.float64) for part in given))
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{name}: rank did not return a full array of numbers; priorities are [R, N], runs by agents."
+        ) from None
+    if ranking.priority.shape != (shape.runs, shape.agents):
+        raise InputError(
+            f"{name}: rank returned priorities of shape {list(np.shape(given.priority))}; "
+            f"they must be [{shape.runs}, {shape.agents}], runs by agents."
+        )
+    if ranking.explore.shape != (shape.runs,):
+        raise InputError(
+            f"{name}: rank returned explore of shape {list(np.shape(given.explore))}; "
+            f"it must be [{shape.runs}], one probability for each run."
+        )
+    valid = (ranking.explore >= 0) & (ranking.explore <= 1)
+    if not valid.all():
+        raise InputError(
+            f"{name}: rank returned explore {ranking.explore[~valid][0]}; it is a probability, from 0 to 1."
+        )
+    return ranking
