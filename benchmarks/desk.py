@@ -92,8 +92,8 @@ def play(address: str, agents: int, rounds: int, shadow: str) -> dict[str, Any]:
         reading, listed = clock(lambda: program.advice(1).chosen)
         right = {
             "proven": replay(program).proven,
-            "outcomes": [line.outcomes for line in projection.ledger.lines] == [agents] * rounds,
-            "advised": [line.advised for line in projection.ledger.lines] == [agents // 100] * rounds,
+            "outcomes": [line.outcomes for line in projection.rounds] == [agents] * rounds,
+            "advised": [line.advised for line in projection.rounds] == [agents // 100] * rounds,
             "history": len(met) == rounds,
             "list": listed == first,
         }

@@ -23,7 +23,7 @@ AT_HAND = 2
 SLOT = "projection"
 
 
-class Memory:
+class ProgramCache:
     """What a process knows of a program; `forget` when in doubt, the store has it all."""
 
     def __init__(self, store: Store, program: int, name: str) -> None:
@@ -77,7 +77,7 @@ class Memory:
                 projection.restore(kept[1])
             except InputError:
                 projection = self.fresh_projection(length)
-        self._saved_round, self._rows = len(projection.ledger.lines), 0
+        self._saved_round, self._rows = len(projection.rounds), 0
         for event in self.store.events(self.program, first=projection.length):
             if event.number >= length:
                 break
@@ -105,7 +105,7 @@ class Memory:
 
     def names(self, projection: Projection) -> Names:
         """Who the agents are."""
-        if self._names is None or len(self._names) != projection.ledger.agents:
+        if self._names is None or len(self._names) != projection.agents.count:
             key = None if projection.config.pseudonyms is None else find_key(projection.config.pseudonyms)
             self._names = Names(self.store.names(self.program), key, self._given)
         return self._names
@@ -114,8 +114,8 @@ class Memory:
         """Whether these are names of agents that this process knows."""
         return self.names(self.last_known()).knows(names)
 
-    def round(self, number: int) -> Round:
-        """A round as it stands, from 0."""
+    def get_round(self, number: int) -> Round:
+        """A round as it stands."""
         if number not in self._rounds:
             self.keep_round(gather(self.store.events(self.program, round=number)))
         return self._rounds[number]
@@ -129,11 +129,11 @@ class Memory:
     def save(self, now: bool = False) -> None:
         """Make a snapshot when one is due; whether that works changes nothing that was promised."""
         projection = self._projection
-        if projection is None or self._outdated or projection.ledger.agents == 0:
+        if projection is None or self._outdated or projection.agents.count == 0:
             return
-        if not now and len(projection.ledger.lines) - self._saved_round < ROUNDS_APART and self._rows < ROWS_APART:
+        if not now and len(projection.rounds) - self._saved_round < ROUNDS_APART and self._rows < ROWS_APART:
             return
         with suppress(InputError), self.store.writing(self.program) as writer:
             if writer.length == projection.length:
                 writer.put_snapshot(SLOT, projection.dump())
-        self._saved_round, self._rows = len(projection.ledger.lines), 0
+        self._saved_round, self._rows = len(projection.rounds), 0

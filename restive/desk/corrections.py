@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from restive.desk import events
-from restive.desk.cache import Memory
+from restive.desk.cache import ProgramCache
 from restive.desk.ingest import Reports
 from restive.desk.names import Names
 from restive.desk.projection import Projection
@@ -36,13 +36,13 @@ class LastWord(NamedTuple):
         return LastWord._make(column[rows] for column in self)
 
 
-def mend_outcomes(memory: Memory, writer: Writer, projection: Projection, found: Round, reports: Reports) -> None:
+def mend_outcomes(cache: ProgramCache, writer: Writer, projection: Projection, found: Round, reports: Reports) -> None:
     """Record outcomes of a round as they should have been."""
     places, _ = found.find(reports.number)
     moved = (reports.after >= 0) & (reports.after != found.after[places])
     word = LastWord(reports.number, reports.after, found.reported_at[places], np.full(places.size, NEVER)).take(moved)
-    _record(memory, writer, projection, found.round, "outcomes", reports.columns())
-    _carry_on(memory, writer, projection, found.round, word)
+    _record(cache, writer, projection, found.round, "outcomes", reports.columns())
+    _carry_on(cache, writer, projection, found.round, word)
 
 
 def find_corrected(table: pl.DataFrame, where: str, names: Names, found: Round) -> tuple[Ints, Ints]:
@@ -52,7 +52,7 @@ def find_corrected(table: pl.DataFrame, where: str, names: Names, found: Round) 
     reported = table["state"].is_not_null().to_numpy()
     if not (there & reported).all():
         rows = table.filter(pl.Series(~(there & reported))).select("row", "agent").rows()
-        why = f"took no part in round {found.round + 1}, or has no state here"
+        why = f"took no part in round {found.round}, or has no state here"
         raise TableError(where, [Fault(row, "agent", f"{name!r} {why}") for row, name in rows])
     state = table["state"].cast(pl.Int64).to_numpy()
     wrong = np.flatnonzero(found.state[places] != state)
@@ -61,15 +61,15 @@ def find_corrected(table: pl.DataFrame, where: str, names: Names, found: Round) 
 
 
 def mend_states(
-    memory: Memory, writer: Writer, projection: Projection, found: Round, number: Ints, state: Ints
+    cache: ProgramCache, writer: Writer, projection: Projection, found: Round, number: Ints, state: Ints
 ) -> None:
     """Record states of a round as they should have been."""
     if number.size:
         places, _ = found.find(number)
         word = LastWord(number, state, np.full(number.size, -1), _next_word(found, places))
         said = np.ones(number.size, np.bool_)
-        _record(memory, writer, projection, found.round, "states", _states(number, state, ~said, said))
-        _carry_on(memory, writer, projection, found.round, word)
+        _record(cache, writer, projection, found.round, "states", _states(number, state, ~said, said))
+        _carry_on(cache, writer, projection, found.round, word)
 
 
 def _next_word(found: Round, places: Ints) -> Ints:
@@ -77,22 +77,22 @@ def _next_word(found: Round, places: Ints) -> Ints:
     return np.where(found.after[places] < 0, NEVER, found.reported_at[places])
 
 
-def _carry_on(memory: Memory, writer: Writer, projection: Projection, round_: int, word: LastWord) -> None:
+def _carry_on(cache: ProgramCache, writer: Writer, projection: Projection, round_: int, word: LastWord) -> None:
     """Correct the rounds after this one as far as they went on from these states: opened while they were the last word.
 
     An outcome can be late, so that a round was opened before it was reported_at of, and the one after that was not.
     """
-    for line in projection.ledger.lines[round_ + 1 :]:
+    for line in projection.rounds[round_:]:
         word = word.take(word.until > line.opened)
         if word.number.size == 0:
             return
-        found = memory.round(line.round)
+        found = cache.get_round(line.round)
         places, there = found.find(word.number)
         said_anew = there & found.reported[places]
         wrong = there & ~said_anew & (word.since < line.opened) & (found.state[places] != word.state)
         if wrong.any():
             kept, nobody = found.carried_over[places[wrong]], np.zeros(int(wrong.sum()), np.bool_)
-            _record(memory, writer, projection, line.round, "states", _states(*word.take(wrong)[:2], kept, nobody))
+            _record(cache, writer, projection, line.round, "states", _states(*word.take(wrong)[:2], kept, nobody))
         until = np.where(there, np.minimum(word.until, _next_word(found, places)), word.until)
         word = word._replace(until=until).take(~said_anew)
 
@@ -102,9 +102,9 @@ def _states(number: Ints, state: Ints, carried_over: Bools, reported: Bools) -> 
 
 
 def _record(
-    memory: Memory, writer: Writer, projection: Projection, round_: int, what: str, columns: dict[str, Any]
+    cache: ProgramCache, writer: Writer, projection: Projection, round_: int, what: str, columns: dict[str, Any]
 ) -> None:
     """Write it down; what the events add up to is found anew, from before the round."""
-    memory.append(writer, events.CORRECTED, {"what": what}, columns=columns, round=round_)
-    writer.drop_snapshots(after=projection.ledger.lines[round_].opened)
-    memory.outdate()
+    cache.append(writer, events.CORRECTED, {"what": what}, columns=columns, round=round_)
+    writer.drop_snapshots(after=projection.totals(round_).opened)
+    cache.outdate()

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from restive.contract import Draws, Estimate, Ranking
-from restive.desk.ledger import NEVER
-from restive.desk.projection import Present, Projection
+from restive.desk.projection import NEVER, Present, Projection
 from restive.desk.selection import (
     COOLING,
     FREE,
@@ -64,7 +63,7 @@ def decide(projection: Projection, opened: Event) -> Decided:
         "by_lot": choice.by_lot,
         "explored": int(explored.sum()),
         "benefit": _expected(estimate.benefit[0][choice.chosen]),
-        "prices": _finite(price_rules(estimate.benefit[0], rules, dict(enumerate(projection.ledger.groups)))),
+        "prices": _finite(price_rules(estimate.benefit[0], rules, dict(enumerate(projection.groups)))),
     }
     if "shadow" in wishes:
         shadow = _choose(projection, "shadow", *wishes["shadow"], rules, draws)
@@ -80,19 +79,22 @@ def decide(projection: Projection, opened: Event) -> Decided:
 
 def find_rules(projection: Projection, opened: Event, present: Present) -> Rules:
     """Who is free to be chosen; who must be chosen must, though it was acted on only just before."""
-    ledger, config = projection.ledger, projection.config
+    agents, config = projection.agents, projection.config
     bar = np.full(present.number.size, FREE)
     assert opened.round is not None
-    for touched in (ledger.touched, ledger.before):  # rounds can be decided in any order, so both sides count
+    for touched in (
+        agents.last_action,
+        agents.previous_action,
+    ):  # rounds can be decided in any order, so both sides count
         bar[np.abs(opened.round - touched[present.number]) < config.cool_down] = COOLING
     for code, name in ((ON_NEVER, "never"), (ON_MUST, "must")):
         if name in opened.extra:
             bar[np.isin(present.number, opened.extra[name]["number"])] = code
-    bar[ledger.control[present.number]] = IN_CONTROL
-    bar[~ledger.active[present.number]] = GONE  # who left or was erased after the round was opened
-    known = {name: code for code, name in enumerate(ledger.groups)}
+    bar[agents.control[present.number]] = IN_CONTROL
+    bar[~agents.active[present.number]] = GONE  # who left or was erased after the round was opened
+    known = {name: code for code, name in enumerate(projection.groups)}
     shares = {known[name]: share for name, share in config.shares.items() if name in known and share > 0}
-    return Rules(bar, ledger.group[present.number], shares, int(opened.header["budget"]))
+    return Rules(bar, agents.group[present.number], shares, int(opened.header["budget"]))
 
 
 def _choose(
@@ -117,8 +119,8 @@ def _make_list(
     kind = np.where(rules.exclusion[places] == ON_MUST, MUST, CHOSEN)
     kind[chosen.size :] = SPARE
     touched, before = (
-        projection.ledger.touched[present.number[places]],
-        projection.ledger.before[present.number[places]],
+        projection.agents.last_action[present.number[places]],
+        projection.agents.previous_action[present.number[places]],
     )
     last = np.where(touched < round_, touched, np.where(before < round_, before, NEVER))
     return {
@@ -133,7 +135,7 @@ def _make_list(
         "margin": _margins(priority, places, kind, waiting, chosen[rules.exclusion[chosen] == FREE]),
         "explored": explored[places],
         "probability": choice.probability[places],
-        "seen": projection.ledger.seen[present.number[places]],
+        "seen": projection.agents.seen[present.number[places]],
         "since": np.where(last == NEVER, -1, round_ - last),
     }
 

@@ -34,11 +34,11 @@ def export(
     files = [place / "agents.parquet", place / "rounds.parquet"]
     write_table_file(agents_table(program), files[0])
     write_table_file(rounds_table(program), files[1])
-    for line in program.lines:
-        found = program.memory.round(line.round)
-        files.append(place / "records" / f"round-{line.round + 1:05}.parquet")
+    for line in program.rounds:
+        found = program.cache.get_round(line.round)
+        files.append(place / "records" / f"round-{line.round:05}.parquet")
         write_table_file(records_table(program, found), files[-1])
-        progress(line.round + 1, len(program.lines))
+        progress(line.round, len(program.rounds))
     for other in set((place / "records").glob("round-*.parquet")) - set(files):
         other.unlink()  # of an export of something else: the pattern would read it too
     return files
@@ -46,18 +46,19 @@ def export(
 
 def agents_table(program: Program, numbers: Ints | None = None) -> pl.DataFrame:
     """A row for each agent there ever was, or for some of them; one that was erased has no name."""
-    ledger, states = program.projection.ledger, [*program.config.states, None]
-    groups, some = [*ledger.groups, None], np.arange(ledger.agents) if numbers is None else numbers
+    projection, states = program.projection, [*program.config.states, None]
+    agents, groups = projection.agents, [*projection.groups, None]
+    some = np.arange(agents.count) if numbers is None else numbers
     return pl.DataFrame(
         {
             "number": some,
             "agent": program.names.roster.gather(some),
-            "group": pl.Series([groups[code] for code in ledger.group[some].tolist()], dtype=pl.String),
-            "active": ledger.active[some],
-            "control": ledger.control[some],
-            "state": pl.Series([states[code] for code in ledger.state[some].tolist()], dtype=pl.String),
-            "rounds_seen": ledger.seen[some],
-            "reward_total": ledger.total[some],
+            "group": pl.Series([groups[code] for code in agents.group[some].tolist()], dtype=pl.String),
+            "active": agents.active[some],
+            "control": agents.control[some],
+            "state": pl.Series([states[code] for code in agents.state[some].tolist()], dtype=pl.String),
+            "rounds_seen": agents.seen[some],
+            "reward_total": agents.total[some],
         }
     )
 
@@ -71,14 +72,14 @@ def summarise_rounds(program: Program) -> list[RoundSummary]:
     """The totals of each round."""
     return [
         {
-            "round": line.round + 1, "at": line.at, "budget": line.budget, "present": line.present,
+            "round": line.round, "at": line.at, "budget": line.budget, "present": line.present,
             "carried_over": line.carried_over, "decided": line.decided >= 0, "cancelled": line.cancelled, "advised": line.advised,
             "explored": line.explored, "expected_benefit": line.benefit, "done": line.done - line.unasked,
             "failed": line.failed, "unasked": line.unasked, "outcomes": line.outcomes,
             "treated_seen": line.treated.seen, "treated_reward": line.treated.total,
             "control_seen": line.control.seen, "control_reward": line.control.total,
         }
-        for line in program.lines
+        for line in program.rounds
     ]  # fmt: skip
 
 
@@ -87,7 +88,7 @@ def records_table(program: Program, found: Round) -> pl.DataFrame:
     states = pl.Series(program.config.states, dtype=pl.String)
     names = program.names.roster.gather(found.number).fill_null(ERASED)
     columns = {
-        "round": np.full(found.number.size, found.round + 1),
+        "round": np.full(found.number.size, found.round),
         "number": found.number,
         "agent": names,
         "state": states.gather(found.state),

@@ -22,7 +22,7 @@ def find_history(program: Program, agent: str) -> list[HistoryEntry]:
     for event, values in program.store.history(program.id, number, kinds=ASKED):
         if event.round is None or not values:
             continue
-        row = rows.setdefault(event.round, {"round": event.round + 1, "at": event.at})
+        row = rows.setdefault(event.round, {"round": event.round, "at": event.at})
         if event.kind == events.DECIDED:
             row |= {"chosen": bool(values["chosen"]), "probability": float(values["probability"])}
             row["note"] = BARS[int(values["exclusion"])]
@@ -34,7 +34,7 @@ def find_history(program: Program, agent: str) -> list[HistoryEntry]:
                 row |= {"reward": float(values["reward"]), "after": states[int(values["after"])]}
         if event.kind == events.CORRECTED:
             row["note"] = _join(row.get("note"), "corrected")
-    for line in program.lines:
+    for line in program.rounds:
         if line.cancelled and line.round in rows:
             rows[line.round]["note"] = _join(rows[line.round].get("note"), "cancelled")
     return [rows[round_] for round_ in sorted(rows)]

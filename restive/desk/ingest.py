@@ -66,12 +66,12 @@ def place_states(table: pl.DataFrame, names: Names, projection: Projection) -> A
     inward = names.inward(table["agent"])
     numbers = _whole(names.find(inward)).copy()
     unknown = numbers < 0
-    group, fresh = _code_groups(table["group"], projection.ledger.groups)
+    group, fresh = _code_groups(table["group"], projection.groups)
     new = Newcomers(inward.filter(unknown) if unknown.any() else inward.clear(), group[unknown], fresh)
-    numbers[unknown] = projection.ledger.agents + np.arange(np.count_nonzero(unknown))
+    numbers[unknown] = projection.agents.count + np.arange(np.count_nonzero(unknown))
     old = ~unknown & (group >= 0)
     other = old.copy()
-    other[old] = projection.ledger.group[numbers[old]] != group[old]
+    other[old] = projection.agents.group[numbers[old]] != group[old]
     state = _whole(table["state"])
     order = np.argsort(numbers[other], kind="stable")
     return Arrivals(new, numbers, state, numbers[other][order], group[other][order])
@@ -101,9 +101,9 @@ def _code_groups(reported: pl.Series, known: list[str]) -> tuple[Ints, list[str]
 
 def find_present(projection: Projection, arrivals: Arrivals | None, round_: int) -> Present:
     """Who takes part in a round: those with a state, and those whose last one is not too old to be kept."""
-    ledger = projection.ledger
-    state = np.where(ledger.active & (round_ - ledger.fresh <= projection.config.keep), ledger.state, -1)
-    kept, reported = ledger.fresh < round_, np.zeros(ledger.agents, np.bool_)
+    agents = projection.agents
+    state = np.where(agents.active & (round_ - agents.state_round <= projection.config.keep), agents.state, -1)
+    kept, reported = agents.state_round < round_, np.zeros(agents.count, np.bool_)
     if arrivals is not None:
         said = arrivals.state >= 0
         reported[arrivals.number[said]] = True
@@ -167,7 +167,7 @@ def check_lists(must: Ints, never: Ints, projection: Projection, present: Presen
     if not must.size:
         return
     both, missing = np.intersect1d(must, never), must[~np.isin(must, present.number)]
-    refused = must[projection.ledger.control[must]]
+    refused = must[projection.agents.control[must]]
     for wrong, why in (
         (both, "on the must list and on the never list; take them from one of them"),
         (missing, "on the must list, but without a state in this round; give their states"),
@@ -190,15 +190,15 @@ def name_few(names: list[str]) -> str:
 def split_rounds(
     table: pl.DataFrame, where: str, projection: Projection, round_: int | None
 ) -> dict[int, pl.DataFrame]:
-    """The rows by the round that they are about, from 0."""
-    lines = projection.ledger.lines
+    """The rows by the round that they are about."""
+    lines = projection.rounds
     if not lines:
         raise InputError(f"{where}: no round was decided yet, so there are no outcomes.")
     if round_ is not None:
         check_whole("round", round_, 1, len(lines))
     reported = table["round"]
     if reported.null_count() == len(reported):
-        return {(_usual_round(projection, where) if round_ is None else round_) - 1: table}
+        return {(_usual_round(projection, where) if round_ is None else round_): table}
     usual = round_ if round_ is not None else _usual_round(projection, where) if reported.is_null().any() else 1
     wrong = (
         (reported < 1) | (reported > len(lines)) | (reported != (round_ if round_ is not None else reported))
@@ -212,7 +212,7 @@ def split_rounds(
     filled = table.with_columns(pl.col("round").fill_null(usual))
     if 0 < reported.null_count() < len(reported):
         _refuse_twice(filled, where)
-    return {int(key[0]) - 1: part for key, part in sorted(filled.partition_by("round", as_dict=True).items())}
+    return {int(key[0]): part for key, part in sorted(filled.partition_by("round", as_dict=True).items())}
 
 
 def _refuse_twice(table: pl.DataFrame, where: str) -> None:
@@ -230,16 +230,16 @@ def _refuse_twice(table: pl.DataFrame, where: str) -> None:
 
 def _usual_round(projection: Projection, where: str) -> int:
     """The last round, if no earlier one still waits for all of its outcomes."""
-    decided = [line for line in projection.ledger.lines if line.decided >= 0 and not line.cancelled]
+    decided = [line for line in projection.rounds if line.decided >= 0 and not line.cancelled]
     if not decided:
         raise InputError(f"{where}: no round was decided yet, so there are no outcomes.")
-    blank = [line.round + 1 for line in decided if line.outcomes == 0]
-    if blank and blank != [decided[-1].round + 1]:
+    blank = [line.round for line in decided if line.outcomes == 0]
+    if blank and blank != [decided[-1].round]:
         listed = ", ".join(map(str, blank[:10]))
         raise InputError(
             f"{where}: nothing is known yet of round {listed}; say by --round or by a column round which one is meant."
         )
-    return decided[-1].round + 1
+    return decided[-1].round
 
 
 def read_reports(given: object, config: Config, names: Names) -> tuple[pl.DataFrame, str, list[str]]:
@@ -298,7 +298,7 @@ def sort_outcomes(
     table: pl.DataFrame, where: str, names: Names, found: Round, projection: Projection, correct: bool
 ) -> Sorted:
     """Hold a checked table of outcomes, all of one round, against what the round holds already."""
-    agent, label = table["agent"], found.round + 1
+    agent, label = table["agent"], found.round
     numbers = _whole(names.find(names.inward(agent)))
     strange = numbers < 0
     alike = names.find_alike(agent.filter(strange)) if strange.any() else {}

@@ -64,7 +64,7 @@ def round_(
         check_out(out, overwrite)
         if names:
             program.recognise(names)
-        say_advice(program.advice(len(program.lines) if number is None else number), out, as_json, False)
+        say_advice(program.advice(len(program.rounds) if number is None else number), out, as_json, False)
 
 
 @verbs.command()

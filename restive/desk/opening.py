@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from restive.desk import events
-from restive.desk.cache import Memory
+from restive.desk.cache import ProgramCache
 from restive.desk.ingest import Arrivals, Brought, check_lists, find_listed, find_present, name_few, place_states
 from restive.desk.projection import Present, Projection
 from restive.desk.remarks import count, refuse_alike, remark_on_groups, remark_on_round, say_names
@@ -20,34 +20,34 @@ class AlreadyDecided(Conflict):
 
 
 def open_round(
-    memory: Memory, writer: Writer, projection: Projection, brought: Brought, again: bool
+    cache: ProgramCache, writer: Writer, projection: Projection, brought: Brought, again: bool
 ) -> tuple[Event, list[str]]:
     """Open a round, unless it is the last one asked for twice: the same table, and nothing came in since."""
-    before, lines = writer.length, projection.ledger.lines
+    before, lines = writer.length, projection.rounds
     last = lines[-1] if lines and max(lines[-1].opened, lines[-1].decided) == before - 1 else None
-    opened, notes = _open(memory, writer, projection, brought)
+    opened, notes = _open(cache, writer, projection, brought)
     if last is None or again or opened.number != before:
         return opened, notes
     if projection.read(last.opened).header["input"] == opened.header["input"]:
-        done, number = "decided" if last.decided >= 0 else "opened", last.round + 1
+        done, number = "decided" if last.decided >= 0 else "opened", last.round
         raise AlreadyDecided(
-            f"round {number} of {memory.name} was {done} at {last.at} from these very states, and nothing came in "
-            f"since; nothing was recorded now. Its list: restive desk round {memory.name} {number}. If another round "
+            f"round {number} of {cache.name} was {done} at {last.at} from these very states, and nothing came in "
+            f"since; nothing was recorded now. Its list: restive desk round {cache.name} {number}. If another round "
             "is meant although nobody moved, say so (--again)."
         )
     return opened, notes
 
 
-def _open(memory: Memory, writer: Writer, projection: Projection, brought: Brought) -> tuple[Event, list[str]]:
+def _open(cache: ProgramCache, writer: Writer, projection: Projection, brought: Brought) -> tuple[Event, list[str]]:
     notes = [f"columns not read: {', '.join(brought.unread)}"] if brought.unread else []
     budget = projection.config.budget if brought.budget is None else brought.budget
     arrivals = None
     if brought.table is not None:
-        arrivals = place_states(brought.table, memory.names(projection), projection)
+        arrivals = place_states(brought.table, cache.names(projection), projection)
         back = _find_returned(projection, arrivals)
-        notes += _join(memory, writer, projection, arrivals, brought.new)
-        notes += say_names("back, though they had left", memory.names(projection).call(back), projection.config.words)
-    names, round_ = memory.names(projection), len(projection.ledger.lines)
+        notes += _join(cache, writer, projection, arrivals, brought.new)
+        notes += say_names("back, though they had left", cache.names(projection).call(back), projection.config.words)
+    names, round_ = cache.names(projection), projection.next_round
     present = find_present(projection, arrivals, round_)
     if present.number.size == 0:
         raise InputError("nobody has a state in this round; give a table of states.")
@@ -56,24 +56,24 @@ def _open(memory: Memory, writer: Writer, projection: Projection, brought: Broug
     if strangers:
         raise InputError(f"{name_few(strangers)}: on the must list, but not in the program.")
     notes += say_names("on the never list, but not in the program", unknown, projection.config.words)
-    notes += remark_on_round(memory.name, projection, present, names)
+    notes += remark_on_round(cache.name, projection, present, names)
     check_lists(must, never, projection, present, budget, names)
     columns = present._asdict() | {"state": present.state.astype(np.int16)}
     extra = {what: {"number": listed} for what, listed in (("must", must), ("never", never)) if listed.size}
     header = {"budget": budget, "input": _digest(*_asked(present, arrivals), budget, must, never)}
-    return memory.append(writer, events.OPENED, header, columns=columns, round=round_, extra=extra), notes
+    return cache.append(writer, events.OPENED, header, columns=columns, round=round_, extra=extra), notes
 
 
 def _find_returned(projection: Projection, arrivals: Arrivals) -> Ints:
     """Who had left, and has a state again."""
-    known = arrivals.number[(arrivals.number < projection.ledger.agents) & (arrivals.state >= 0)]
-    return known[~projection.ledger.active[known]]
+    known = arrivals.number[(arrivals.number < projection.agents.count) & (arrivals.state >= 0)]
+    return known[~projection.agents.active[known]]
 
 
-def _join(memory: Memory, writer: Writer, projection: Projection, arrivals: Arrivals, surely: bool) -> list[str]:
+def _join(cache: ProgramCache, writer: Writer, projection: Projection, arrivals: Arrivals, surely: bool) -> list[str]:
     """Let in those who are new, and move those who changed their group."""
-    notes, new, first = remark_on_groups(projection, arrivals.new.groups), arrivals.new, projection.ledger.agents
-    names, words = memory.names(projection), projection.config.words
+    notes, new, first = remark_on_groups(projection, arrivals.new.groups), arrivals.new, projection.agents.count
+    names, words = cache.names(projection), projection.config.words
     groups: dict[str, Any] = {"groups": new.groups}
     if new.names.len():
         if not surely:
@@ -81,11 +81,11 @@ def _join(memory: Memory, writer: Writer, projection: Projection, arrivals: Arri
         columns = {"number": np.arange(first, first + new.names.len()), "group": new.group.astype(np.int16)}
         writer.add_names(new.names)
         names.add(new.names)
-        memory.append(writer, events.JOINED, groups | {"first": first}, columns=columns)
+        cache.append(writer, events.JOINED, groups | {"first": first}, columns=columns)
         notes.append(f"{count(new.names.len(), words, 'new ')} joined")
     if arrivals.moved.size:
         columns = {"number": arrivals.moved, "group": arrivals.moved_to.astype(np.int16)}
-        memory.append(writer, events.GROUPED, groups, columns=columns)
+        cache.append(writer, events.GROUPED, groups, columns=columns)
         notes += say_names("in another group from now on", names.call(arrivals.moved), words)
     return notes
 

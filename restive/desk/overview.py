@@ -7,9 +7,9 @@ import numpy as np
 from restive.api.types import ProgramSummary
 from restive.desk.config import WORDS, Config
 from restive.desk.desk import name_store
-from restive.desk.ledger import Line, Side
 from restive.desk.lift import LiftCurve, Shadow, compare_policies, lift, lift_by_round
 from restive.desk.program import Program
+from restive.desk.projection import RewardTotals, RoundTotals
 from restive.desk.selection import FREE
 from restive.desk.status import Learned, People, RoundRow, Status, Waiting, next_steps
 from restive.desk.templates import TEMPLATES
@@ -24,11 +24,13 @@ MUCH = 0.05
 def look_at(program: Program) -> Status:
     """All that the page of a program shows."""
     projection = program.projection
-    config, ledger = projection.config, projection.ledger
+    config, agents = projection.config, projection.agents
     people = _count_people(program)
-    waiting = [_waiting(line) for line in ledger.lines if line.waiting or not (line.decided >= 0 or line.cancelled)]
+    waiting = [
+        _waiting(line) for line in projection.rounds if line.waiting or not (line.decided >= 0 or line.cancelled)
+    ]
     called = program.name + name_store(program.store.address)
-    decided = sum(line.decided >= 0 or line.cancelled for line in ledger.lines)
+    decided = sum(line.decided >= 0 or line.cancelled for line in projection.rounds)
     return Status(
         name=program.name,
         title=find_title(config),
@@ -37,11 +39,11 @@ def look_at(program: Program) -> Status:
         seed=config.seed,
         people=people,
         words=config.words,
-        rounds=[_row(line) for line in ledger.lines],
+        rounds=[_row(line) for line in projection.rounds],
         waiting=waiting,
-        lift=lift(ledger.total, ledger.seen, ledger.control, config.words) if ledger.control.any() else None,
-        curve=_curve(ledger.lines),
-        caution=_caution(ledger.lines),
+        lift=lift(agents.total, agents.seen, agents.control, config.words) if agents.control.any() else None,
+        curve=_curve(projection.rounds),
+        caution=_caution(projection.rounds),
         shadow_policy=config.shadow,
         shadow=compare_shadow(program) if config.shadow else None,
         learned=find_learned(program),
@@ -71,10 +73,10 @@ def summarise(program: Program) -> ProgramSummary:
         return {**summary, "error": error.message}
     return {
         **summary,
-        "people": int(projection.ledger.active.sum()),
-        "rounds": len(projection.ledger.lines),
+        "people": int(projection.agents.active.sum()),
+        "rounds": len(projection.rounds),
         "events": projection.length,
-        "waiting": sum(line.waiting for line in projection.ledger.lines),
+        "waiting": sum(line.waiting for line in projection.rounds),
         "policy": projection.config.policy,
         "template": projection.config.template,
         "title": find_title(projection.config),
@@ -84,12 +86,12 @@ def summarise(program: Program) -> ProgramSummary:
 def find_learned(program: Program) -> list[Learned]:
     """For each state, what the policy expects of acting on the people there are, if they were in it."""
     projection = program.projection
-    policy_state, active = projection.policy_states["policy"], projection.ledger.active
+    policy_state, active = projection.policy_states["policy"], projection.agents.active
     if policy_state.belief is None:
         return []
     found = []
     for code, state in enumerate(projection.config.states):
-        estimate = policy_state.policy.estimate(policy_state.belief, np.full((1, projection.ledger.agents), code))
+        estimate = policy_state.policy.estimate(policy_state.belief, np.full((1, projection.agents.count), code))
         known = active & np.isfinite(estimate.benefit[0]) & ~np.isinf(estimate.error[0])
         benefit = estimate.benefit[0][known]
         mean, spread = (float(benefit.mean()), float(benefit.std())) if benefit.size else (math.nan, math.nan)
@@ -100,9 +102,9 @@ def find_learned(program: Program) -> list[Learned]:
 def compare_shadow(program: Program) -> Shadow | None:
     """The shadow against the policy, over all that could be chosen and of whom an outcome is known."""
     parts = []
-    for line in program.lines[-SHADOWED:]:
+    for line in program.rounds[-SHADOWED:]:
         if line.decided >= 0 and line.outcomes:
-            found = program.memory.round(line.round)
+            found = program.cache.get_round(line.round)
             if "shadow_probability" in found.columns:
                 rows = (found.columns["exclusion"] == FREE) & (found.after >= 0)
                 names = ("chosen", "probability", "shadow_probability", "shadow_chosen")
@@ -123,7 +125,7 @@ def find_title(config: Config) -> str:
     return template.title if all(getattr(config.words, name) == getattr(template, name) for name in WORDS) else ""
 
 
-def _caution(lines: list[Line]) -> str:
+def _caution(lines: list[RoundTotals]) -> str:
     """Why the lift is not to be read yet: who reports late may be another kind of people."""
     decided = [line for line in lines if line.decided >= 0 and not line.cancelled]
     missing, asked = sum(line.waiting for line in decided), sum(line.present for line in decided)
@@ -134,30 +136,31 @@ def _caution(lines: list[Line]) -> str:
 
 
 def _count_people(program: Program) -> People:
-    ledger = program.projection.ledger
-    before = ledger.lines[-2].agents if len(ledger.lines) > 1 else ledger.agents
+    projection = program.projection
+    agents = projection.agents
+    before = projection.rounds[-2].agents if len(projection.rounds) > 1 else agents.count
     return People(
-        active=int(ledger.active.sum()),
-        left=int((~ledger.active & ~ledger.erased).sum()),
-        erased=int(ledger.erased.sum()),
-        new=int(ledger.active[before:].sum()),
-        control=int((ledger.control & ledger.active).sum()),
+        active=int(agents.active.sum()),
+        left=int((~agents.active & ~agents.erased).sum()),
+        erased=int(agents.erased.sum()),
+        new=int(agents.active[before:].sum()),
+        control=int((agents.control & agents.active).sum()),
     )
 
 
-def _waiting(line: Line) -> Waiting:
-    return Waiting(line.round + 1, line.waiting, line.decided >= 0)
+def _waiting(line: RoundTotals) -> Waiting:
+    return Waiting(line.round, line.waiting, line.decided >= 0)
 
 
-def _mean(side: Side) -> float:
+def _mean(side: RewardTotals) -> float:
     return side.total / side.seen if side.seen else math.nan
 
 
-def _row(line: Line) -> RoundRow:
+def _row(line: RoundTotals) -> RoundRow:
     benefit = math.nan if line.benefit is None or not line.advised else line.benefit / line.advised
     advised = 0 if line.cancelled else line.advised
     return RoundRow(
-        round=line.round + 1,
+        round=line.round,
         at=line.at,
         present=line.present,
         budget=0 if line.cancelled else line.budget,
@@ -173,7 +176,7 @@ def _row(line: Line) -> RoundRow:
     )
 
 
-def _curve(lines: list[Line]) -> LiftCurve | None:
+def _curve(lines: list[RoundTotals]) -> LiftCurve | None:
     if not any(line.outcomes for line in lines):
         return None
     sides = [[line.treated for line in lines], [line.control for line in lines]]

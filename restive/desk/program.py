@@ -3,7 +3,7 @@
     decide   states in, list out           learn    outcomes in, also late, partial or corrected ones
     leave    people who are gone           erase    names that must be forgotten
 
-Rounds are numbered from 1 here, as people count them. Each of these verbs takes a context: who asks, and a key by which it
+Rounds count from 1. Each of these verbs takes a context: who asks, and a key by which it
 is known if it is asked a second time; then it raises `Repeated` with what was answered, and records nothing.
 """
 
@@ -16,7 +16,7 @@ import polars as pl
 
 from restive.desk import events
 from restive.desk.audit import NO_CONTEXT, Repeated, RequestContext
-from restive.desk.cache import Memory
+from restive.desk.cache import ProgramCache
 from restive.desk.config import Config
 from restive.desk.corrections import find_corrected, mend_outcomes, mend_states
 from restive.desk.decision import decide
@@ -31,10 +31,9 @@ from restive.desk.ingest import (
     sort_outcomes,
     split_rounds,
 )
-from restive.desk.ledger import Line
 from restive.desk.names import Names
 from restive.desk.opening import AlreadyDecided, open_round
-from restive.desk.projection import Projection
+from restive.desk.projection import Projection, RoundTotals
 from restive.desk.recommendation import Advice
 from restive.desk.remarks import count, say_names
 from restive.desk.rounds import Round, gather
@@ -72,7 +71,7 @@ class Program:
 
     def __init__(self, store: Store, row: ProgramRow) -> None:
         self.store, self.name, self.created, self.id = store, row.name, row.created, row.id
-        self.memory = Memory(store, row.id, row.name)
+        self.cache = ProgramCache(store, row.id, row.name)
 
     @property
     def config(self) -> Config:
@@ -82,17 +81,17 @@ class Program:
     @property
     def projection(self) -> Projection:
         """What all its events add up to."""
-        return self.memory.projection()
+        return self.cache.projection()
 
     @property
     def names(self) -> Names:
         """Who its agents are."""
-        return self.memory.names(self.projection)
+        return self.cache.names(self.projection)
 
     @property
-    def lines(self) -> list[Line]:
-        """Its rounds in short."""
-        return self.projection.ledger.lines
+    def rounds(self) -> list[RoundTotals]:
+        """The totals of each round, the first first."""
+        return self.projection.rounds
 
     def log(self) -> Iterator[Event]:
         """Its events, in order."""
@@ -112,7 +111,7 @@ class Program:
         new      let people in whose ids differ from known ones only by zeros before them or by capitals
         dry_run  say what would be decided, and record nothing
         """
-        brought = read_brought(states, budget, must, never, self.memory.last_known().config, new, self.memory.knows)
+        brought = read_brought(states, budget, must, never, self.cache.last_known().config, new, self.cache.knows)
         advice: list[Advice] = []
         with suppress(_Undo), self._writing(context, "decided") as (writer, projection):
             asked = _check_round(projection, round)
@@ -120,8 +119,8 @@ class Program:
             opened = so_far[0]
             made = decide(projection, opened)
             rest = {"columns": made.columns, "extra": {"list": made.list}, "round": opened.round}
-            found = gather([*so_far, self.memory.append(writer, events.DECIDED, made.header, **rest)])
-            self.memory.keep_round(found)
+            found = gather([*so_far, self.cache.append(writer, events.DECIDED, made.header, **rest)])
+            self.cache.keep_round(found)
             advice.append(self._advise(projection, found, notes))
             _tell(writer, projection, "decided", opened.round, notes, listed=int(made.columns["chosen"].sum()))
             if dry_run:
@@ -133,16 +132,16 @@ class Program:
         again: bool = False, new: bool = False, context: RequestContext = NO_CONTEXT,
     ) -> int:  # fmt: skip
         """Open a round with states and a budget, to be decided later; returns its number."""
-        brought = read_brought(states, budget, must, never, self.memory.last_known().config, new, self.memory.knows)
+        brought = read_brought(states, budget, must, never, self.cache.last_known().config, new, self.cache.knows)
         with self._writing(context, "opened") as (writer, projection):
-            opened, notes = open_round(self.memory, writer, projection, brought, again)
+            opened, notes = open_round(self.cache, writer, projection, brought, again)
             _tell(writer, projection, "opened", opened.round, notes)
-            number = len(projection.ledger.lines)
+            number = len(projection.rounds)
         return number
 
     def advice(self, round: int, notes: Sequence[str] = ()) -> Advice:
         """The list of a round, as it was decided."""
-        found = self.round(round)
+        found = self.get_round(round)
         if found.decided is None:
             raise NotFound(f"round {round} of {self.name} is open, but not decided yet.")
         return self._advise(self.projection, found, notes)
@@ -151,16 +150,15 @@ class Program:
         """Call people by these names from now on, where the store knows only their pseudonyms."""
         self.names.inward(read_list(agents, "names"))
 
-    def round(self, round: int) -> Round:
+    def get_round(self, round: int) -> Round:
         """A round as it stands now, outcomes and corrections included."""
-        lines = self.lines
-        if not lines:
+        if not self.rounds:
             raise NotFound(f"{self.name} has no round yet.")
         try:
-            check_whole("round", round, 1, len(lines))
+            check_whole("round", round, 1, len(self.rounds))
         except InputError as error:
             raise NotFound(str(error)) from None
-        return self.memory.round(round - 1)
+        return self.cache.get_round(round)
 
     def learn(
         self, outcomes: object, round: int | None = None, correct: bool = False, dry_run: bool = False,
@@ -170,8 +168,8 @@ class Program:
 
         correct  let rows replace what is on record; the policies then know what they would know had it been right
         """
-        known = self.memory.last_known()
-        table, where, others = read_reports(outcomes, known.config, self.memory.names(known))
+        known = self.cache.last_known()
+        table, where, others = read_reports(outcomes, known.config, self.cache.names(known))
         taken: list[Taken] = []
         with suppress(_Undo), self._writing(context, "learned") as (writer, projection):
             by_round = split_rounds(table, where, projection, round)
@@ -194,7 +192,7 @@ class Program:
                 whom = count(mistaken, projection.config.words)
                 notes.append(f"acted on, though in the control group: {whom}; this blurs what the program adds")
             notes += say_names("took no part in the round, and left aside", aside, projection.config.words)
-            taken.append(Taken([number + 1 for number in by_round], new, corrected, repeated, waiting, notes))
+            taken.append(Taken(list(by_round), new, corrected, repeated, waiting, notes))
             _tell(writer, projection, "learned", max(by_round), **taken[0]._asdict())
             if dry_run:
                 raise _Undo
@@ -208,10 +206,10 @@ class Program:
         table = read_states(frame, where, self.config.states).with_columns(frame[ROW].alias("row"))
         corrected = 0
         with suppress(_Undo), self._writing(context, "corrected") as (writer, projection):
-            found = self.round(round)
-            number, state = find_corrected(table, where, self.memory.names(projection), found)
+            found = self.get_round(round)
+            number, state = find_corrected(table, where, self.cache.names(projection), found)
             corrected = number.size
-            mend_states(self.memory, writer, projection, found, number, state)
+            mend_states(self.cache, writer, projection, found, number, state)
             _tell(writer, projection, "corrected", found.round, corrected=corrected)
             if dry_run:
                 raise _Undo
@@ -227,7 +225,7 @@ class Program:
         Without any names it takes out of the store's files what earlier erasures may have left there.
         """
         erased = self._drop(agents, events.ERASED, dry_run, context)
-        self.memory.forget()
+        self.cache.forget()
         if not erased and not dry_run:
             self.store.scrub()  # an erasure before this one may have left old copies in the files
         return erased
@@ -235,13 +233,13 @@ class Program:
     def cancel(self, round: int, dry_run: bool = False, context: RequestContext = NO_CONTEXT) -> int:
         """Nobody acts by the list of this round, which was a mistake; returns how many were on it."""
         with suppress(_Undo), self._writing(context, "cancelled") as (writer, projection):
-            self.round(round)
-            line = projection.ledger.lines[round - 1]
+            self.get_round(round)
+            line = projection.totals(round)
             if line.outcomes or line.done or line.cancelled:
                 why = "was cancelled before" if line.cancelled else "has outcomes, so it was no mistake"
                 raise Conflict(f"round {round} of {self.name} {why}; nothing was changed.")
-            self.memory.append(writer, events.CANCELLED, {}, round=round - 1)
-            _tell(writer, projection, "cancelled", round - 1, listed=line.advised)
+            self.cache.append(writer, events.CANCELLED, {}, round=round)
+            _tell(writer, projection, "cancelled", round, listed=line.advised)
             if dry_run:
                 raise _Undo
         return line.advised
@@ -251,7 +249,7 @@ class Program:
         with self._writing(context, "changed") as (writer, projection):
             config = projection.config.changed(settings).as_json()
             changed = {name: value for name, value in config.items() if name in settings}
-            self.memory.append(writer, events.CHANGED, changed)
+            self.cache.append(writer, events.CHANGED, changed)
             _tell(writer, projection, "changed", config=config, changed=changed)
         return self.config
 
@@ -261,84 +259,84 @@ class Program:
         writer = None
         try:
             with self.store.writing(self.id, context, verb) as writer:
-                yield writer, self.memory.projection(writer.length)
+                yield writer, self.cache.projection(writer.length)
         except Repeated:
             raise
         except BaseException as error:
             # A table that is refused before anything was written need not cost the next one a look at the whole log.
             refused = isinstance(error, InputError) and not isinstance(error, StoreError)
             if not (refused and writer is not None and writer.length == writer.before):
-                self.memory.forget()
+                self.cache.forget()
             raise
-        self.memory.save()
+        self.cache.save()
 
     def _advise(self, projection: Projection, found: Round, notes: Sequence[str]) -> Advice:
         ahead = projection.policy_states["policy"].policy.far_sighted
         return Advice(
-            self.name, projection.config, found, self.memory.names(projection), ahead, projection.ledger.groups, notes
+            self.name, projection.config, found, self.cache.names(projection), ahead, projection.groups, notes
         )
 
     def _take_or_open(
         self, writer: Writer, projection: Projection, asked: int | None, brought: Brought, again: bool
     ) -> tuple[list[Event], list[str]]:
         """The events of the round that was opened before, or of one opened now."""
-        lines = projection.ledger.lines
+        lines = projection.rounds
         waiting = [line.round for line in lines if line.decided < 0 and not line.cancelled]
         if asked is None and waiting and brought.table is None:
             asked = waiting[0]
-        if asked is None or asked == len(lines):
-            opened, notes = open_round(self.memory, writer, projection, brought, again)
+        if asked is None or asked == projection.next_round:
+            opened, notes = open_round(self.cache, writer, projection, brought, again)
             return [opened], notes
         if not brought.nothing():
-            raise InputError(f"round {asked + 1} was opened with states and a budget of its own; decide it without.")
+            raise InputError(f"round {asked} was opened with states and a budget of its own; decide it without.")
         return list(self.store.events(self.id, round=asked)), []
 
     def _refuse_unclear(self, projection: Projection, table: pl.DataFrame, where: str, usual: int) -> None:
         """A table that names no round, about people of whom an earlier round still waits to hear."""
-        earlier = [line for line in projection.ledger.lines[:usual] if line.decided >= 0 and line.waiting]
+        earlier = [line for line in projection.rounds[: usual - 1] if line.decided >= 0 and line.waiting]
         if not earlier:
             return
-        names = self.memory.names(projection)
+        names = self.cache.names(projection)
         numbers = names.find(names.inward(table["agent"])).drop_nulls().to_numpy().astype(np.int64)
         for line in [line for line in earlier if line.waiting >= numbers.size > 0][-LOOKED_BACK:]:
-            found = self.memory.round(line.round)
+            found = self.cache.get_round(line.round)
             places, there = found.find(numbers)
             if (there & (found.after[places] < 0)).all():
-                which = f"round {line.round + 1} still waits for these people, or is it a later one?"
+                which = f"round {line.round} still waits for these people, or is it a later one?"
                 raise InputError(f"{where}: {which} Say by --round or by a column round which one is meant.")
 
     def _learn(
         self, writer: Writer, projection: Projection, where: str, table: pl.DataFrame, number: int, correct: bool
     ) -> "_Heard":
         """Record the outcomes of a round; what became of them."""
-        found = self.memory.round(number)
+        found = self.cache.get_round(number)
         if found.cancelled:
-            raise InputError(f"{where}: round {number + 1} was cancelled, so nothing can have come of it.")
+            raise InputError(f"{where}: round {number} was cancelled, so nothing can have come of it.")
         if found.decided is None:
-            raise InputError(f"{where}: round {number + 1} is not decided yet, so nothing can have come of it.")
-        sorted_ = sort_outcomes(table, where, self.memory.names(projection), found, projection, correct)
+            raise InputError(f"{where}: round {number} is not decided yet, so nothing can have come of it.")
+        sorted_ = sort_outcomes(table, where, self.cache.names(projection), found, projection, correct)
         came = int((sorted_.new.after >= 0).sum())
-        waiting = found.missing - projection.ledger.lines[number].gone - came
+        waiting = found.missing - projection.totals(number).gone - came
         if sorted_.corrected.number.size:
-            mend_outcomes(self.memory, writer, projection, found, sorted_.corrected)
+            mend_outcomes(self.cache, writer, projection, found, sorted_.corrected)
         if sorted_.new.number.size:
-            self.memory.append(writer, events.OUTCOMES, {}, columns=sorted_.new.columns(), round=number)
-        mistaken = int((projection.ledger.control[sorted_.new.number] & sorted_.new.done & ~sorted_.new.known).sum())
+            self.cache.append(writer, events.OUTCOMES, {}, columns=sorted_.new.columns(), round=number)
+        mistaken = int((projection.agents.control[sorted_.new.number] & sorted_.new.done & ~sorted_.new.known).sum())
         new, corrected = sorted_.new.number.size, sorted_.corrected.number.size
         return _Heard((new, corrected, sorted_.repeated, waiting, mistaken), sorted_.aside)
 
     def _drop(self, agents: object, kind: str, dry_run: bool, context: RequestContext) -> int:
         listed, dropped = read_list(agents, "agents"), 0
         with suppress(_Undo), self._writing(context, kind) as (writer, projection):
-            number, unknown = find_listed(listed, self.memory.names(projection))
+            number, unknown = find_listed(listed, self.cache.names(projection))
             if unknown:
                 raise InputError(f"{name_few(unknown)}: not in the program {self.name}; nothing was changed.")
             if kind == events.LEFT:
-                number = number[projection.ledger.active[number]]
+                number = number[projection.agents.active[number]]
             dropped = number.size
             if dropped:
                 gone = self._count_missing(projection, number) if kind == events.ERASED else {}
-                self.memory.append(writer, kind, gone, columns={"number": number})
+                self.cache.append(writer, kind, gone, columns={"number": number})
             if kind == events.ERASED:
                 for agent in number.tolist():
                     writer.erase_name(agent)
@@ -350,9 +348,9 @@ class Program:
     def _count_missing(self, projection: Projection, number: Ints) -> dict[str, dict[str, int]]:
         """How many outcomes of each round will never come, because nobody can say any more whose they are."""
         missing = {}
-        for line in projection.ledger.lines:
+        for line in projection.rounds:
             if line.waiting:
-                found = self.memory.round(line.round)
+                found = self.cache.get_round(line.round)
                 places, there = found.find(number)
                 missing[str(line.round)] = int((there & (found.after[places] < 0)).sum())
         return {"missing": missing}
@@ -367,20 +365,20 @@ def _tell(
     **answer: Any,
 ) -> None:
     """Write down who did what; remarks may name people, whom a store with pseudonyms does not know."""
-    number = None if round_ is None else round_ + 1
     kept = [] if projection.config.pseudonyms else list(notes)
-    writer.tell(verb, number, ({} if number is None else {"round": number}) | answer | {"notes": kept})
+    writer.tell(verb, round_, ({} if round_ is None else {"round": round_}) | answer | {"notes": kept})
 
 
 def _check_round(projection: Projection, round_: int | None) -> int | None:
-    """The round that is asked for, from 0, if it can still be decided."""
+    """The round that is asked for, if it can still be decided."""
     if round_ is None:
         return None
-    lines = projection.ledger.lines
-    number = check_whole("round", round_, 1, len(lines) + 1) - 1
-    if number < len(lines) and lines[number].cancelled:
+    check_whole("round", round_, 1, projection.next_round)
+    if round_ == projection.next_round:
+        return round_
+    totals = projection.totals(round_)
+    if totals.cancelled:
         raise Conflict(f"round {round_} was cancelled; decide another.")
-    if number < len(lines) and lines[number].decided >= 0:
-        at = lines[number].at
-        raise AlreadyDecided(f"round {round_} was decided already, at {at}; nothing was recorded now.")
-    return number
+    if totals.decided >= 0:
+        raise AlreadyDecided(f"round {round_} was decided already, at {totals.at}; nothing was recorded now.")
+    return round_

@@ -45,7 +45,7 @@ class Advice:
     @property
     def round(self) -> int:
         """The number of the round, from 1."""
-        return self.found.round + 1
+        return self.found.round
 
     @property
     def chosen(self) -> list[str]:

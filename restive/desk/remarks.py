@@ -33,25 +33,26 @@ def say_names(what: str, names: Sequence[str], words: Words) -> list[str]:
 
 def remark_on_round(program: str, projection: Projection, present: Present, names: Names) -> list[str]:
     """Older states, people left out, groups that nobody is in, a round beyond the horizon, one without outcomes."""
-    ledger, config, round_ = projection.ledger, projection.config, len(projection.ledger.lines)
-    out = ledger.active.copy()
+    agents, config, round_ = projection.agents, projection.config, projection.next_round
+    out = agents.active.copy()
     out[present.number] = False
     kept = int(present.carried_over.sum())
     notes = [f"with a state kept from an earlier round: {count(kept, config.words)}"] if kept else []
     notes += say_names("left out, without a recent state", names.call(np.flatnonzero(out)), config.words)
     if config.shares:
-        used = {ledger.groups[code] for code in np.unique(ledger.group[ledger.active]) if code >= 0}
+        used = {projection.groups[code] for code in np.unique(agents.group[agents.active]) if code >= 0}
         notes += [f"nobody is in the group {group}, which has a share" for group in config.shares if group not in used]
-    if config.horizon is not None and round_ >= config.horizon:
-        notes.append(f"round {round_ + 1} is beyond the {config.horizon} rounds that were planned")
-    if ledger.lines and ledger.lines[-1].waiting == ledger.lines[-1].present:
-        notes.append(f"round {round_} has no outcomes yet; if it was a mistake: restive desk cancel {program} {round_}")
+    if config.horizon is not None and round_ > config.horizon:
+        notes.append(f"round {round_} is beyond the {config.horizon} rounds that were planned")
+    last = len(projection.rounds)
+    if last and projection.rounds[-1].waiting == projection.rounds[-1].present:
+        notes.append(f"round {last} has no outcomes yet; if it was a mistake: restive desk cancel {program} {last}")
     return notes
 
 
 def remark_on_groups(projection: Projection, groups: Sequence[str]) -> list[str]:
     """Groups that appear after the first round."""
-    return [f"a new group: {group}" for group in groups] if projection.ledger.lines and projection.ledger.groups else []
+    return [f"a new group: {group}" for group in groups] if projection.rounds and projection.groups else []
 
 
 def refuse_alike(alike: Mapping[str, str]) -> None:

@@ -46,7 +46,7 @@ def replay(program: Program, progress: Callable[[int, int], None] = lambda done,
     """Projection the log of a program anew, decide every round again, and compare."""
     length = program.store.verify(program.id)
     found = Replay(program.name, length)
-    projection = program.memory.fresh_projection(0)
+    projection = program.cache.fresh_projection(0)
     for event in program.log():
         if event.number >= length:
             break
@@ -59,13 +59,13 @@ def replay(program: Program, progress: Callable[[int, int], None] = lambda done,
         found.end = event.digest
         progress(event.number + 1, length)
     found.belief = digest(projection)
-    found.believed = digest(program.memory.projection(length))
+    found.believed = digest(program.cache.projection(length))
     return found
 
 
 def _projection_until(program: Program, length: int) -> Projection:
     """What so many events add up to, by the log alone."""
-    projection = program.memory.fresh_projection(length)
+    projection = program.cache.fresh_projection(length)
     for event in program.log():
         if event.number >= length:
             break
@@ -75,12 +75,12 @@ def _projection_until(program: Program, length: int) -> Projection:
 
 def _decide_again(program: Program, projection: Projection, event: Event, found: Replay) -> None:
     assert event.round is not None
-    opened = program.store.event(program.id, projection.ledger.lines[event.round].opened)
+    opened = program.store.event(program.id, projection.totals(event.round).opened)
     made = decide(projection, opened)
     found.rounds += 1
     differs = list(_differences(made.header, made.columns, made.list, event))
     if differs:
-        found.differing.append(f"round {event.round + 1} came out otherwise in {', '.join(differs)}")
+        found.differing.append(f"round {event.round} came out otherwise in {', '.join(differs)}")
     else:
         found.same += 1
 
@@ -103,10 +103,10 @@ def _equal(one: Any, two: Any) -> bool:
 
 
 def digest(projection: Projection) -> str:
-    """What sets a projection apart: its beliefs and its ledger, to the last bit."""
-    reported = hashlib.sha256(repr((projection.length, projection.ledger.about())).encode())
+    """What sets a projection apart: its beliefs, agents and rounds, to the last bit."""
+    reported = hashlib.sha256(repr((projection.length, projection.groups, projection.rounds)).encode())
     arrays = [
-        projection.ledger.arrays(),
+        projection.agents.arrays(),
         *(
             flatten(policy_state.belief)
             for policy_state in projection.policy_states.values()

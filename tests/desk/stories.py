@@ -66,10 +66,10 @@ def record(program: Program, story: Sequence[Chapter], first: int = 0) -> None:
 def know(program: Program) -> dict[str, Any]:
     """All that a program knows but when and under which number it was recorded, by name, as plain data."""
     projection = program.projection
-    found = {f"ledger.{name}": array.tolist() for name, array in projection.ledger.arrays().items()}
-    for slot, policy_state in projection.policy_states.items() if projection.ledger.agents else ():
+    found = {f"agents.{name}": array.tolist() for name, array in projection.agents.arrays().items()}
+    for slot, policy_state in projection.policy_states.items() if projection.agents.count else ():
         found |= {f"{slot}.{name}": array.tobytes() for name, array in flatten(policy_state.belief).items()}
-    lines = [dataclasses.asdict(line) for line in projection.ledger.lines]
+    lines = [dataclasses.asdict(line) for line in projection.rounds]
     return found | {
         "lines": [{k: v for k, v in line.items() if k not in ("at", "opened", "decided")} for line in lines]
     }

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from restive.desk import Desk
-from restive.desk import cache as memory
+from restive.desk import Desk, cache
 from restive.desk.database import StoreError
 from restive.desk.names import ERASED
 from restive.desk.program import Program
@@ -41,7 +40,7 @@ class Told(NamedTuple):
 
 def play_until_killed(address: str, name: str, seed: int, pipe: Connection) -> None:
     """Verb after verb; `pipe` hears of each."""
-    memory.ROUNDS_APART = 2
+    cache.ROUNDS_APART = 2
     luck = np.random.default_rng(seed)
     with Desk(address) as desk:
         program = desk.program(name)
@@ -64,7 +63,7 @@ def play(program: Program, luck: np.random.Generator) -> Told:
 
 
 def decide(program: Program, luck: np.random.Generator) -> tuple[int, Any]:
-    people = 30 + len(program.lines) // 2
+    people = 30 + len(program.rounds) // 2
     states = {f"p{number:04}": int(luck.integers(2)) for number in range(people) if luck.random() < 0.8}
     advice = program.decide(states, budget=int(luck.integers(1, 6)))
     return advice.round, advice.chosen
@@ -80,8 +79,8 @@ def correct(program: Program, luck: np.random.Generator) -> tuple[int, Any]:
 
 def report(program: Program, luck: np.random.Generator, correct: bool) -> tuple[int, Any]:
     """Outcomes of some people of one of the last rounds: of those not known yet, or other ones of those that are."""
-    round_ = max(1, len(program.lines) - int(luck.integers(3)))
-    found = program.round(round_)
+    round_ = max(1, len(program.rounds) - int(luck.integers(3)))
+    found = program.get_round(round_)
     known = (found.after >= 0) if correct else (found.after < 0)
     places = np.flatnonzero(known & (luck.random(known.size) < (0.1 if correct else 0.8)))
     rows = [row for row in make_rows(program, found, places, luck) if row["agent"] != ERASED]

@@ -94,7 +94,7 @@ def test_a_key_is_refused_for_another_request_and_free_in_another_program(addres
         with pytest.raises(KeyTaken, match="key was used for another request"):
             one.learn(came("ann"), context=RequestContext(key="monday", asked="b"))
         two.decide(FOUR, context=RequestContext(key="monday", asked="b"))
-        assert [line.decided >= 0 for line in (*one.lines, *two.lines)] == [True, True]
+        assert [line.decided >= 0 for line in (*one.rounds, *two.rounds)] == [True, True]
 
 
 def test_one_key_at_once_from_many_threads_decides_once(address: str) -> None:
@@ -109,7 +109,7 @@ def test_one_key_at_once_from_many_threads_decides_once(address: str) -> None:
 
         with ThreadPoolExecutor(4) as threads:
             assert list(threads.map(decide, range(8))) == [1] * 8
-        assert len(desk.program("one").lines) == 1
+        assert len(desk.program("one").rounds) == 1
 
 
 def test_a_program_is_made_once_by_one_key(address: str) -> None:

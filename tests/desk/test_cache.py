@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from desk.stories import call, know, make, record, write
-from restive.desk import Desk
-from restive.desk import cache as memory
+from restive.desk import Desk, cache
 from restive.desk.audit import RequestContext
 from restive.desk.program import Program
 from restive.desk.replay import digest, replay
@@ -27,7 +26,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 def kept(program: Program) -> int | None:
     """How many events the newest snapshot covers."""
-    found = program.store.snapshot(program.id, memory.SLOT)
+    found = program.store.snapshot(program.id, cache.SLOT)
     return None if found is None else found[0]
 
 
@@ -51,7 +50,7 @@ def test_opening_reads_the_newest_snapshot_and_only_what_came_since(
 ) -> None:
     program, story = make(desk, policy="lagrange"), write(rounds=4)
     record(program, story[:2])
-    program.memory.save(now=True)
+    program.cache.save(now=True)
     covered = program.store.length(program.id)
     assert kept(program) == covered
     record(program, story[2:], first=2)
@@ -63,14 +62,14 @@ def test_opening_reads_the_newest_snapshot_and_only_what_came_since(
 
 
 def test_a_snapshot_is_made_after_so_many_rounds_or_rows(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "ROUNDS_APART", 3)
+    monkeypatch.setattr(cache, "ROUNDS_APART", 3)
     program, covered = make(desk, policy="random"), []
     for number in range(7):
         program.decide({"a": number % 2, "b": 0})
         covered.append(kept(program))
     assert covered == [None, None, 8, 8, 8, 14, 14]
-    monkeypatch.setattr(memory, "ROUNDS_APART", 1000)
-    monkeypatch.setattr(memory, "ROWS_APART", 30)
+    monkeypatch.setattr(cache, "ROUNDS_APART", 1000)
+    monkeypatch.setattr(cache, "ROWS_APART", 30)
     other = make(desk, "other", policy="random")
     other.decide(dict.fromkeys(call(9), 0))  # joined, opened and decided: 27 rows
     assert kept(other) is None
@@ -80,13 +79,13 @@ def test_a_snapshot_is_made_after_so_many_rounds_or_rows(desk: Desk, monkeypatch
 
 def test_nobody_is_not_worth_a_snapshot(desk: Desk) -> None:
     program = make(desk)
-    assert program.projection.ledger.agents == 0
-    program.memory.save(now=True)
+    assert program.projection.agents.count == 0
+    program.cache.save(now=True)
     assert kept(program) is None
 
 
 def test_a_snapshot_that_cannot_be_written_changes_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "ROUNDS_APART", 1)
+    monkeypatch.setattr(cache, "ROUNDS_APART", 1)
 
     def refuse(writer: Writer, slot: str, content: bytes) -> None:
         raise StoreError("the disk is full")
@@ -95,7 +94,7 @@ def test_a_snapshot_that_cannot_be_written_changes_nothing(desk: Desk, monkeypat
     program = make(desk)
     program.decide({"a": 0, "b": 1})
     assert kept(program) is None
-    assert len(desk.program("one").lines) == 1
+    assert len(desk.program("one").rounds) == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", keep({"length": 3}, {}), keep({}, {"a": np.arange(2)})])
@@ -103,7 +102,7 @@ def test_a_snapshot_that_cannot_be_read_is_ignored(desk: Desk, content: bytes) -
     program = make(desk)
     record(program, write(rounds=2))
     with program.store.writing(program.id) as writer:
-        writer.put_snapshot(memory.SLOT, content)
+        writer.put_snapshot(cache.SLOT, content)
     again = desk.program("one")
     assert know(again) == know(program)
     assert replay(again).proven
@@ -112,7 +111,7 @@ def test_a_snapshot_that_cannot_be_read_is_ignored(desk: Desk, content: bytes) -
 def test_a_snapshot_of_another_version_of_the_policy_is_ignored(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     program = make(desk)
     record(program, write(rounds=2))
-    program.memory.save(now=True)
+    program.cache.save(now=True)
     monkeypatch.setattr(Egt, "version", 99)
     reading = Reading(monkeypatch)
     again = desk.program("one")
@@ -123,17 +122,17 @@ def test_a_snapshot_of_another_version_of_the_policy_is_ignored(desk: Desk, monk
 def test_a_correction_drops_the_snapshots_that_knew_the_wrong_record(desk: Desk) -> None:
     program, story, covered = make(desk, policy="lagrange"), write(rounds=3), []
     for number, (states, rows) in enumerate(story, 1):
-        program.memory.save(now=True)
+        program.cache.save(now=True)
         covered.append(program.store.length(program.id))
         program.decide(states)
         program.learn(rows, round=number)
-    program.memory.save(now=True)
+    program.cache.save(now=True)
     corrected = story[1].rows[0] | {"next_state": 1 - story[1].rows[0]["next_state"]}
     program.learn([corrected], round=2, correct=True)
     assert kept(program) == covered[1]
     before = know(program)
     assert know(desk.program("one")) == before
-    program.memory.save(now=True)
+    program.cache.save(now=True)
     assert kept(program) == program.store.length(program.id)
     assert know(desk.program("one")) == before
     assert replay(program).proven
@@ -144,12 +143,12 @@ def test_what_another_process_did_is_seen(desk: Desk) -> None:
     two = desk.program("one")
     for number, (states, rows) in enumerate(story, 1):
         one.decide(states)
-        assert two.round(number).missing == len(states)
+        assert two.get_round(number).missing == len(states)
         two.learn(rows, round=number)
-        assert one.round(number).missing == len(states) - len(rows)
+        assert one.get_round(number).missing == len(states) - len(rows)
         flipped = rows[0] | {"done": not rows[0]["done"]}
         one.learn([flipped], round=number, correct=True)
-        assert two.round(number).done[int(rows[0]["agent"][1:])] == flipped["done"]
+        assert two.get_round(number).done[int(rows[0]["agent"][1:])] == flipped["done"]
         assert know(one) == know(two)
     assert digest(one.projection) == digest(two.projection) == digest(desk.program("one").projection)
 
@@ -160,7 +159,7 @@ def test_a_name_that_another_process_erased_is_known_no_more(desk: Desk) -> None
     two = desk.program("one")
     two.erase(["a"])
     one.decide({"a": 0, "b": 1, "c": 0})
-    assert one.round(2).number.tolist() == [1, 2, 3]
+    assert one.get_round(2).number.tolist() == [1, 2, 3]
     assert one.names.call([0, 3]) == ["(erased)", "a"]
 
 
@@ -170,8 +169,8 @@ def test_no_more_events_are_folded_than_were_asked_for(desk: Desk) -> None:
     assert other.projection.length == 4
     program.learn([{"agent": "a", "next_state": 1}])
     program.learn([{"agent": "b", "next_state": 1}])
-    assert other.memory.projection(5).length == 5
-    assert desk.program("one").memory.projection(3).length == 3
+    assert other.cache.projection(5).length == 5
+    assert desk.program("one").cache.projection(3).length == 3
     assert other.projection.length == 6
 
 

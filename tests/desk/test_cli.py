@@ -679,5 +679,5 @@ def test_of_two_commands_at_once_one_decides_and_the_other_is_reported(address: 
     assert reported.startswith("restive: round 1 was decided already, at ")
     with Desk(address) as desk:
         program = desk.program("one")
-        assert len(program.lines) == 1
+        assert len(program.rounds) == 1
         assert program.advice(1).chosen == [row["agent"] for row in listed["people"] if row["list"] == "chosen"]

@@ -33,8 +33,8 @@ def compare(desk: Desk, play: Play, mend: Callable[[Program], object], **setting
     mend(wrong)
     for program in (wrong, desk.program(wrong.name)):
         assert states(program) == states(right)
-        assert [program.round(n + 1).carried_over.tolist() for n in range(len(right.lines))] == [
-            right.round(n + 1).carried_over.tolist() for n in range(len(right.lines))
+        assert [program.get_round(n + 1).carried_over.tolist() for n in range(len(right.rounds))] == [
+            right.get_round(n + 1).carried_over.tolist() for n in range(len(right.rounds))
         ]
         assert know(program) == know(right)
     assert replay(wrong).proven
@@ -43,7 +43,7 @@ def compare(desk: Desk, play: Play, mend: Callable[[Program], object], **setting
 
 def states(program: Program) -> list[list[int]]:
     """Who was in which state, round by round."""
-    return [program.round(number + 1).state.tolist() for number in range(len(program.lines))]
+    return [program.get_round(number + 1).state.tolist() for number in range(len(program.rounds))]
 
 
 def corrected(program: Program) -> list[tuple[int | None, str, list[int]]]:
@@ -81,7 +81,7 @@ def test_a_wrong_outcome_is_corrected_in_all_rounds_that_carried_it_on(desk: Des
     wrong = compare(
         desk, play, lambda p: p.learn(went("a", 1) + went("b", 0), round=1, correct=True), shadow=shadow
     )  # fmt: skip
-    assert corrected(wrong) == [(0, "outcomes", [0, 1]), *((later, "states", [0, 1]) for later in (1, 2, 3))]
+    assert corrected(wrong) == [(1, "outcomes", [0, 1]), *((later, "states", [0, 1]) for later in (2, 3, 4))]
 
 
 @pytest.mark.parametrize("shadow", STEADY)
@@ -92,7 +92,7 @@ def test_a_wrong_state_is_corrected_in_all_rounds_that_carried_it_on(desk: Desk,
         close(program, [1, 2, 3, 4], "a", "b")
 
     wrong = compare(desk, play, lambda p: p.correct_states({"a": 1, "b": 1}, round=1), shadow=shadow)
-    assert corrected(wrong) == [(later, "states", [0]) for later in range(4)]
+    assert corrected(wrong) == [(later, "states", [0]) for later in (1, 2, 3, 4)]
 
 
 def test_a_correction_says_who_said_so_and_whether_the_state_is_an_older_one(desk: Desk) -> None:
@@ -105,10 +105,10 @@ def test_a_correction_says_who_said_so_and_whether_the_state_is_an_older_one(des
     _, second, third = (event for event in wrong.log() if event.kind == "corrected")
     assert [second.columns[name].tolist() for name in ("state", "carried_over", "reported")] == [[1], [False], [False]]
     assert [third.columns[name].tolist() for name in ("state", "carried_over", "reported")] == [[1], [True], [False]]
-    assert wrong.round(2).reported.tolist() == wrong.round(3).reported.tolist() == [False, False, True]
+    assert wrong.get_round(2).reported.tolist() == wrong.get_round(3).reported.tolist() == [False, False, True]
     wrong.correct_states({"a": 0, "b": 1}, round=3)
-    assert wrong.round(3).reported.tolist() == [True, True, True]
-    assert wrong.round(3).carried_over.tolist() == [False, False, False]
+    assert wrong.get_round(3).reported.tolist() == [True, True, True]
+    assert wrong.get_round(3).carried_over.tolist() == [False, False, False]
 
 
 def test_a_state_that_somebody_said_stops_it(desk: Desk) -> None:
@@ -121,7 +121,7 @@ def test_a_state_that_somebody_said_stops_it(desk: Desk) -> None:
         close(program, [2, 3, 4], "a", "b")
 
     wrong = compare(desk, play, lambda p: p.learn(went("a", 1) + went("b", 1), round=1, correct=True))
-    assert corrected(wrong) == [(0, "outcomes", [0, 1]), (1, "states", [0, 1]), (2, "states", [1]), (3, "states", [1])]
+    assert corrected(wrong) == [(1, "outcomes", [0, 1]), (2, "states", [0, 1]), (3, "states", [1]), (4, "states", [1])]
 
 
 def test_a_state_that_was_said_to_be_the_wrong_one_is_let_stand(desk: Desk) -> None:
@@ -134,7 +134,7 @@ def test_a_state_that_was_said_to_be_the_wrong_one_is_let_stand(desk: Desk) -> N
 
     wrong = compare(desk, play, lambda p: p.learn(went("a", 1), round=1, correct=True))
     assert states(wrong)[1][0] == 0
-    assert corrected(wrong) == [(0, "outcomes", [0])]
+    assert corrected(wrong) == [(1, "outcomes", [0])]
 
 
 def test_an_outcome_of_its_own_stops_it(desk: Desk) -> None:
@@ -147,7 +147,7 @@ def test_an_outcome_of_its_own_stops_it(desk: Desk) -> None:
         close(program, [3, 4], "a", "b")
 
     wrong = compare(desk, play, lambda p: p.learn(went("a", 1) + went("b", 1), round=1, correct=True))
-    assert corrected(wrong) == [(0, "outcomes", [0, 1]), (1, "states", [0, 1]), (2, "states", [1]), (3, "states", [1])]
+    assert corrected(wrong) == [(1, "outcomes", [0, 1]), (2, "states", [0, 1]), (3, "states", [1]), (4, "states", [1])]
 
 
 def test_a_late_outcome_is_corrected_where_it_was_known_and_not_before(desk: Desk) -> None:
@@ -160,7 +160,7 @@ def test_a_late_outcome_is_corrected_where_it_was_known_and_not_before(desk: Des
 
     wrong = compare(desk, play, lambda p: p.learn(went("a", 1), round=1, correct=True))
     assert states(wrong) == [[0, 0, 0], [0, 0, 1], [1, 0, 0]]
-    assert corrected(wrong) == [(0, "outcomes", [0]), (2, "states", [0])]
+    assert corrected(wrong) == [(1, "outcomes", [0]), (3, "states", [0])]
 
 
 def test_a_wrong_state_went_on_until_its_outcome_was_reported_at_of(desk: Desk) -> None:
@@ -172,7 +172,7 @@ def test_a_wrong_state_went_on_until_its_outcome_was_reported_at_of(desk: Desk) 
         close(program, [2, 3], "a", "b")
 
     wrong = compare(desk, play, lambda p: p.correct_states({"a": 1}, round=1))
-    assert corrected(wrong) == [(0, "states", [0]), (1, "states", [0])]
+    assert corrected(wrong) == [(1, "states", [0]), (2, "states", [0])]
 
 
 def test_an_outcome_of_a_later_round_that_came_first_is_the_newer_word(desk: Desk) -> None:
@@ -185,7 +185,7 @@ def test_an_outcome_of_a_later_round_that_came_first_is_the_newer_word(desk: Des
         close(program, [3], "a")
 
     wrong = compare(desk, play, lambda p: p.learn(went("a", 1), round=1, correct=True))
-    assert corrected(wrong) == [(0, "outcomes", [0])]
+    assert corrected(wrong) == [(1, "outcomes", [0])]
 
 
 def test_who_is_left_out_for_a_while_still_goes_on_from_the_right_state(desk: Desk) -> None:
@@ -198,8 +198,8 @@ def test_who_is_left_out_for_a_while_still_goes_on_from_the_right_state(desk: De
         close(program, [1, 3], "a")
 
     wrong = compare(desk, play, lambda p: p.correct_states({"a": 1}, round=1))
-    assert [program.size for program in (wrong.round(n).number for n in (1, 2, 3))] == [2, 1, 2]
-    assert corrected(wrong) == [(0, "states", [0]), (2, "states", [0])]
+    assert [program.size for program in (wrong.get_round(n).number for n in (1, 2, 3))] == [2, 1, 2]
+    assert corrected(wrong) == [(1, "states", [0]), (3, "states", [0])]
 
 
 def test_a_round_that_is_open_is_corrected_before_it_is_decided(desk: Desk) -> None:
@@ -256,7 +256,7 @@ def test_what_is_new_beside_a_correction_is_counted_though_the_round_was_long_ag
     pass_by(program, 4, first=1)
     taken = program.learn(went("a", 1) + went("b", 1), round=1, correct=True)
     assert (taken.new, taken.corrected, taken.waiting) == (1, 1, 2)
-    assert program.round(1).missing == 2
+    assert program.get_round(1).missing == 2
 
 
 @pytest.mark.parametrize("place", range(4))
@@ -265,7 +265,7 @@ def test_a_snapshot_anywhere_in_between_makes_no_difference(desk: Desk, place: i
         program.decide({"a": 0, "b": right, "z": 0})
         for number in range(4):
             if number == place:
-                program.memory.save(now=True)
+                program.cache.save(now=True)
             if number == 1:
                 program.learn(went("a", right), round=1)
             pass_by(program, 1, first=number + 1)
@@ -273,7 +273,7 @@ def test_a_snapshot_anywhere_in_between_makes_no_difference(desk: Desk, place: i
 
     def mend(program: Program) -> None:
         program.correct_states({"b": 1}, round=1)
-        program.memory.save(now=True)
+        program.cache.save(now=True)
         program.learn(went("a", 1), round=1, correct=True)
 
     compare(desk, play, mend, shadow="lagrange")
@@ -298,9 +298,9 @@ def test_what_another_process_corrected_is_seen_in_the_rounds_at_hand(desk: Desk
     one.learn(went("a", 0))
     pass_by(one, 1, first=1)
     two = desk.program("seen")
-    assert (one.round(2).state.tolist(), two.round(2).state.tolist()) == ([0, 1], [0, 1])
+    assert (one.get_round(2).state.tolist(), two.get_round(2).state.tolist()) == ([0, 1], [0, 1])
     one.learn(went("a", 1), round=1, correct=True)
-    assert one.round(2).state.tolist() == two.round(2).state.tolist() == [1, 1]
+    assert one.get_round(2).state.tolist() == two.get_round(2).state.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(4, 40))])
@@ -344,4 +344,4 @@ def test_a_story_where_everybody_always_has_a_state_is_corrected_in_place(desk: 
     row = story[1].rows[0]
     program.learn([row | {"next_state": 1 - row["next_state"]}], round=2, correct=True)
     program.correct_states({"a03": 1 - story[2].states["a03"]}, round=3)
-    assert corrected(program) == [(1, "outcomes", [int(row["agent"][1:])]), (2, "states", [3])]
+    assert corrected(program) == [(2, "outcomes", [int(row["agent"][1:])]), (3, "states", [3])]

@@ -29,9 +29,9 @@ def test_the_same_seed_plays_the_same_demo(tmp_path: Path) -> None:
 
 
 def digest_without_times(program: Program) -> str:
-    for line in program.projection.ledger.lines:
+    for line in program.projection.rounds:
         line.at = ""
-    return digest(program.memory.projection())
+    return digest(program.cache.projection())
 
 
 def test_a_demo_shows_what_a_real_program_meets(tmp_path: Path) -> None:
@@ -40,13 +40,13 @@ def test_a_demo_shows_what_a_real_program_meets(tmp_path: Path) -> None:
         program = play_demo(
             desk, "demo", agents=100, rounds=8, progress=lambda done, all_: reported.append((done, all_))
         )
-        lines = program.lines
+        lines = program.rounds
         assert reported == [(round_, 8) for round_ in range(1, 9)]
         assert sum(line.failed for line in lines) > 0
         assert [line.present for line in lines[:5]] == [90] * 5
         assert 90 < lines[5].present <= 100
         assert [line.outcomes == line.present for line in lines] == [True] * 7 + [False]
-        assert program.projection.ledger.control.any()
+        assert program.projection.agents.control.any()
         assert replay(program).proven
         json.dumps(look_at(program).as_json(), allow_nan=False)
 
@@ -66,7 +66,7 @@ def test_every_template_can_be_played(template: str, tmp_path: Path) -> None:
     with Desk(tmp_path / "desk.db") as desk:
         program = play_demo(desk, "demo", template, agents=12, rounds=2)
         assert program.config.template == template
-        assert len(program.lines) == 2
+        assert len(program.rounds) == 2
 
 
 def test_people_have_names_in_the_words_of_the_template() -> None:

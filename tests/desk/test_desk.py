@@ -60,7 +60,7 @@ def agree_with_simulation(policy: str, store: Path, steps: int, restart_every: i
             for step in range(first, first + restart_every):
                 play_step(program, simulation, world, step)
                 if step % 15 == 3:
-                    program.memory.save(now=True)
+                    program.cache.save(now=True)
     mine, theirs = flatten(program.projection.policy_states["policy"].belief), flatten(simulation.belief)
     assert mine.keys() == theirs.keys()
     for name, array in theirs.items():
@@ -92,7 +92,7 @@ def play(program: Any, rounds: int, seed: int = 1, wrong: bool = False) -> None:
         there = luck.random(30) < 0.9
         states = {name: int(code) for name, code, here in zip(names(30), state, there, strict=True) if here}
         advice = program.decide(states)
-        took_part = [int(name[1:]) for name in program.names.call(program.round(advice.round).number)]
+        took_part = [int(name[1:]) for name in program.names.call(program.get_round(advice.round).number)]
         done = np.array([luck.random() < 0.8 and name in ACTED[round_ % 3] for name in names(30)])
         after = (luck.random(30) < np.where(done, 0.8, 0.3)).astype(int)
         rows: list[dict[str, Any]]
@@ -128,7 +128,7 @@ def test_a_correction_ends_as_if_it_had_been_right_at_once(policy: str, tmp_path
         play(right, 6)
         play(wrong, 6, wrong=True)
         before = digest(wrong.projection)
-        row = right.round(3)
+        row = right.get_round(3)
         agent = row.number[4]
         name = right.names.call([agent])[0]
         fixed = [{"agent": name, "done": bool(row.done[4]), "next_state": int(row.after[4])}]
@@ -139,7 +139,7 @@ def test_a_correction_ends_as_if_it_had_been_right_at_once(policy: str, tmp_path
         assert (taken.new, taken.corrected, taken.repeated) == (0, 1, 0)
         for one, two in zip(beliefs(right), beliefs(wrong), strict=True):
             assert np.array_equal(one, two)
-        assert np.array_equal(right.projection.ledger.total, wrong.projection.ledger.total)
+        assert np.array_equal(right.projection.agents.total, wrong.projection.agents.total)
         assert replay(wrong).proven
 
 

@@ -31,7 +31,7 @@ def test_an_export_has_agents_rounds_and_a_file_for_each_round(tmp_path: Path) -
     with Desk(tmp_path / "desk.db") as desk:
         program = make_program(desk)
         files = export(program, tmp_path / "out" / "deep", lambda done, total: reported.append((done, total)))
-        found = program.round(2)
+        found = program.get_round(2)
     assert [str(file.relative_to(tmp_path / "out" / "deep")) for file in files] == [
         "agents.parquet", "rounds.parquet", "records/round-00001.parquet", "records/round-00002.parquet",
     ]  # fmt: skip
@@ -91,9 +91,9 @@ def test_records_of_an_export_of_something_else_are_gone(tmp_path: Path) -> None
 def test_rounds_are_dated_by_their_decision(tmp_path: Path) -> None:
     with Desk(tmp_path / "desk.db") as desk:
         program = make_program(desk)
-        assert rounds_table(program)["at"].to_list() == [program.round(number).decided_at for number in (1, 2)]
+        assert rounds_table(program)["at"].to_list() == [program.get_round(number).decided_at for number in (1, 2)]
         assert rounds_table(program)["unasked"].to_list() == [
-            int((found.chosen < (found.done == 1)).sum()) for found in (program.round(1), program.round(2))
+            int((found.chosen < (found.done == 1)).sum()) for found in (program.get_round(1), program.get_round(2))
         ]  # fmt: skip
 
 

@@ -23,8 +23,7 @@ import sqlalchemy as sa
 from desk.postgres import PASSWORD, Postgres
 from desk.survivor import PLAN, PROCESSES, prove
 from restive import cli
-from restive.desk import Desk, Program
-from restive.desk import cache as memory
+from restive.desk import Desk, Program, cache
 from restive.desk.database import StoreError
 from restive.desk.replay import digest, replay
 from restive.desk.writer import Writer
@@ -81,7 +80,7 @@ def real_address(program: Program) -> str:
 
 def check_going_on(program: Program, address: str) -> None:
     """The same program goes on, and then a new process does."""
-    rounds = len(program.lines)
+    rounds = len(program.rounds)
     advice = program.decide(states(rounds + 10))
     program.learn(outcomes(rounds + 11), round=advice.round)
     assert replay(program).proven
@@ -89,7 +88,7 @@ def check_going_on(program: Program, address: str) -> None:
     elsewhere.start()
     elsewhere.join()
     assert elsewhere.exitcode == 0
-    assert len(program.lines) == rounds + 2
+    assert len(program.rounds) == rounds + 2
 
 
 @contextmanager
@@ -133,7 +132,7 @@ def test_a_full_disk_records_nothing_and_the_program_goes_on_when_there_is_room(
 
 def test_a_snapshot_that_finds_no_room_takes_nothing_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     address = str(tmp_path / "store.db")
-    monkeypatch.setattr(memory, "ROUNDS_APART", 1)
+    monkeypatch.setattr(cache, "ROUNDS_APART", 1)
 
     def fail(*_: object) -> None:
         raise sa.exc.OperationalError("", {}, Exception("disk full"))
@@ -391,7 +390,7 @@ def test_rounds_can_be_asked_for_in_any_order_while_others_are_decided(tmp_path:
         for step in range(1, 6):
             program.decide(states(step, 20), again=True)
             for round_ in (1, step, step + 1, 1, max(1, step - 2)):
-                assert program.round(round_).round == round_ - 1
+                assert program.get_round(round_).round == round_
 
 
 class Command:
@@ -445,7 +444,7 @@ def test_a_list_that_could_never_be_written_is_refused_before_anything_is_record
         assert code == 2
         assert why in err
     with Desk(command.store) as desk:
-        assert desk.program("calls").lines == []
+        assert desk.program("calls").rounds == []
 
 
 def test_a_store_that_may_only_be_read_is_one_sentence_of_the_command(command: Command, open_folder: Path) -> None:

@@ -65,7 +65,7 @@ def test_more_groups_than_can_be_reported_apart_are_refused(desk: Desk) -> None:
     )
     refuse(program, "there would be 32769 groups; a program has at most 32768", "decide", many)
     program.decide(many[:-1])
-    assert program.projection.ledger.group[[1, 32_768]].tolist() == [0, 32_767]
+    assert program.projection.agents.group[[1, 32_768]].tolist() == [0, 32_767]
 
 
 @pytest.mark.parametrize("keep", [0, 1, 2])
@@ -75,7 +75,7 @@ def test_a_state_that_a_table_reported_is_kept_for_so_many_rounds(desk: Desk, ke
     program.decide({"a": 1, "b": 1})
     for round_ in range(2, 6):
         program.decide({"b": round_ % 2})
-        found = program.round(round_)
+        found = program.get_round(round_)
         there.append(0 in found.number)
         assert found.carried_over.tolist() == [True] * there[-1] + [False]
         assert found.state.tolist() == [1] * there[-1] + [round_ % 2]
@@ -89,7 +89,7 @@ def test_a_next_state_is_fresh_in_the_next_round_and_kept_from_there(desk: Desk)
     found = []
     for round_ in range(2, 5):
         program.decide({"b": round_ % 2})
-        one = program.round(round_)
+        one = program.get_round(round_)
         found.append((one.number.tolist(), one.state.tolist(), one.carried_over.tolist()))
     assert found == [([0, 1], [1, 0], [False, False]), ([0, 1], [1, 1], [True, False]), ([1], [0], [False])]
 
@@ -99,12 +99,12 @@ def test_a_state_is_reported_only_where_a_table_of_the_round_says_it(desk: Desk)
     program.decide({"a": 0, "b": 0, "c": 0})
     program.learn([{"agent": "a", "next_state": 1}])
     program.decide({"b": 0, "c": None, "d": 1})
-    found = program.round(2)
+    found = program.get_round(2)
     assert found.number.tolist() == [0, 1, 2, 3]
     assert found.reported.tolist() == [False, True, False, True]
     assert found.carried_over.tolist() == [False, False, True, False]
     program.decide()
-    assert not program.round(3).reported.any()
+    assert not program.get_round(3).reported.any()
     opened = [event.columns["reported"].tolist() for event in program.log() if event.kind == "opened"]
     assert opened == [[True] * 3, [False, True, False, True], [False] * 4]
 
@@ -114,9 +114,9 @@ def test_a_late_next_state_does_not_replace_a_newer_one(desk: Desk) -> None:
     program.decide({"a": 0, "b": 0})
     program.decide({"a": 0, "b": 1})
     program.learn([{"agent": "a", "next_state": 1}, {"agent": "b", "next_state": 0}], round=1)
-    assert find_present(program.projection, None, 2).state.tolist() == [0, 1]
+    assert find_present(program.projection, None, 3).state.tolist() == [0, 1]
     program.learn([{"agent": "b", "next_state": 0}], round=2)
-    found = find_present(program.projection, None, 2)
+    found = find_present(program.projection, None, 3)
     assert (found.state.tolist(), found.carried_over.tolist()) == ([0, 0], [True, False])
 
 
@@ -145,7 +145,7 @@ def test_lists_that_cannot_be_kept_are_refused(desk: Desk, lists: dict[str, Any]
 def test_nobody_of_the_control_group_can_be_on_the_must_list(desk: Desk) -> None:
     program = make(desk, control=0.5)
     program.decide(dict.fromkeys(call(12), 0))
-    names = program.names.call(np.flatnonzero(program.projection.ledger.control))
+    names = program.names.call(np.flatnonzero(program.projection.agents.control))
     sentence = f"{names[0]}: on the must list, but in the control group, which is never treated"
     refuse(program, sentence, "decide", dict.fromkeys(call(12), 1), must=names[:1])
 
@@ -175,9 +175,9 @@ def test_rows_go_to_the_round_that_they_name_or_else_to_the_usual_one(desk: Desk
     program.learn([{"agent": "a00", "next_state": 0, "round": number} for number in (1, 2)])
     rows = outcomes({"agent": "a00", "round": 2}, {"agent": "a01"}, {"agent": "a02", "round": 1})
     found = split_rounds(rows, "file", program.projection, None)
-    assert {number: part["agent"].to_list() for number, part in found.items()} == {0: ["a02"], 1: ["a00"], 2: ["a01"]}
+    assert {number: part["agent"].to_list() for number, part in found.items()} == {1: ["a02"], 2: ["a00"], 3: ["a01"]}
     named = split_rounds(outcomes({"agent": "a00"}, {"agent": "a01", "round": 2}), "file", program.projection, 2)
-    assert {number: part["agent"].to_list() for number, part in named.items()} == {1: ["a00", "a01"]}
+    assert {number: part["agent"].to_list() for number, part in named.items()} == {2: ["a00", "a01"]}
 
 
 def test_the_round_must_be_said_when_more_than_the_last_waits(desk: Desk) -> None:
@@ -239,7 +239,7 @@ def test_people_who_took_no_part_are_left_aside_with_a_note_and_the_others_are_t
     taken = program.learn(rows, round=2)
     assert (taken.new, taken.waiting) == (2, 0)
     assert taken.notes == ["took no part in the round, and left aside: 1 person (a)"]
-    found = program.round(2)
+    found = program.get_round(2)
     assert (found.number.tolist(), found.done.tolist(), found.after.tolist()) == ([1, 2], [0, 1], [1, 0])
     assert program.learn(rows, round=2).repeated == 2
     refuse(program, "row 1, column agent: 'a' took no part in round 2", "learn", rows[:1], round=2)
@@ -295,12 +295,12 @@ def test_reported_rewards_need_a_next_state_and_a_sensible_size(desk: Desk) -> N
         rows = [{"agent": "a00", "next_state": 1, "reward": reward}]
         refuse(program, "row 1, column reward: .* is out of range; rewards go from -1e100 to 1e100", "learn", rows)
     program.learn([{"agent": "a00", "next_state": 1, "reward": -1e100}])
-    program.memory.save(now=True)
+    program.cache.save(now=True)
     assert know(desk.program("one")) == know(program)
 
 
 def sort(program: Program, *rows: dict[str, Any], correct: bool = False) -> Any:
-    found = sort_outcomes(outcomes(*rows), "file", program.names, program.round(1), program.projection, correct)
+    found = sort_outcomes(outcomes(*rows), "file", program.names, program.get_round(1), program.projection, correct)
     return found
 
 
@@ -325,7 +325,7 @@ def decided(desk: Desk) -> Program:
 
 
 def test_what_was_done_is_as_said_else_as_known_else_as_advised(decided: Program) -> None:
-    assert decided.round(1).done.tolist() == [1, 0, 1, -1]
+    assert decided.get_round(1).done.tolist() == [1, 0, 1, -1]
     found = sort(decided, {"agent": "a03", "after": 1}, {"agent": "a01", "after": 1})
     assert as_rows(found.new) == [(1, False, 5.0, 1, True, True), (3, False, 5.0, 1, False, False)]
     assert (found.corrected.number.size, found.repeated) == (0, 0)

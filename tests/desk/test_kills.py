@@ -86,7 +86,7 @@ def check_rounds(program: Program) -> int:
     assert set(kinds.values()) <= {1}
     rounds = sorted(round_ for kind, round_ in kinds if kind == "opened" and round_ is not None)
     assert rounds == list(range(len(rounds)))
-    assert all(line.decided >= 0 for line in program.lines)  # opened and decided in one transaction
+    assert all(line.decided >= 0 for line in program.rounds)  # opened and decided in one transaction
     return len(rounds)
 
 

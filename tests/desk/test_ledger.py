@@ -1,4 +1,4 @@
-"""The ledger: known answers, and cool-downs against all that ever happened to an agent."""
+"""The agents: known answers, and cool-downs against all that ever happened to an agent."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 
 from desk.stories import call, make
 from restive.desk import Desk
-from restive.desk.ledger import NEVER, Ledger, Line, Side
+from restive.desk.projection import NEVER, Agents, RewardTotals, RoundTotals
 from restive.desk.selection import COOLING
 from restive.types import Bools, Ints
 
@@ -20,10 +20,10 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         yield desk
 
 
-def make_ledger(agents: int = 1) -> Ledger:
-    ledger = Ledger.empty()
-    ledger.join(np.full(agents, -1), np.zeros(agents, np.bool_))
-    return ledger
+def make_agents(count: int = 1) -> Agents:
+    agents = Agents.empty()
+    agents.join(np.full(count, -1), np.zeros(count, np.bool_))
+    return agents
 
 
 def number(*agents: int) -> Ints:
@@ -35,104 +35,98 @@ def said(*done: bool) -> Bools:
 
 
 def test_nobody_is_in_an_empty_ledger_and_each_joins_at_the_end() -> None:
-    ledger = Ledger.empty()
-    assert ledger.agents == 0
-    ledger.join(number(-1, 2), said(False, True))
-    ledger.join(number(0), said(False))
-    assert ledger.agents == 3
-    assert ledger.group.tolist() == [-1, 2, 0]
-    assert ledger.control.tolist() == [False, True, False]
-    assert ledger.active.all()
-    assert not ledger.erased.any()
-    assert (ledger.state.tolist(), ledger.seen.tolist(), ledger.total.tolist()) == ([-1] * 3, [0] * 3, [0.0] * 3)
-    assert (ledger.fresh == NEVER).all()
-    assert (ledger.touched == NEVER).all()
-    ledger.touched[0] = 4
-    assert ledger.before[0] == ledger.fresh[0] == NEVER  # arrays of their own
+    agents = Agents.empty()
+    assert agents.count == 0
+    agents.join(number(-1, 2), said(False, True))
+    agents.join(number(0), said(False))
+    assert agents.count == 3
+    assert agents.group.tolist() == [-1, 2, 0]
+    assert agents.control.tolist() == [False, True, False]
+    assert agents.active.all()
+    assert not agents.erased.any()
+    assert (agents.state.tolist(), agents.seen.tolist(), agents.total.tolist()) == ([-1] * 3, [0] * 3, [0.0] * 3)
+    assert (agents.state_round == NEVER).all()
+    assert (agents.last_action == NEVER).all()
+    agents.last_action[0] = 4
+    assert agents.previous_action[0] == agents.state_round[0] == NEVER  # arrays of their own
 
 
 def test_an_action_that_failed_is_none() -> None:
-    ledger = make_ledger()
-    ledger.advise(number(0), 3)
-    ledger.advise(number(0), 7)
-    ledger.tell_done(number(0), said(False), 7)
-    assert ledger.touched.tolist() == [3]
-    ledger.tell_done(number(0), said(False), 7)  # said twice
-    assert ledger.touched.tolist() == [3]
-    ledger.tell_done(number(0), said(False), 3)
-    assert ledger.touched.tolist() == [NEVER]
+    agents = make_agents()
+    agents.record_selected(number(0), 3)
+    agents.record_selected(number(0), 7)
+    agents.record_done(number(0), said(False), 7)
+    assert agents.last_action.tolist() == [3]
+    agents.record_done(number(0), said(False), 7)  # said twice
+    assert agents.last_action.tolist() == [3]
+    agents.record_done(number(0), said(False), 3)
+    assert agents.last_action.tolist() == [NEVER]
 
 
 def test_an_action_without_advice_counts() -> None:
-    ledger = make_ledger(2)
-    ledger.tell_done(number(0, 1), said(True, False), 2)
-    assert ledger.touched.tolist() == [2, NEVER]
+    agents = make_agents(2)
+    agents.record_done(number(0, 1), said(True, False), 2)
+    assert agents.last_action.tolist() == [2, NEVER]
 
 
 def test_failures_that_come_in_the_wrong_order_leave_nothing() -> None:
-    ledger = make_ledger()
-    ledger.advise(number(0), 3)
-    ledger.advise(number(0), 4)
-    ledger.tell_done(number(0), said(False), 3)
-    assert ledger.touched.tolist() == [4]
-    ledger.tell_done(number(0), said(False), 4)
-    assert ledger.touched.tolist() == [NEVER]
+    agents = make_agents()
+    agents.record_selected(number(0), 3)
+    agents.record_selected(number(0), 4)
+    agents.record_done(number(0), said(False), 3)
+    assert agents.last_action.tolist() == [4]
+    agents.record_done(number(0), said(False), 4)
+    assert agents.last_action.tolist() == [NEVER]
 
 
 def test_an_action_that_is_reported_late_is_remembered_when_a_later_one_fails() -> None:
-    ledger = make_ledger()
-    ledger.advise(number(0), 5)
-    ledger.tell_done(number(0), said(True), 4)
-    assert ledger.touched.tolist() == [5]
-    ledger.tell_done(number(0), said(False), 5)
-    assert ledger.touched.tolist() == [4]
+    agents = make_agents()
+    agents.record_selected(number(0), 5)
+    agents.record_done(number(0), said(True), 4)
+    assert agents.last_action.tolist() == [5]
+    agents.record_done(number(0), said(False), 5)
+    assert agents.last_action.tolist() == [4]
 
 
 def test_rounds_may_be_decided_in_any_order() -> None:
-    ledger = make_ledger()
-    ledger.advise(number(0), 6)
-    ledger.advise(number(0), 2)
-    assert (ledger.touched.tolist(), ledger.before.tolist()) == ([6], [2])
-    ledger.tell_done(number(0), said(True), 6)
-    assert (ledger.touched.tolist(), ledger.before.tolist()) == ([6], [2])
+    agents = make_agents()
+    agents.record_selected(number(0), 6)
+    agents.record_selected(number(0), 2)
+    assert (agents.last_action.tolist(), agents.previous_action.tolist()) == ([6], [2])
+    agents.record_done(number(0), said(True), 6)
+    assert (agents.last_action.tolist(), agents.previous_action.tolist()) == ([6], [2])
 
 
 def test_the_newest_state_is_known_whenever_it_came_in() -> None:
-    ledger = make_ledger(2)
-    ledger.see(number(0, 1), number(1, 0), 5)
-    ledger.see(number(0, 1), number(0, 1), 4)  # late
-    assert (ledger.state.tolist(), ledger.fresh.tolist()) == ([1, 0], [5, 5])
-    ledger.see(number(1), number(1), 5)  # the first word on a round is that of its table
-    assert ledger.state.tolist() == [1, 0]
-    ledger.see(number(1), number(1), 6)
-    assert (ledger.state.tolist(), ledger.fresh.tolist()) == ([1, 1], [5, 6])
+    agents = make_agents(2)
+    agents.record_states(number(0, 1), number(1, 0), 5)
+    agents.record_states(number(0, 1), number(0, 1), 4)  # late
+    assert (agents.state.tolist(), agents.state_round.tolist()) == ([1, 0], [5, 5])
+    agents.record_states(number(1), number(1), 5)  # the first word on a round is that of its table
+    assert agents.state.tolist() == [1, 0]
+    agents.record_states(number(1), number(1), 6)
+    assert (agents.state.tolist(), agents.state_round.tolist()) == ([1, 1], [5, 6])
 
 
 def test_a_side_adds_up_rewards_and_their_squares() -> None:
-    side = Side()
+    side = RewardTotals()
     side.add(np.array([1.0, -2.0]))
     side.add(np.array([]))
     side.add(np.array([0.5]))
-    assert side == Side(3, -0.5, 5.25)
+    assert side == RewardTotals(3, -0.5, 5.25)
 
 
 def test_a_line_waits_for_those_who_are_not_in_yet_and_can_still_come() -> None:
-    line = Line(0, "now", 2, 5, present=9, carried_over=1)
+    line = RoundTotals(0, "now", 2, 5, present=9, carried_over=1)
     assert line.waiting == 9
     line.outcomes, line.gone = 4, 2
     assert line.waiting == 3
-    assert Line.from_json(json.loads(json.dumps(line.as_json()))) == line
+    assert RoundTotals.from_json(json.loads(json.dumps(line.as_json()))) == line
 
 
-def test_a_ledger_comes_back_from_plain_data() -> None:
-    ledger = make_ledger(3)
-    ledger.groups.append("north")
-    ledger.lines.append(Line(0, "now", 2, 5, 3, 0, benefit=0.1 + 0.2, treated=Side(1, 0.1, 0.01)))
-    about = json.loads(json.dumps(ledger.about()))
-    back = Ledger.restore(ledger.arrays(), about)
-    assert back.about() == ledger.about()
-    assert back.lines == ledger.lines
-    assert back.arrays().keys() == ledger.arrays().keys()
+def test_the_totals_of_a_round_come_back_from_plain_data() -> None:
+    totals = RoundTotals(1, "now", 2, 5, 3, 0, benefit=0.1 + 0.2, treated=RewardTotals(1, 0.1, 0.01))
+    assert RoundTotals.from_json(json.loads(json.dumps(totals.as_json()))) == totals
 
 
 @pytest.mark.parametrize("cool_down", [0, 2, 4])
@@ -144,7 +138,7 @@ def test_nobody_is_chosen_twice_in_so_many_rounds_whatever_was_done(desk: Desk, 
     for round_ in range(1, 19):
         advice = program.decide({name: int(rng.integers(2)) for name in agents}, budget=int(rng.integers(0, 5)))
         cooling = {name for name in agents if any(round_ - at < cool_down for at in live[name])}
-        bar = program.round(round_).columns["exclusion"]
+        bar = program.get_round(round_).columns["exclusion"]
         assert {name for name, code in zip(agents, bar, strict=True) if code == COOLING} == cooling, round_
         assert len(advice.chosen) == min(advice.budget, len(agents) - len(cooling))
         for name in advice.chosen:

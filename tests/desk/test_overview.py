@@ -50,10 +50,10 @@ def test_the_lines_of_rounds_add_up_to_the_records(desk: Desk) -> None:
     program = make_program(desk)
     play(program, 6)
     seen = look_at(program)
-    control = program.projection.ledger.control
+    control = program.projection.agents.control
     assert 0 < control.sum() == seen.people.control < 24
     for row in seen.rounds:
-        found = program.round(row.round)
+        found = program.get_round(row.round)
         assert (row.present, row.budget, row.advised, row.done, row.outcomes_in) == (24, 4, 4, 4, 24)
         assert row.reward_mean == pytest.approx(found.reward[~control].mean()) == pytest.approx(8 / (~control).sum())
         assert row.control_mean == 0.0
@@ -69,7 +69,7 @@ def test_a_program_that_helps_has_a_lift_whose_interval_holds_what_it_added(desk
     lift = look_at(program).lift
     assert lift is not None
     added = (
-        8 / (~program.projection.ledger.control).sum()
+        8 / (~program.projection.agents.control).sum()
     )  # four times 2 a round, shared by those who are not in control
     assert lift.low < added < lift.high
     assert lift.low > 0
@@ -111,16 +111,16 @@ def test_nobody_waits_for_outcomes_of_people_who_were_erased(desk: Desk) -> None
         program.decide(dict.fromkeys(PEOPLE, "low"), again=True)
     program.learn([{"agent": name, "next_state": "low"} for name in PEOPLE[2:]], round=1)
     program.erase(PEOPLE[:2])
-    assert [(line.gone, line.waiting) for line in program.lines] == [(2, 0), (2, 22)]
+    assert [(line.gone, line.waiting) for line in program.rounds] == [(2, 0), (2, 22)]
     assert [(each.round, each.missing) for each in look_at(program).waiting] == [(2, 22)]
     assert summarise(program)["waiting"] == 22
     program.erase(PEOPLE[2:3])  # whose outcome of round 1 is in
-    assert [(line.gone, line.waiting) for line in program.lines] == [(2, 0), (3, 21)]
+    assert [(line.gone, line.waiting) for line in program.rounds] == [(2, 0), (3, 21)]
     assert program.learn([{"agent": name, "next_state": "low"} for name in PEOPLE[3:]], round=2).waiting == 0
     assert look_at(program).waiting == []
-    program.memory.save(now=True)
+    program.cache.save(now=True)
     again = desk.program("one")
-    assert [(line.gone, line.waiting) for line in again.lines] == [(2, 0), (3, 0)]
+    assert [(line.gone, line.waiting) for line in again.rounds] == [(2, 0), (3, 0)]
     assert replay(again).proven
 
 
@@ -143,13 +143,13 @@ def test_a_round_is_dated_by_its_decision_or_else_by_its_opening(tmp_path: Path)
     with Desk(tmp_path / "hours.db", clock=lambda: start + timedelta(hours=next(hours))) as desk:
         program = make_program(desk)
         program.open(dict.fromkeys(PEOPLE, "low"))
-        opened = program.round(1).at
-        assert program.lines[0].at == look_at(program).rounds[0].at == opened
+        opened = program.get_round(1).at
+        assert program.rounds[0].at == look_at(program).rounds[0].at == opened
         decided = program.decide().found.decided_at
         assert decided > opened
-        assert program.lines[0].at == look_at(program).rounds[0].at == decided
+        assert program.rounds[0].at == look_at(program).rounds[0].at == decided
         program.learn([{"agent": PEOPLE[0], "next_state": "low"}])
-        assert program.lines[0].at == desk.program("one").lines[0].at == decided
+        assert program.rounds[0].at == desk.program("one").rounds[0].at == decided
 
 
 def test_those_who_joined_with_the_last_round_are_new_unless_it_was_the_first(desk: Desk) -> None:
@@ -175,7 +175,7 @@ def test_what_was_learned_is_the_mean_of_the_policys_estimates(desk: Desk) -> No
     program = make_program(desk, policy="lagrange")
     play(program, 8)
     program.leave(PEOPLE[:4])
-    policy_state, active = program.projection.policy_states["policy"], program.projection.ledger.active
+    policy_state, active = program.projection.policy_states["policy"], program.projection.agents.active
     for code, learned in enumerate(find_learned(program)):
         benefit = policy_state.policy.estimate(policy_state.belief, np.full((1, 24), code)).benefit[0][active]
         assert (learned.state, learned.people) == (("low", "high")[code], 20)
@@ -209,7 +209,7 @@ def test_a_shadow_waits_for_outcomes_and_only_the_last_rounds_are_compared(
     assert compare_shadow(program) is None
     program.learn([{"agent": name, "next_state": "low"} for name in PEOPLE])
     play(program, 4)
-    free = int((~program.projection.ledger.control).sum())
+    free = int((~program.projection.agents.control).sum())
     compared = []
     for last in (200, 2):
         monkeypatch.setattr("restive.desk.overview.SHADOWED", last)
@@ -279,7 +279,7 @@ def test_what_is_expected_of_each_is_the_benefit_shared_by_those_on_the_list(des
     program = make_program(desk)
     play(program, 6)
     (*_, last) = look_at(program).rounds
-    benefit = program.lines[-1].benefit
+    benefit = program.rounds[-1].benefit
     assert benefit is not None
     assert last.expected_each == pytest.approx(benefit / 4)
     assert look_at(program).as_json()["rounds"][-1]["expected_each"] == pytest.approx(benefit / 4)

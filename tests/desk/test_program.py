@@ -56,7 +56,7 @@ def test_a_whole_round_is_decided_and_closed(program: Program) -> None:
     assert advice.notes == ["4 new people joined"]
     taken = program.learn(came(*FOUR))
     assert (taken.rounds, taken.new, taken.corrected, taken.repeated, taken.waiting) == ([1], 4, 0, 0, 0)
-    found = program.round(1)
+    found = program.get_round(1)
     assert (found.done == found.chosen).all()
     assert found.reward.tolist() == [1.0] * 4
     assert [event.kind for event in program.log()] == ["created", "joined", "opened", "decided", "outcomes"]
@@ -233,12 +233,12 @@ def test_a_round_is_decided_once_and_the_second_is_reported_when(tmp_path: Path)
         with pytest.raises(InputError, match="opened with states and a budget of its own"):
             program.decide(FOUR, round=1)
         at = program.decide().found.decided_at
-        assert at > program.round(1).at
+        assert at > program.get_round(1).at
         with pytest.raises(AlreadyDecided, match=f"round 1 was decided already, at {at[:19]}"):
             program.decide(round=1)
         with pytest.raises(AlreadyDecided, match=f"was decided at {at[:19]}"):
             program.decide(FOUR)
-        assert len(program.lines) == 1
+        assert len(program.rounds) == 1
 
 
 def test_a_round_opened_twice_from_the_same_states_is_reported_unless_another_is_meant(small: Program) -> None:
@@ -288,7 +288,7 @@ def test_of_two_processes_one_decides_and_the_other_is_reported(program: Program
     chosen = program.advice(1).chosen
     assert sorted(end[0] for end in ends) == ["decided", "reported"]
     assert [end[1] for end in ends if end[0] == "decided"] == [chosen]
-    assert len(program.lines) == 1
+    assert len(program.rounds) == 1
     assert replay(program).proven
 
 
@@ -303,10 +303,10 @@ def test_outcomes_come_in_parts_late_and_for_several_rounds_at_once(program: Pro
     assert (late.rounds, late.new, late.waiting) == ([1, 2], 3, 5)
     assert program.learn(came("cem", "dee"), round=1).waiting == 0
     assert program.learn(came("ben", "cem", "dee")).rounds == [2]
-    one = program.round(1)
+    one = program.get_round(1)
     done = dict(zip(program.names.call(one.number), one.done.tolist(), strict=True))
     assert done == {name: int(name in first.chosen and name != failed) for name in FOUR}
-    assert (program.lines[0].failed, program.lines[0].done, program.lines[1].done) == (1, 1, len(second.chosen))
+    assert (program.rounds[0].failed, program.rounds[0].done, program.rounds[1].done) == (1, 1, len(second.chosen))
     assert replay(program).proven
 
 
@@ -352,7 +352,7 @@ def test_an_erased_name_is_gone_and_what_it_taught_stays(program: Program, addre
     again = program.decide({**FOUR, "ben": "low"}, budget=4)  # the same name is somebody new
     assert sorted(again.chosen) == sorted(FOUR)
     assert program.names.roster.to_list() == [None, "ben", "cem", "dee", "ann"]
-    assert program.projection.ledger.active.tolist() == [False, True, True, True, True]
+    assert program.projection.agents.active.tolist() == [False, True, True, True, True]
     assert replay(program).proven
 
 
@@ -376,7 +376,7 @@ def test_what_is_waited_for_leaves_out_those_who_were_erased(program: Program) -
     assert program.learn(came("ben", "cem")).waiting == 1
     taken = program.learn([*came("dee"), {"agent": "ben", "next_state": "low"}], correct=True)
     assert (taken.new, taken.corrected, taken.waiting) == (1, 1, 0)
-    assert (program.lines[0].gone, program.lines[0].waiting) == (1, 0)
+    assert (program.rounds[0].gone, program.rounds[0].waiting) == (1, 0)
     assert replay(program).proven
 
 
@@ -420,7 +420,7 @@ def test_nobody_is_chosen_when_everybody_is_in_the_control_group(tmp_path: Path)
         with pytest.raises(InputError, match="ann: on the must list, but in the control group"):
             program.decide(FOUR, must=["ann"])
         program.learn(came(*FOUR))
-        assert not program.round(1).done.any()
+        assert not program.get_round(1).done.any()
         assert replay(program).proven
 
 
@@ -467,20 +467,24 @@ def test_who_is_gone_when_an_open_round_is_decided_is_not_chosen(small: Program)
 def test_nobody_acts_by_a_list_that_was_cancelled_and_nothing_is_waited_for(program: Program, address: str) -> None:
     program.change(cool_down=3)
     first = program.decide(FOUR)
-    untouched = {name: array.copy() for name, array in program.projection.ledger.arrays().items()}
+    untouched = {name: array.copy() for name, array in program.projection.agents.arrays().items()}
     assert program.cancel(1) == 2
     assert [event.kind for event in program.log()][-1] == "cancelled"
-    line = program.lines[0]
+    line = program.rounds[0]
     assert (line.cancelled, line.waiting, line.advised, line.done, line.outcomes) == (True, 0, 2, 0, 0)
-    assert (untouched["touched"] == 0).sum() == 2
-    assert (program.projection.ledger.touched < -3).all()  # free again
+    assert (untouched["last_action"] == 1).sum() == 2
+    assert (program.projection.agents.last_action < 0).all()  # free again
     second = program.decide(FOUR)  # the same states, and no --again is needed
     assert (second.round, second.left_out(), second.notes) == (2, {}, [])
     assert program.learn(came(*FOUR)).rounds == [2]
     assert program.advice(1).chosen == first.chosen  # what was decided stays on record
     with Desk(address) as other:
         again = other.program("one")
-        assert (again.lines[0].cancelled, again.round(1).cancelled, again.round(2).cancelled) == (True, True, False)
+        assert (again.rounds[0].cancelled, again.get_round(1).cancelled, again.get_round(2).cancelled) == (
+            True,
+            True,
+            False,
+        )
         assert digest(again.projection) == digest(program.projection)
         assert replay(again).proven
 
@@ -518,7 +522,7 @@ def test_a_round_in_which_something_was_done_cannot_be_cancelled(small: Program)
     small.learn([{"agent": chosen[0], "done": True}])
     with pytest.raises(InputError, match="round 1 of one has outcomes, so it was no mistake"):
         small.cancel(1)
-    assert not small.lines[0].cancelled
+    assert not small.rounds[0].cancelled
 
 
 def test_an_open_round_can_be_cancelled_and_the_next_is_decided_instead(small: Program) -> None:
@@ -553,10 +557,10 @@ def test_corrections_around_a_cancelled_round_keep_the_proof(policy: str, tmp_pa
         program.learn(came("ann", "ben"))
         assert program.learn([{"agent": "ann", "next_state": "low"}], round=1, correct=True).corrected == 1
         assert program.correct_states({"ben": "low"}, 1) == 1
-        program.memory.save(now=True)
+        program.cache.save(now=True)
         found = replay(desk.program("one"))
         assert (found.proven, found.rounds) == (True, 3)
-        assert desk.program("one").lines[1].cancelled
+        assert desk.program("one").rounds[1].cancelled
 
 
 def test_ids_that_look_like_known_ones_are_refused_unless_they_are_new(program: Program) -> None:
@@ -623,7 +627,7 @@ def test_who_left_already_is_not_counted_again(small: Program) -> None:
     assert small.leave(["ann"]) == 0
     assert mark(small) == before
     assert small.leave(["ann", "ben", "ben"]) == 1
-    assert small.projection.ledger.active.tolist() == [False, False, True, True]
+    assert small.projection.agents.active.tolist() == [False, False, True, True]
 
 
 def test_a_group_is_called_new_only_after_the_first_round(small: Program) -> None:

@@ -44,7 +44,7 @@ def test_corrections_end_as_if_all_had_been_right_at_once(desk: Desk, shadow: st
     right, wrong = (make(desk, name, policy="random", shadow=shadow) for name in ("right", "wrong"))
     record(right, story)
     record(wrong, spoil(story))
-    wrong.memory.save(now=True)
+    wrong.cache.save(now=True)
     assert know(wrong) != know(right)
     assert wrong.learn(story[3].rows, round=4, correct=True).corrected == 3
     flipped = {name: 1 - state for name, state in story[1].states.items()}
@@ -84,7 +84,7 @@ def test_states_can_be_corrected_before_the_round_is_decided(desk: Desk) -> None
     advice = wrong.decide(round=4)
     assert advice.table.equals(right.advice(4).table)
     assert advice.found.state.tolist() == list(story[3].states.values())
-    assert wrong.round(4).state.tolist() == desk.program("wrong").round(4).state.tolist()
+    assert wrong.get_round(4).state.tolist() == desk.program("wrong").get_round(4).state.tolist()
     assert know(wrong) == know(right)
     assert replay(wrong).proven
 
@@ -97,12 +97,14 @@ def test_a_kept_state_that_was_corrected_twice_counts_as_reported(desk: Desk) ->
         program.decide({"b": 1} | ({"a": 0} if program is right else {}))
     wrong.correct_states({"a": 1}, round=2)
     wrong.correct_states({"a": 0}, round=2)
-    assert wrong.projection.present(1).carried_over.tolist() == wrong.round(2).carried_over.tolist() == [False, False]
-    assert wrong.projection.ledger.fresh.tolist() == right.projection.ledger.fresh.tolist() == [1, 1]
+    assert (
+        wrong.projection.present(2).carried_over.tolist() == wrong.get_round(2).carried_over.tolist() == [False, False]
+    )
+    assert wrong.projection.agents.state_round.tolist() == right.projection.agents.state_round.tolist() == [2, 2]
 
 
 def lines(program: Program, *names: str) -> list[tuple[Any, ...]]:
-    return [tuple(getattr(line, name) for name in names) for line in program.lines]
+    return [tuple(getattr(line, name) for name in names) for line in program.rounds]
 
 
 def test_what_was_done_can_be_reported_first_and_the_rest_later(desk: Desk) -> None:
@@ -147,8 +149,8 @@ def test_what_was_done_can_be_corrected_alone(desk: Desk, when: str) -> None:
         wrong.learn([mend], correct=True)
     assert know(wrong) == know(right)
     assert lines(wrong, "done", "failed", "outcomes") == [(0, 1, 1)]
-    assert wrong.round(1).done.tolist() == [0, -1, -1]
-    assert wrong.round(1).after.tolist() == [1, -1, -1]
+    assert wrong.get_round(1).done.tolist() == [0, -1, -1]
+    assert wrong.get_round(1).after.tolist() == [1, -1, -1]
 
 
 def test_the_lines_count_what_was_advised_done_and_seen(desk: Desk) -> None:
@@ -164,18 +166,18 @@ def test_the_lines_count_what_was_advised_done_and_seen(desk: Desk) -> None:
     )
     assert lines(program, "budget", "present", "carried_over", "advised") == [(2, 5, 0, 2)]
     assert lines(program, "done", "failed", "unasked", "outcomes") == [(2, 1, 1, 3)]
-    assert (program.lines[0].treated.total, program.lines[0].treated.square) == (7.0, 19.0)
-    assert program.projection.ledger.total.tolist() == [3.0, 1.0, 3.0, 0.0, 0.0]
-    assert program.projection.ledger.seen.tolist() == [1, 1, 1, 0, 0]
+    assert (program.rounds[0].treated.total, program.rounds[0].treated.square) == (7.0, 19.0)
+    assert program.projection.agents.total.tolist() == [3.0, 1.0, 3.0, 0.0, 0.0]
+    assert program.projection.agents.seen.tolist() == [1, 1, 1, 0, 0]
 
 
 def test_outcomes_of_the_control_group_are_added_up_apart(desk: Desk) -> None:
     program = make(desk, control=0.4, seed=5)
     program.decide(dict.fromkeys(call(20), 0))
     program.learn([{"agent": name, "next_state": 1} for name in call(20)])
-    control = int(program.projection.ledger.control.sum())
+    control = int(program.projection.agents.control.sum())
     assert 0 < control < 20
-    assert (program.lines[0].control.seen, program.lines[0].treated.seen) == (control, 20 - control)
+    assert (program.rounds[0].control.seen, program.rounds[0].treated.seen) == (control, 20 - control)
 
 
 def test_outcomes_may_come_after_many_later_rounds(desk: Desk) -> None:
@@ -212,12 +214,12 @@ def test_who_joins_later_is_as_one_who_was_there_without_a_state(desk: Desk, pol
     absent: dict[str, Any] = dict.fromkeys(call(9)[5:])
     record(growing, early)
     record(whole, [Chapter(one.states | absent, one.rows) for one in early])
-    assert (growing.projection.ledger.agents, whole.projection.ledger.agents) == (5, 9)
+    assert (growing.projection.agents.count, whole.projection.agents.count) == (5, 9)
     for program in (growing, whole):
         record(program, story[2:], first=2)
     assert lines(growing, "agents") == [(5,), (5,), (9,), (9,)]
     assert lines(whole, "agents") == [(9,)] * 4
-    for line in growing.lines:
+    for line in growing.rounds:
         line.agents = 9
     assert know(growing) == know(whole)
 
@@ -231,22 +233,22 @@ def test_people_may_join_in_any_round_and_settings_may_change(desk: Desk, policy
         program.learn([{"agent": name, "next_state": int(rng.integers(2))} for name in there])
         if number == 2:
             program.change(cool_down=2, keep=1)
-            program.memory.save(now=True)
+            program.cache.save(now=True)
         if number == 3:
             program = desk.program("one")
-    assert program.projection.ledger.agents == 12
+    assert program.projection.agents.count == 12
     assert replay(program).proven
 
 
 def test_the_control_group_stays_when_people_join(desk: Desk) -> None:
     program = make(desk, control=0.3)
     program.decide(dict.fromkeys(call(30), 0))
-    before = program.projection.ledger.control.copy()
+    before = program.projection.agents.control.copy()
     program.decide(dict.fromkeys(call(60), 0))
-    assert program.projection.ledger.control[:30].tolist() == before.tolist()
+    assert program.projection.agents.control[:30].tolist() == before.tolist()
     assert before.any()
     assert not (
-        set(program.names.call(np.flatnonzero(program.projection.ledger.control))) & set(program.advice(2).chosen)
+        set(program.names.call(np.flatnonzero(program.projection.agents.control))) & set(program.advice(2).chosen)
     )
 
 
@@ -255,14 +257,14 @@ def test_who_left_is_out_until_a_table_names_it_again(desk: Desk) -> None:
     program.decide({"a": 0, "b": 0, "c": 1})
     assert program.leave(["b"]) == 1
     program.decide()
-    assert program.round(2).number.tolist() == [0, 2]
+    assert program.get_round(2).number.tolist() == [0, 2]
     program.decide({"a": 1, "b": None})
-    assert program.round(3).number.tolist() == [0, 2]
+    assert program.get_round(3).number.tolist() == [0, 2]
     program.decide({"b": 1})
-    assert program.round(4).number.tolist() == [0, 1, 2]
-    assert program.projection.ledger.agents == 3
+    assert program.get_round(4).number.tolist() == [0, 1, 2]
+    assert program.projection.agents.count == 3
     program.decide(again=True)
-    assert program.round(5).number.tolist() == [0, 1, 2]
+    assert program.get_round(5).number.tolist() == [0, 1, 2]
     assert replay(program).proven
 
 
@@ -272,9 +274,9 @@ def test_an_erased_agent_is_out_for_good_and_its_name_is_new(desk: Desk) -> None
     program.learn([{"agent": "a", "next_state": 1}])
     program.erase(["a"])
     program.decide({"a": 0, "b": 1})
-    assert program.round(2).number.tolist() == [1, 2]
-    assert program.projection.ledger.total.tolist() == [1.0, 0.0, 0.0]
-    assert program.projection.ledger.erased.tolist() == [True, False, False]
+    assert program.get_round(2).number.tolist() == [1, 2]
+    assert program.projection.agents.total.tolist() == [1.0, 0.0, 0.0]
+    assert program.projection.agents.erased.tolist() == [True, False, False]
     assert replay(program).proven
 
 
@@ -284,10 +286,10 @@ def test_groups_change_from_then_on(desk: Desk) -> None:
     assert program.advice(1).chosen == ["a"]
     program.decide({"a": (0, "south"), "b": (0, "north"), "c": (0, "east")})
     assert program.advice(2).chosen == ["b"]
-    assert program.projection.ledger.groups == ["north", "south", "east"]
-    assert program.projection.ledger.group.tolist() == [1, 0, 2]
+    assert program.projection.groups == ["north", "south", "east"]
+    assert program.projection.agents.group.tolist() == [1, 0, 2]
     program.decide({"a": (0, None), "b": 1, "c": 0})  # nothing said: as before
-    assert program.projection.ledger.group.tolist() == [1, 0, 2]
+    assert program.projection.agents.group.tolist() == [1, 0, 2]
     assert replay(program).proven
 
 

@@ -64,7 +64,7 @@ def test_ids_are_never_in_the_store_and_lists_have_them_when_the_table_gave_them
         assert advice.chosen == ["ann@example.org"]
         assert sorted(advice.spares) == ["ben@example.org", "cem@example.org"]
         program.learn([{"agent": name, "next_state": "high"} for name in PEOPLE])
-        program.memory.save(now=True)
+        program.cache.save(now=True)
         assert b"example.org" not in readable_text(folder)
         assert program.names.pseudonyms is not None
         code = program.names.pseudonyms.hide(["ann@example.org"])[0]
@@ -142,7 +142,7 @@ def test_without_the_key_names_are_refused_and_the_rest_still_works(tmp_path: Pa
                 call()
         assert replay(program).proven
         assert look_at(program).people.active == 3
-        assert len(program.lines) == 1
+        assert len(program.rounds) == 1
         (tmp_path / "copy.key").rename(file)
         assert program.decide(PEOPLE, again=True).round == 2
 

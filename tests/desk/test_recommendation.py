@@ -35,7 +35,7 @@ def make_advice(**changed: Any) -> Advice:
     decided = {"policy": "egt", "explored": 0, "benefit": None, "prices": {"must list": None}}
     kept = np.arange(6) == 2
     found = Round(
-        2, "then", {"budget": 2}, np.arange(6), np.array([0, 1, 0, 0, 1, 1]), kept, ~kept, unknown,
+        3, "then", {"budget": 2}, np.arange(6), np.array([0, 1, 0, 0, 1, 1]), kept, ~kept, unknown,
         np.full(6, math.nan), unknown, unknown, decided, "later", {"exclusion": bar, "chosen": chosen}, listed,
     )  # fmt: skip
     names = Names(pl.Series("name", ["ann", "ben", None, "dee", "eve", "fay"]))

@@ -113,10 +113,10 @@ def test_a_round_at_hand_is_what_the_log_gathers(desk: Desk) -> None:
     record(program, story)
     program.learn([story[2].rows[0] | {"done": not story[2].rows[0]["done"]}], round=3, correct=True)
     program.correct_states({"a01": 1 - story[2].states["a01"]}, round=3)
-    mine, theirs = program.round(3), gather(program.store.events(program.id, round=2))
-    assert mine is program.round(3)
+    mine, theirs = program.get_round(3), gather(program.store.events(program.id, round=3))
+    assert mine is program.get_round(3)
     for name in ("number", "state", "carried_over", "reported", "done", "reward", "after", "reported_at", "chosen"):
         np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name), name)
     assert (mine.decided, mine.header, mine.decided_at) == (theirs.decided, theirs.header, theirs.decided_at)
     for number in (1, 2, 3):
-        assert program.round(number).round == number - 1
+        assert program.get_round(number).round == number

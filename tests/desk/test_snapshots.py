@@ -27,7 +27,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 def projection_from(program: Program, content: bytes | None) -> Projection:
     """The whole log folded from a snapshot, or from nothing."""
-    projection = program.memory.fresh_projection(program.store.length(program.id))
+    projection = program.cache.fresh_projection(program.store.length(program.id))
     if content is not None:
         projection.restore(content)
     for event in program.store.events(program.id, first=projection.length):
@@ -118,7 +118,7 @@ def test_a_snapshot_with_something_missing_is_refused(desk: Desk) -> None:
         with pytest.raises(InputError, match="a snapshot that this version cannot read"):
             projection_from(program, keep(about, {key: value for key, value in arrays.items() if key != name}))
     with pytest.raises(InputError, match="a snapshot that this version cannot read"):
-        projection_from(program, keep(about, arrays | {"ledger.mood": np.zeros(9)}))
+        projection_from(program, keep(about, arrays | {"agents.mood": np.zeros(9)}))
 
 
 def test_a_snapshot_of_other_policies_is_refused(desk: Desk) -> None:

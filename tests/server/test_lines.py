@@ -62,7 +62,7 @@ def test_a_caller_who_is_gone_leaves_the_line_and_nothing_is_done(
 
     assert asyncio.run(story()).status_code == 201
     assert desk.program("shops").advice(1).chosen == ["ann"]
-    assert len(desk.program("shops").lines) == 1
+    assert len(desk.program("shops").rounds) == 1
     counted = httpx.get(f"{live}/metrics").text
     assert 'status="499"} 1.0' in counted
 

@@ -31,7 +31,7 @@ def test_warming_plays_each_of_them_and_leaves_the_desk_alone(desk: Desk, monkey
 
     class Watched(Desk):
         def __exit__(self, *rest: object) -> None:
-            played.extend((program.config.policy, len(program.lines)) for program in self.programs())
+            played.extend((program.config.policy, len(program.rounds)) for program in self.programs())
             super().__exit__(None, None, None)
 
     with desk:

@@ -30,9 +30,9 @@ async def list_events(name: Name, request: Request, principal: Viewer, page: Ann
 
 
 def _line(event: Event) -> dict[str, Any]:
-    """An event as it is reported; rounds count from 1."""
+    """An event as it is reported."""
     known = {"number": event.number, "kind": event.kind, "at": event.at, "digest": event.digest}
-    return known | {"round": None if event.round is None else event.round + 1, "header": hide_configs(event.header)}
+    return known | {"round": event.round, "header": hide_configs(event.header)}
 
 
 @router.get("/programs/{name}/audit", response_model=types.Page[types.AuditEntry], summary="Audit of a program")

@@ -114,7 +114,7 @@ async def show_program(name: Name, request: Request, principal: Viewer) -> Respo
 def _describe(program: Program) -> dict[str, Any]:
     projection = program.projection
     known = {"name": program.name, "created": program.created, "events": projection.length}
-    counts = {"rounds": len(projection.ledger.lines), "people": int(projection.ledger.active.sum())}
+    counts = {"rounds": len(projection.rounds), "people": int(projection.agents.active.sum())}
     return known | counts | {"config": hide_configs(projection.config.as_json())}
 
 

@@ -88,7 +88,7 @@ async def list_rounds(name: Name, request: Request, principal: Viewer, page: Ann
     def look(program: Program) -> dict[str, Any]:
         rows = summarise_rounds(program)[page.after : page.after + page.limit]
         end = page.after + len(rows)
-        return {"items": rows, "next": follow(request, after=end) if end < len(program.lines) else None}
+        return {"items": rows, "next": follow(request, after=end) if end < len(program.rounds) else None}
 
     return await show(request, name, look)
 
@@ -98,7 +98,7 @@ async def show_round(name: Name, round: Number, request: Request, principal: Vie
     """A round as it stands now, and how it was decided."""
 
     def look(program: Program) -> dict[str, Any]:
-        decided = program.round(round).decided is not None
+        decided = program.get_round(round).decided is not None
         line = summarise_rounds(program)[round - 1]
         return {**line, "decision": _summarise(program.advice(round)) if decided else None}
 

@@ -37,7 +37,7 @@ def head(program: Program) -> dict[str, Any]:
         "words": asdict(config.words),
         "policy": name_policy(config.policy),
         "shadow": name_policy(config.shadow) if config.shadow else None,
-        "rounds": len(program.lines),
+        "rounds": len(program.rounds),
     }
 
 

@@ -52,7 +52,11 @@ def look_up(program: Program, asked: str, page: int) -> dict[str, Any]:
         return {**about, "round": None}
     advice = program.advice(number)
     said, part = advice.as_json(0), turn_to(page, advice.size, ROWS)
-    reported = {"cancelled": program.lines[number - 1].cancelled, "ahead": advice.ahead, "chosen": len(advice.chosen)}
+    reported = {
+        "cancelled": program.projection.totals(number).cancelled,
+        "ahead": advice.ahead,
+        "chosen": len(advice.chosen),
+    }
     return {
         **about,
         **said,
@@ -84,4 +88,4 @@ def find_round(program: Program, asked: str) -> int | None:
 
 def decided_rounds(program: Program) -> list[int]:
     """The rounds that have a list, in order."""
-    return [line.round + 1 for line in program.lines if line.decided >= 0]
+    return [line.round for line in program.rounds if line.decided >= 0]

@@ -63,7 +63,7 @@ async def mark_list(request: Request, name: str, principal: Operator) -> Respons
 
 def look_at_list(program: Program, round_: int | None, number: int) -> dict[str, Any]:
     """One page of the list of a round, the last decided one if none is named."""
-    decided = [line.round + 1 for line in program.lines if line.decided >= 0 and not line.cancelled]
+    decided = [line.round for line in program.rounds if line.decided >= 0 and not line.cancelled]
     if not decided:
         raise NotFound("There is no list yet, so there are no outcomes.")
     wanted = decided[-1] if round_ is None else round_

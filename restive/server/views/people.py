@@ -7,9 +7,9 @@ import polars as pl
 from fastapi import APIRouter, Request
 
 from restive.desk.history import find_history
-from restive.desk.ledger import NEVER
 from restive.desk.names import Names
 from restive.desk.program import Program
+from restive.desk.projection import NEVER
 from restive.errors import NotFound
 from restive.server.views.asking import ask, head, read_number
 from restive.server.views.base import PageRoute, page
@@ -52,21 +52,22 @@ def _begins(names: Names, numbers: Ints, part: str) -> np.ndarray[Any, np.dtype[
 
 def describe(program: Program, number: int) -> dict[str, Any]:
     """One person in short."""
-    ledger, config = program.projection.ledger, program.config
-    state, group, fresh, touched = (
-        int(getattr(ledger, name)[number]) for name in ("state", "group", "fresh", "touched")
+    projection, config = program.projection, program.config
+    agents = projection.agents
+    state, group, state_round, last_action = (
+        int(getattr(agents, name)[number]) for name in ("state", "group", "state_round", "last_action")
     )
-    seen = int(ledger.seen[number])
+    seen = int(agents.seen[number])
     return {
         "agent": program.names.call([number])[0],
-        "group": ledger.groups[group] if group >= 0 else None,
+        "group": projection.groups[group] if group >= 0 else None,
         "state": config.states[state] if state >= 0 else None,
-        "state_round": fresh + 1 if state >= 0 and fresh > NEVER else None,
-        "control": bool(ledger.control[number]),
-        "active": bool(ledger.active[number]),
-        "last_listed": touched + 1 if touched > NEVER else None,
+        "state_round": state_round if state >= 0 and state_round > NEVER else None,
+        "control": bool(agents.control[number]),
+        "active": bool(agents.active[number]),
+        "last_listed": last_action if last_action > NEVER else None,
         "outcomes": seen,
-        "reward": float(ledger.total[number]) / seen if seen else None,
+        "reward": float(agents.total[number]) / seen if seen else None,
     }
 
 

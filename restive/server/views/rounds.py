@@ -8,9 +8,9 @@ import numpy as np
 from fastapi import APIRouter, Request
 
 from restive.desk.decision import SPARE
-from restive.desk.ledger import Line
 from restive.desk.lift import lift_by_round
 from restive.desk.program import Program
+from restive.desk.projection import RoundTotals
 from restive.desk.recommendation import KINDS
 from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.errors import NotFound
@@ -39,16 +39,16 @@ async def one_round(request: Request, name: str, n: str, page: str = "") -> dict
 
 def list_rounds(program: Program, page: int) -> dict[str, Any]:
     """A page of rounds in short."""
-    newest_first = program.lines[::-1]
+    newest_first = program.rounds[::-1]
     part = turn_to(page, len(newest_first), LINES)
     return {"program": head(program), "part": part._asdict(), "rounds": say_lines(newest_first[part.rows])}
 
 
 def look_into(program: Program, number: int, page: int) -> dict[str, Any]:
     """A round in short, what holds for its list, and what came of the people on it."""
-    if number > len(program.lines):
+    if number > len(program.rounds):
         raise NotFound(f"{program.name} has no round {number}.")
-    found = program.round(number)
+    found = program.get_round(number)
     listed = _find_listed(found)
     part = turn_to(page, listed.size, ROWS)
     about: dict[str, Any] = {"left_out": {}, "prices": {}, "policy": None, "shadow": None}
@@ -57,14 +57,14 @@ def look_into(program: Program, number: int, page: int) -> dict[str, Any]:
         about = {key: value for key, value in said.items() if key in about}
     return {
         "program": head(program),
-        "round": say_lines([program.lines[number - 1]])[0],
+        "round": say_lines([program.projection.totals(number)])[0],
         **about,
         "part": part._asdict(),
         "people": _follow_up(program, found, listed[part.rows]),
     }
 
 
-def say_lines(lines: Sequence[Line]) -> list[dict[str, Any]]:
+def say_lines(lines: Sequence[RoundTotals]) -> list[dict[str, Any]]:
     """Rounds as plain data, the mean rewards of both sides with their 95% intervals."""
     if not lines:
         return []
@@ -76,7 +76,7 @@ def say_lines(lines: Sequence[Line]) -> list[dict[str, Any]]:
     bands = {"treated": curve.treated, "control": curve.control, "lift": curve.lift}
     return [
         {
-            "round": line.round + 1,
+            "round": line.round,
             **{name: getattr(line, name) for name in SAID},
             "done": line.done - line.unasked,
             "decided": line.decided >= 0,

@@ -12,8 +12,8 @@ from starlette.concurrency import run_in_threadpool
 
 from restive.desk.audit import Repeated, RequestContext
 from restive.desk.config import Config
-from restive.desk.ledger import Line
 from restive.desk.program import Program
+from restive.desk.projection import RoundTotals
 from restive.desk.remarks import count
 from restive.errors import InputError, check_whole
 from restive.server.auth import admit
@@ -77,7 +77,7 @@ async def change_something(request: Request, name: str, principal: Operator) -> 
 def look_at_settings(program: Program) -> dict[str, Any]:
     """All settings, and the rounds whose list can still be taken back."""
     config = program.config
-    groups = list(program.projection.ledger.groups)
+    groups = list(program.projection.groups)
     policies = {"policy": name_policy(config.policy), "shadow": name_policy(config.shadow) if config.shadow else None}
     fixed = ("states", "rewards", "control", "horizon", "seed", "template")
     return {
@@ -87,7 +87,7 @@ def look_at_settings(program: Program) -> dict[str, Any]:
         "groups": groups[:SHOWN_GROUPS],
         "fixed": {name: getattr(config, name) for name in fixed} | policies | {"pseudonyms": bool(config.pseudonyms)},
         "created": program.created,
-        "rounds": [_offer(line) for line in reversed(program.lines) if _is_open(line)][:OFFERED],
+        "rounds": [_offer(line) for line in reversed(program.rounds) if _is_open(line)][:OFFERED],
         "key": make_key(),
     }
 
@@ -165,10 +165,10 @@ async def _show(request: Request, name: str, form: Form, status: int, **more: An
     return await render_aside(request, "changing.html", data, status, typed=form.fields, **more)
 
 
-def _is_open(line: Line) -> bool:
+def _is_open(line: RoundTotals) -> bool:
     """Whether nothing came of the round yet, so that it may have been a mistake."""
     return not (line.cancelled or line.outcomes or line.done)
 
 
-def _offer(line: Line) -> dict[str, Any]:
-    return {"round": line.round + 1, "at": line.at, "listed": line.advised, "decided": line.decided >= 0}
+def _offer(line: RoundTotals) -> dict[str, Any]:
+    return {"round": line.round, "at": line.at, "listed": line.advised, "decided": line.decided >= 0}

@@ -24,4 +24,4 @@ def compare(program: Program) -> dict[str, Any]:
     found = compare_shadow(program) if program.config.shadow else None
     said = None if found is None else found._asdict()
     plain = said and {name: finite(value) if isinstance(value, float) else value for name, value in said.items()}
-    return {"program": head(program), "over": min(SHADOWED, len(program.lines)), "comparison": plain}
+    return {"program": head(program), "over": min(SHADOWED, len(program.rounds)), "comparison": plain}

@@ -15,8 +15,8 @@ from starlette.concurrency import run_in_threadpool
 
 from restive.desk.audit import Repeated, RequestContext
 from restive.desk.config import MAX_BUDGET
-from restive.desk.ledger import Line
 from restive.desk.program import Program
+from restive.desk.projection import RoundTotals
 from restive.desk.remarks import count
 from restive.desk.tokens import Principal
 from restive.errors import Conflict, InputError
@@ -119,21 +119,21 @@ async def bring_outcomes(request: Request, name: str, principal: Operator) -> Re
 
 def look_at_states(program: Program) -> dict[str, Any]:
     """The program, its states, and which round comes next."""
-    config, lines = program.config, program.lines
-    opened = [line.round + 1 for line in lines if line.decided < 0 and not line.cancelled]
+    config, lines = program.config, program.rounds
+    opened = [line.round for line in lines if line.decided < 0 and not line.cancelled]
     return {
         "program": head(program),
         "states": list(config.states),
         "budget": config.budget,
         "round": opened[0] if opened else len(lines) + 1,
         "opened": opened[0] if opened else None,
-        "groups": list(program.projection.ledger.groups),
+        "groups": list(program.projection.groups),
     }
 
 
 def look_at_outcomes(program: Program, chosen: int | None = None) -> dict[str, Any]:
     """The program, its states, and the rounds that outcomes can be about: those that wait first."""
-    decided = [line for line in reversed(program.lines) if line.decided >= 0 and not line.cancelled]
+    decided = [line for line in reversed(program.rounds) if line.decided >= 0 and not line.cancelled]
     waiting = [line for line in decided if line.waiting]
     others = [line for line in decided if not line.waiting]
     return {
@@ -147,7 +147,7 @@ def look_at_outcomes(program: Program, chosen: int | None = None) -> dict[str, A
 
 def preview_states(program: Program, asked: AskedStates) -> dict[str, Any]:
     """What would be decided, in numbers: who would be on the list is not reported before it is."""
-    known, before = program.projection.ledger.agents, _reported_last(program)
+    known, before = program.projection.agents.count, _reported_last(program)
     advice = program.decide(*asked[:4], again=asked.again, new=asked.new, dry_run=True)
     found, states = advice.found, advice.config.states
     reported = found.number[found.reported]
@@ -174,10 +174,10 @@ def decide_states(
     context = RequestContext(by=principal.signature, key=key, asked=f"{asked.digest} {round_}")
     try:
         number = program.decide(*asked[:4], round=round_, again=asked.again, new=asked.new, context=context).round
-        metrics.note_round(program.lines[number - 1].advised)
+        metrics.note_round(program.projection.totals(number).advised)
     except Repeated as done:
         number = int(done.answer["round"])
-    return f"Round {number} is decided: {count(program.lines[number - 1].advised, program.config.words)} on the list."
+    return f"Round {number} is decided: {count(program.projection.totals(number).advised, program.config.words)} on the list."
 
 
 def preview_outcomes(program: Program, asked: AskedOutcomes) -> dict[str, Any]:
@@ -232,15 +232,15 @@ def _unseal(form: Form, digest: str) -> tuple[int, str]:
 
 def _reported_last(program: Program) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Who had a state in the last table, and has not left since."""
-    if not program.lines:
+    if not program.rounds:
         return np.zeros(0, np.int64)
-    last = program.memory.round(len(program.lines) - 1)
+    last = program.cache.get_round(len(program.rounds))
     reported = last.number[last.reported]
-    return reported[program.projection.ledger.active[reported]]
+    return reported[program.projection.agents.active[reported]]
 
 
-def _offer(line: Line) -> dict[str, Any]:
-    return {"round": line.round + 1, "at": line.at, "waiting": line.waiting, "present": line.present}
+def _offer(line: RoundTotals) -> dict[str, Any]:
+    return {"round": line.round, "at": line.at, "waiting": line.waiting, "present": line.present}
 
 
 async def _answer(

@@ -24,7 +24,7 @@ def table_of_states(month: int = 1, customers: int = CUSTOMERS) -> str:
 def table_of_outcomes(program: Program) -> str:
     """What came of all rounds of a program: whoever got a discount buys, the others do as they like."""
     lines = ["agent,round,done,next_state"]
-    for round_ in range(1, len(program.lines) + 1):
+    for round_ in range(1, len(program.rounds) + 1):
         advice = program.advice(round_)
         for place, agent in enumerate(advice.names.call(advice.found.number)):
             got = agent in advice.chosen

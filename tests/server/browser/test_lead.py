@@ -32,10 +32,10 @@ def test_a_lead_makes_a_program_mends_her_table_and_gets_a_list_with_reasons(
         line = found.get_by_role("row").filter(has=page.get_by_role("cell", name=row, exact=True))
         expect(line.get_by_role("cell", name=column, exact=True)).to_be_visible()
         expect(line).to_contain_text(sentence)
-    assert open_server.desk.program("spring-sale").lines == []
+    assert open_server.desk.program("spring-sale").rounds == []
 
     expect(check(page, save(tmp_path, right))).to_contain_text("All is well")
-    assert open_server.desk.program("spring-sale").lines == []
+    assert open_server.desk.program("spring-sale").rounds == []
     page.get_by_role("button", name="Decide round 1 now").click()
     page.wait_for_url("**/list#main")
     expect(page.get_by_role("status")).to_have_text("Round 1 is decided: 5 customers on the list.")
@@ -97,7 +97,7 @@ def test_outcomes_of_several_rounds_show_what_the_program_adds(
     expect(found).to_contain_text("1, 2, 3")
     page.get_by_role("button", name="Record now").click()
     page.wait_for_url("**/status#main")
-    lines = open_server.desk.program("followed").lines
+    lines = open_server.desk.program("followed").rounds
     assert [line.outcomes for line in lines] == [CUSTOMERS] * 3
     works = page.locator("section", has=page.get_by_role("heading", name="Does it work?"))
     expect(works).to_contain_text("95% interval")

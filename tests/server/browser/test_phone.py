@@ -25,7 +25,7 @@ def test_a_round_goes_from_states_to_outcomes_on_a_phone(open_server: Live, wind
     page.get_by_role("button", name="Record").tap()
     page.wait_for_url("**/status#main")
     expect(page.get_by_role("status")).to_contain_text("4 outcomes recorded")
-    line = open_server.desk.program("phoned").lines[0]
+    line = open_server.desk.program("phoned").rounds[0]
     assert (line.outcomes, line.done, line.failed) == (4, 3, 1)
 
     page.get_by_role("link", name="Rounds", exact=True).tap()

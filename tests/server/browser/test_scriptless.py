@@ -33,7 +33,7 @@ def test_the_whole_round_works_without_scripts(open_server: Live, windows: Windo
     check.click()
     page.get_by_role("button", name="Record now").click()
     page.wait_for_url("**/status#main")
-    assert open_server.desk.program("by-hand").lines[0].outcomes == 40
+    assert open_server.desk.program("by-hand").rounds[0].outcomes == 40
     page.get_by_text("The numbers as a table").click()
     expect(page.get_by_role("region", name="Rewards by round")).to_be_visible()
     page.goto(at("by-hand", "states"))
@@ -50,4 +50,4 @@ def test_a_file_that_changed_since_the_check_is_not_decided(
         page.get_by_label("A file").set_input_files(save(tmp_path, table_of_states(month)))
         page.get_by_role("button", name=step).click()
     expect(page.get_by_role("alert")).to_contain_text("is not what was checked")
-    assert open_server.desk.program("swapped").lines == []
+    assert open_server.desk.program("swapped").rounds == []

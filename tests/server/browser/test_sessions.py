@@ -89,7 +89,7 @@ def test_a_session_ends_when_its_token_is_revoked(closed_server: Live, windows: 
     revoke_token(closed_server.desk.store, "leaver")
     page.get_by_role("button", name="Decide round 1 now").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
-    assert closed_server.desk.program("left").lines == []
+    assert closed_server.desk.program("left").rounds == []
     page.goto(at("left", "states"))
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
 

@@ -21,7 +21,7 @@ def test_of_two_tabs_that_decide_the_same_round_the_second_is_reported(
     tabs[0].wait_for_url("**/list#main")
     expect(tabs[1].get_by_role("alert")).to_contain_text("ound 1 was decided already")
     program = open_server.desk.program("twice")
-    assert len(program.lines) == 1
+    assert len(program.rounds) == 1
     assert tabs[0].locator("tr:not(.spares) td.first a").all_inner_texts() == program.advice(1).chosen
 
 
@@ -31,7 +31,7 @@ def test_a_double_click_decides_one_round(open_server: Live, windows: Windows, t
     check(page, save(tmp_path, table_of_states()))
     page.get_by_role("button", name="Decide round 1 now").dblclick()
     page.wait_for_url("**/list#main")
-    assert len(open_server.desk.program("quick").lines) == 1
+    assert len(open_server.desk.program("quick").rounds) == 1
 
 
 def test_going_back_and_deciding_again_decides_nothing_more(
@@ -46,4 +46,4 @@ def test_going_back_and_deciding_again_decides_nothing_more(
     found = check(page, save(tmp_path, table_of_states()))
     expect(found).to_contain_text("was decided")
     expect(page.get_by_label("This is another round")).to_be_visible()
-    assert len(open_server.desk.program("back").lines) == 1
+    assert len(open_server.desk.program("back").rounds) == 1

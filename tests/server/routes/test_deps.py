@@ -56,7 +56,7 @@ def test_a_request_with_a_key_is_carried_out_once_and_answered_alike(anywhere: C
     assert first.json() == again.json()
     assert first.headers["Location"] == again.headers["Location"]
     assert first.json()["notes"] == ["5 new people joined"]
-    assert len(anywhere.desk.program("shops").lines) == 1
+    assert len(anywhere.desk.program("shops").rounds) == 1
 
 
 def test_the_same_request_at_once_is_carried_out_once(anywhere: Caller) -> None:
@@ -69,7 +69,7 @@ def test_the_same_request_at_once_is_carried_out_once(anywhere: Caller) -> None:
     assert [answer.status_code for answer in answers] == [201] * 8
     assert sum("Idempotent-Replayed" not in answer.headers for answer in answers) == 1
     assert len({answer.text for answer in answers}) == 1
-    assert len(anywhere.desk.program("shops").lines) == 1
+    assert len(anywhere.desk.program("shops").rounds) == 1
 
 
 def test_programs_made_at_once_with_one_key_are_one(anywhere: Caller) -> None:

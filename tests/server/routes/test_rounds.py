@@ -151,7 +151,7 @@ def test_a_cancellation_with_a_body_is_refused_because_nobody_reads_it(caller: C
     caller.call("POST", "rounds", json={"states": as_rows()})
     refused = caller.call("POST", "rounds/1/cancel", json={"dry_run": True})
     assert (refused.status_code, refused.json()["recorded"]) == (422, False)
-    assert not caller.desk.program("shops").lines[0].cancelled
+    assert not caller.desk.program("shops").rounds[0].cancelled
 
 
 def test_a_default_in_the_address_does_not_stand_in_the_way_of_a_body(caller: Caller) -> None:

@@ -213,7 +213,7 @@ def check_list(program: Program, sent: Sent, said: dict[str, Any]) -> None:
 def check_outcomes(program: Program, sent: Sent, said: dict[str, Any]) -> None:
     """The outcomes are there, and were counted once."""
     asked = json.loads(sent.body)
-    found = program.round(asked["round"])
+    found = program.get_round(asked["round"])
     after = dict(zip(program.names.call(found.number), found.after.tolist(), strict=True))
     assert {row["agent"]: row["next_state"] for row in asked["outcomes"]}.items() <= after.items()
     assert (said["new"], said["corrected"], said["repeated"]) == (len(asked["outcomes"]), 0, 0)

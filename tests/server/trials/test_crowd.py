@@ -149,7 +149,7 @@ def test_nobody_honest_notices_a_crowd(
     assert weigher.most - weigher.before < ROOM
     with Desk(store) as desk:
         assert all(replay(desk.program(each.name)).proven for each in honest)
-        assert len(desk.program(NAME).lines) == 1
+        assert len(desk.program(NAME).rounds) == 1
     with capsys.disabled():
         took = sorted(1000 * each for one in honest for each in one.took)
         print(

@@ -146,7 +146,7 @@ def check_reported_truly(address: str, answers: dict[str, httpx.Response], rider
         ridden = [program.advice(round_).table["agent"].to_list() for round_ in rider.rounds]
         assert all(set(listed) <= {"p00", "rider"} | set(PEOPLE) for listed in ridden)
         assert len(set(rider.rounds)) == len(rider.rounds)
-        assert len(keys) == len(program.lines)
+        assert len(keys) == len(program.rounds)
         assert replay(program).proven
     return total
 

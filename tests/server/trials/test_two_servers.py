@@ -106,7 +106,7 @@ def check_two_servers(address: str, rounds: int) -> str:
         program = desk.program(NAME)
         keys = find_keys(desk, program)
         assert (set(keys.values()), len(keys)) == ({1}, 3 * rounds)
-        assert len(program.lines) == 2 * rounds
+        assert len(program.rounds) == 2 * rounds
         assert replay(program).proven
     kind = "PostgreSQL" if "://" in address else "SQLite"
     return (

@@ -37,7 +37,7 @@ def test_the_list_can_be_marked_without_a_file(site: Site, browser: Browser) -> 
     status, place = mark(browser, {"done-0": "yes", "next_state-0": "high"})
     assert (status, place) == (303, "/programs/coupons/status#main")
     program = site.desk.program("coupons")
-    assert (program.lines[0].outcomes, program.lines[0].done) == (1, 1)
+    assert (program.rounds[0].outcomes, program.rounds[0].done) == (1, 1)
     people = browser.get(f"{LIST}.json").json()["people"]
     assert people[0] == {"agent": first, "state": "low", "done": True, "next_state": "high", "reward": 1.0}
     assert people[1]["done"] is None
@@ -46,7 +46,7 @@ def test_the_list_can_be_marked_without_a_file(site: Site, browser: Browser) -> 
 def test_whether_it_was_done_alone_is_enough_for_now(site: Site, browser: Browser) -> None:
     decide(site)
     assert mark(browser, {"done-1": "no"})[0] == 303
-    line = site.desk.program("coupons").lines[0]
+    line = site.desk.program("coupons").rounds[0]
     assert (line.outcomes, line.failed) == (0, 1)
 
 
@@ -55,7 +55,7 @@ def test_a_state_without_a_yes_or_no_is_not_taken_for_a_yes(site: Site, browser:
     status, page = mark(browser, {"next_state-0": "high"})
     assert status == 422
     assert "say yes or no as well" in read_text(page)
-    assert site.desk.program("coupons").lines[0].outcomes == 0
+    assert site.desk.program("coupons").rounds[0].outcomes == 0
 
 
 def test_the_page_is_filled_with_what_is_on_record_and_sending_it_again_changes_nothing(
@@ -68,7 +68,7 @@ def test_the_page_is_filled_with_what_is_on_record_and_sending_it_again_changes_
     assert 'value="high" selected' in page
     assert 'name="done-0" value="yes" checked' in page
     assert mark(browser, marks)[0] == 303
-    assert site.desk.program("coupons").lines[0].outcomes == 1
+    assert site.desk.program("coupons").rounds[0].outcomes == 1
 
 
 def test_changing_what_is_on_record_needs_the_box_for_a_correction(site: Site, browser: Browser) -> None:
@@ -81,7 +81,7 @@ def test_changing_what_is_on_record_needs_the_box_for_a_correction(site: Site, b
     assert 'name="correct"' in page
     assert "--correct" not in page
     assert mark(browser, changed | {"correct": "yes"})[0] == 303
-    assert site.desk.program("coupons").round(1).after.tolist().count(0) == 1
+    assert site.desk.program("coupons").get_round(1).after.tolist().count(0) == 1
 
 
 def test_a_long_list_comes_in_pages_and_goes_on_to_the_next(site: Site, browser: Browser) -> None:
@@ -92,7 +92,7 @@ def test_a_long_list_comes_in_pages_and_goes_on_to_the_next(site: Site, browser:
     assert (status, place) == (303, f"{LIST}?round=1&page=2#main")
     assert mark(browser, {}, "?page=1") == (303, f"{LIST}?round=1&page=2#main"), "a page without a mark is passed by"
     assert mark(browser, {"done-0": "no"}, "?page=2#main") == (303, "/programs/coupons/status#main")
-    line = site.desk.program("coupons").lines[0]
+    line = site.desk.program("coupons").rounds[0]
     assert (line.done, line.failed) == (AT_ONCE, 1)
 
 
@@ -108,7 +108,7 @@ def test_an_earlier_round_can_be_chosen(site: Site, browser: Browser) -> None:
     decide(site)
     assert browser.get(f"{LIST}.json").json()["round"] == 2
     assert mark(browser, {"done-0": "yes"}, "?round=1")[0] == 303
-    assert [line.done for line in site.desk.program("coupons").lines] == [1, 0]
+    assert [line.done for line in site.desk.program("coupons").rounds] == [1, 0]
 
 
 @pytest.mark.parametrize("query", ["?round=3", "?round=x", "?page=2", "?page=0", "?round=1&page=-1"])
@@ -159,4 +159,4 @@ def test_whoever_may_only_look_and_whoever_has_no_token_is_refused(site: Site, b
     fields = read_fields(browser.get(LIST).text) | {"done-0": "yes"}
     assert viewer.post(LIST, fields, csrf="x").status_code == 403
     assert browser.post(LIST, fields, csrf="0" * 64).status_code == 403
-    assert site.desk.program("coupons").lines[0].done == 0
+    assert site.desk.program("coupons").rounds[0].done == 0

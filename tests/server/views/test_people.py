@@ -53,7 +53,7 @@ def test_a_person_has_the_history_of_the_desk_newest_first(viewer: Browser, play
 
 
 def test_somebody_in_the_control_group_is_said_to_be(viewer: Browser, played: Site) -> None:
-    ledger = played.desk.program("demo").projection.ledger
+    ledger = played.desk.program("demo").projection.agents
     number = int(ledger.control.argmax())
     page = read_text(viewer.get(f"/programs/demo/person?agent=pharmacist-{number + 1:02}").text)
     assert "control group" in page

@@ -24,11 +24,11 @@ def test_intervals_are_those_of_the_curve(played: Site) -> None:
     program = played.desk.program("demo")
     curve = look_at(program).curve
     assert curve is not None
-    assert [row["lift"]["high"] for row in say_lines(program.lines)] == pytest.approx(curve.lift.high.tolist())
+    assert [row["lift"]["high"] for row in say_lines(program.rounds)] == pytest.approx(curve.lift.high.tolist())
 
 
 def test_a_round_shows_what_was_done_and_what_came_of_it(viewer: Browser, played: Site) -> None:
-    found = played.desk.program("demo").round(5)
+    found = played.desk.program("demo").get_round(5)
     reported = viewer.get("/programs/demo/rounds/5.json").json()
     assert reported["round"]["waiting"] == found.missing == 10
     assert sum(row["done"] is True for row in reported["people"]) == int((found.done == 1).sum())

@@ -69,10 +69,10 @@ def test_a_round_is_cancelled_only_after_a_question(site: Site, operator: Browse
     assert status == 200
     assert "Cancel round 1?" in read_text(page)
     assert "2 people are on its list." in read_text(page)
-    assert not site.desk.program("coupons").lines[0].cancelled
+    assert not site.desk.program("coupons").rounds[0].cancelled
     confirmed = {"step": "cancel", "round": "1", "sure": "yes", "key": "k1"}
     assert [send(operator, confirmed) for _ in range(2)] == [(303, f"{SETTINGS}#main")] * 2
-    assert site.desk.program("coupons").lines[0].cancelled
+    assert site.desk.program("coupons").rounds[0].cancelled
     assert send(operator, confirmed | {"key": "k2"})[0] == 409
 
 
@@ -89,7 +89,7 @@ def test_a_round_with_outcomes_is_not_offered_for_cancelling(site: Site, operato
 
 def test_people_who_left_are_taken_out(site: Site, operator: Browser) -> None:
     assert send(operator, {"step": "leave", "agents": "ann\n<b>cem</b>\n\n", "key": "k1"}) == (303, f"{SETTINGS}#main")
-    assert int(site.desk.program("coupons").projection.ledger.active.sum()) == 2
+    assert int(site.desk.program("coupons").projection.agents.active.sum()) == 2
 
 
 def test_nobody_leaves_if_one_of_them_is_unknown(site: Site, operator: Browser) -> None:
@@ -97,7 +97,7 @@ def test_nobody_leaves_if_one_of_them_is_unknown(site: Site, operator: Browser) 
     assert status == 422
     assert "&lt;i&gt;dan&lt;/i&gt;: not in the program coupons; nothing was changed." in page
     assert "ann\n&lt;i&gt;dan&lt;/i&gt;</textarea>" in page
-    assert int(site.desk.program("coupons").projection.ledger.active.sum()) == 4
+    assert int(site.desk.program("coupons").projection.agents.active.sum()) == 4
 
 
 def test_a_name_is_erased_only_when_it_was_typed_twice(site: Site, admin: Browser) -> None:

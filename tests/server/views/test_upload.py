@@ -43,7 +43,7 @@ def decide(browser: Browser, content: bytes = MONDAY, **fields: str) -> None:
 
 
 def rounds(site: Site) -> int:
-    return len(site.desk.program("coupons").lines)
+    return len(site.desk.program("coupons").rounds)
 
 
 def test_a_check_shows_numbers_and_records_nothing(site: Site, browser: Browser) -> None:
@@ -266,20 +266,20 @@ def test_a_round_that_was_opened_before_is_decided_by_its_own_states(site: Site,
     page = browser.post(STATES, {"step": "check", "known": "yes"})
     sealed = {name: read_fields(page.text)[name] for name in ("checked", "of_round", "key")}
     assert browser.post(STATES, {"step": "decide", "known": "yes", **sealed}).status_code == 303
-    assert site.desk.program("coupons").lines[0].decided >= 0
+    assert site.desk.program("coupons").rounds[0].decided >= 0
 
 
 def test_outcomes_are_checked_and_then_recorded(site: Site, browser: Browser) -> None:
     decide(browser)
     page = browser.post(OUTCOMES, {"step": "check", "round": "1"}, ("came.csv", CAME))
     assert "Round 1 New 3 Corrected 0 Known already 0 Waiting 0" in read_text(page.text)
-    assert site.desk.program("coupons").lines[0].outcomes == 0
+    assert site.desk.program("coupons").rounds[0].outcomes == 0
     sealed = check(browser, CAME, OUTCOMES, round="1")
     for _ in range(2):
         answer = browser.post(OUTCOMES, {"step": "record", **sealed}, ("came.csv", CAME))
         assert (answer.status_code, answer.headers["location"]) == (303, "/programs/coupons/status#main")
         assert "3%20outcomes%20recorded" in answer.headers["set-cookie"]
-    assert site.desk.program("coupons").lines[0].outcomes == 3
+    assert site.desk.program("coupons").rounds[0].outcomes == 3
     assert [context.verb for context in site.desk.store.audit_log(None)].count("learned") == 1
 
 
