@@ -95,7 +95,7 @@ def long_functions(tree: ast.AST) -> list[str]:
 def ambient_luck(tree: ast.AST) -> set[str]:
     """Sources of luck other than the seed; np.random.Generator may be named, where a caller hands one over."""
     taken = {whole for name, source in imports(tree) for whole in (source, f"{source}.{name}")}
-    modules = {"random", "secrets", "uuid", "numpy.random"} & taken
+    modules = {"random", "uuid", "numpy.random"} & taken  # `secrets` makes tokens and keys, which need no replay
     parts = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     drawn = {ast.unparse(part) for part in parts if ast.unparse(part.value) in ("np.random", "numpy.random")}
     return modules | drawn - {"np.random.Generator"}

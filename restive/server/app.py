@@ -22,6 +22,7 @@ from restive.server.refusing import make_answer, wants_page
 from restive.server.routes import ROUTERS
 from restive.server.settings import Settings
 from restive.server.views import router as pages
+from restive.server.views import static_files
 from restive.server.views.base import show_failure
 from restive.version import __version__
 
@@ -36,6 +37,7 @@ def make_app(desk: Desk, settings: Settings) -> FastAPI:
     for router in (*ROUTERS, document):
         app.router.routes.extend(router.routes)  # as they are: including a router makes all of its routes anew
     app.include_router(pages)
+    app.mount("/static", static_files())
     app.openapi = lambda: describe_api(app)  # type: ignore[method-assign]
     for kind in (InputError, Refusal, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _show_error)

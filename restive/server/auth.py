@@ -1,8 +1,8 @@
 """Who asks: the principal of a token for the API, of a session cookie for the pages, or anybody at an open server.
 
 An open server asks nobody, as long as its store has no token: the first one that is made, by whatever process, closes
-it at once. A program that a principal cannot see is answered exactly as one that is not there. What comes from a form is
-taken only with the form's own token, an HMAC under the session cookie, so that no other site can send it.
+it at once. A program that a principal cannot see is answered exactly as one that is not there. Posts from other sites
+are refused by the middleware, by Sec-Fetch-Site or Origin; session cookies are SameSite=Lax.
 
 `request.state.principal` is whoever was let in.
 """
@@ -39,7 +39,7 @@ from restive.server.errors import Refusal
 from restive.server.rate_limit import Rates, name_address
 from restive.server.settings import Settings
 
-COOKIE, CSRF_HEADER = "restive_session", "x-csrf-token"
+COOKIE = "restive_session"
 MAX_SECRET = 500
 PROCESS_KEY = os.urandom(32)  # of forms that nobody has signed in for; they do not outlive the server
 LOOK_UPS = 8  # in the store at once; they must not wait behind a decision in the threads of programs
@@ -195,18 +195,11 @@ def find_secret(settings: Settings, headers: Headers) -> str:
     return found.value if found else ""
 
 
-def csrf(request: Request) -> str:
-    """What a form must bring along to be taken from this browser."""
+def form_key(request: Request) -> str:
+    """Key for HMACs of forms: differs between sessions, and outlives the server only with the session."""
     cookie = _cookie(request)
     key = cookie.encode() if cookie else PROCESS_KEY
     return hmac.new(key, b"a form of restive", hashlib.sha256).hexdigest()
-
-
-def check_csrf(request: Request, form_value: str | None = None) -> None:
-    """Refuse a form that was not made for this browser; a script may send its token as the header X-CSRF-Token."""
-    given = form_value or request.headers.get(CSRF_HEADER) or ""
-    if not hmac.compare_digest(given.encode(), csrf(request).encode()):
-        raise Refusal(403, "This form is too old, or was made for somebody else; load the page again.")
 
 
 async def _look_up(function: Callable[..., T], *args: object) -> T:

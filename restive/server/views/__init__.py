@@ -1,26 +1,25 @@
-"""The pages of the server: `router` has all of them, with their twins and the files that they need."""
+"""Pages of the server: `router` has all pages and their JSON endpoints, `static_files` the style sheets and scripts."""
 
 from fastapi import APIRouter
 
 from restive.server.views import (
     audit,
-    files,
-    glossary,
-    lists,
     login,
     new_program,
+    outcomes,
     people,
     programs,
     rounds,
     settings,
-    shadow,
     status,
     upload,
 )
+from restive.server.views.base import static_files
 
-SHOWING = (files, programs, status, lists, rounds, people, shadow, glossary)
-CHANGING = (login, new_program, upload, settings, audit)
+__all__ = ["router", "static_files"]
+
+VIEWS = (programs, status, rounds, people, login, new_program, upload, outcomes, settings, audit)
 
 router = APIRouter(include_in_schema=False)
-for part in (*SHOWING, *CHANGING):
-    router.include_router(part.router)
+for view in VIEWS:
+    router.include_router(view.router)

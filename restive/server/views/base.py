@@ -1,22 +1,24 @@
-"""From plain data to a page: Jinja templates with everything escaped, and the twin of a page for other software.
+"""Rendering of pages: Jinja templates with autoescape, and a JSON endpoint beside each page.
 
-A page is one function that answers plain data. `page` makes two routes of it: at `path` the data in a template, at
-`path` + ".json" the data itself, so that both can never differ:
+A page is one function that returns plain data. `page` registers two routes for it, so that both show the same: the
+template at `path` and the data itself at `path` + ".json":
 
     router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
     @page(router, "/programs/{name}/status", "status.html")
-    async def status(request: Request, name: str) -> dict[str, Any]: ...
+    async def show_status(request: Request, name: str) -> dict[str, Any]: ...
 
-In a template the data is `data`; beside it there are `principal` (who looks), `may(role)`, `csrf()`, `static(file)`,
-`link` (an address with its parts escaped) and `why(word)`, the small question mark that explains a word. `more` of
-`render` comes by its own names. A failure in a route of the class `PageRoute` is a page too, or a fragment of one.
+Templates see the data as `data`, and `principal`, `may(role)`, `static(file)`, `link(...)` and `why(word)`, the question
+mark that opens a definition. Errors in a route of class `PageRoute` are shown as a page, or as a fragment for htmx.
 """
 
+import hashlib
+import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 from urllib.parse import quote, unquote, urlencode
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -27,61 +29,92 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Scope
 
-from restive.errors import InputError
-from restive.server.auth import csrf, need_session
+from restive.desk.program import Program
+from restive.errors import InputError, NotFound
+from restive.server.auth import need_session
 from restive.server.errors import RETRY_AFTER, Refusal, describe, translate
+from restive.server.hiding import name_policy
 from restive.server.views.charts import PLOTS
-from restive.server.views.definitions import WORDS
-from restive.server.views.files import address
 from restive.server.views.filters import FILTERS
+from restive.server.views.glossary import GLOSSARY
 from restive.version import __version__
 
-FOLDER = Path(__file__).parent.parent / "templates"
+TEMPLATES = Path(__file__).parent.parent / "templates"
+STATIC = Path(__file__).parent.parent / "static"
+IMMUTABLE = "public, max-age=31536000, immutable"
+MIN_GZIP_BYTES = 1000
 EXPECTED = (InputError, Refusal, RequestValidationError, HTTPException)
-SAID, MAX_SAID = "restive_said", 500  # the cookie that carries a sentence from a form to the next page
-# Pages are about people: not even their own browser keeps one, or Back would show it after signing out.
-KEPT = "no-store"
+FLASH_COOKIE, MAX_FLASH = "restive_flash", 500  # a message that a form leaves for the next page
+NO_STORE = "no-store"  # pages are about people: the Back button must show nothing after signing out
+MAX_DIGITS = 9  # of a number in a URL
 
 TITLES = {
-    401: "Who are you?",
-    403: "That is not allowed",
-    404: "This is not here",
-    409: "This was settled otherwise",
-    413: "That is too large",
-    422: "That does not fit",
+    401: "Sign in",
+    403: "Not allowed",
+    404: "Not found",
+    409: "Conflict",
+    413: "Too large",
+    422: "Invalid input",
     429: "Too many requests",
-    500: "Something went wrong",
-    503: "Not now, but soon",
+    500: "Server error",
+    503: "Temporarily unavailable",
 }
 
 Builder = TypeVar("Builder", bound=Callable[..., Awaitable[dict[str, Any]]])
+Rest = ParamSpec("Rest")
+Answer = TypeVar("Answer")
+
+
+class CachedStaticFiles(StaticFiles):
+    """Static files that browsers keep for a year if the URL carries a version."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """The file, or 404."""
+        response = await super().get_response(path, scope)
+        response.headers["Cache-Control"] = IMMUTABLE if scope["query_string"].startswith(b"v=") else "no-cache"
+        return response
+
+
+def static_files() -> ASGIApp:
+    """The app to mount at /static."""
+    return GZipMiddleware(CachedStaticFiles(directory=STATIC), minimum_size=MIN_GZIP_BYTES)
+
+
+@cache
+def static(name: str) -> str:
+    """URL of a static file, versioned by its content."""
+    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:16]
+    return f"/static/{name}?v={digest}"
 
 
 @cache
 def templates() -> Environment:
-    """All templates; a name that the data does not have is an error, never an empty place."""
+    """All templates; a name that the data does not have is an error."""
     environment = Environment(
-        loader=FileSystemLoader(FOLDER),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"static": address, "link": link, "version": __version__, **PLOTS}
+    environment.globals |= {"static": static, "link": link, "version": __version__, **PLOTS}
     environment.filters |= FILTERS
     return environment
 
 
 def link(*parts: object, **query: object) -> str:
-    """An address of its parts, each escaped; of the query, what is None is left out.
+    """URL of escaped path parts and query parameters; parameters that are None are left out.
 
     >>> link("programs", "a/b", "person", agent="x&y", page=None)
     '/programs/a%2Fb/person?agent=x%26y'
     """
     path = "".join(f"/{quote(str(part), safe='')}" for part in parts)
-    asked = urlencode({name: value for name, value in query.items() if value is not None})
-    return f"{path}?{asked}" if asked else path
+    encoded = urlencode({name: value for name, value in query.items() if value is not None})
+    return f"{path}?{encoded}" if encoded else path
 
 
 def render(
@@ -95,54 +128,54 @@ def render(
     """A template filled with data."""
     principal = getattr(request.state, "principal", None)
     program = (data.get("program") or {}).get("name")
-    about: dict[str, Any] = {
+    flash = unquote(request.cookies.get(FLASH_COOKIE, ""))[:MAX_FLASH]
+    context: dict[str, Any] = {
         "data": data,
         "principal": principal,
         "may": lambda role: principal is not None and principal.may(role, program),
         "may_all": lambda role: principal is not None and principal.may(role, None),
-        "csrf": lambda: csrf(request),
         "path": request.url.path,
         "why": _explainer(request),
+        "flash": flash,
     }
-    about["said"] = unquote(request.cookies.get(SAID, ""))[:MAX_SAID]
-    text = templates().get_template(template).render(**about, **more)
-    answer = HTMLResponse(text, status, {"Cache-Control": KEPT, **(headers or {})})
-    if about["said"]:
-        answer.delete_cookie(SAID)
-    return answer
+    text = templates().get_template(template).render(**context, **more)
+    response = HTMLResponse(text, status, {"Cache-Control": NO_STORE, **(headers or {})})
+    if flash:
+        response.delete_cookie(FLASH_COOKIE)
+    return response
 
 
-async def render_aside(
+async def render_in_thread(
     request: Request, template: str, data: Mapping[str, Any], status: int = 200, **more: object
 ) -> HTMLResponse:
-    """The same in a thread, for a page that repeats what was typed: that may be much."""
+    """`render` in a thread, for pages that repeat a large form."""
     return await run_in_threadpool(lambda: render(request, template, data, status, None, **more))
 
 
 def page(router: APIRouter, path: str, template: str, role: str = "viewer") -> Callable[[Builder], Builder]:
-    """Register a function of plain data as a page and as its twin."""
+    """Register a function of plain data as a page and as its JSON endpoint."""
 
     def register(build: Builder) -> Builder:
-        def tell(data: Annotated[dict[str, Any], Depends(build)]) -> JSONResponse:
-            return JSONResponse(data, headers={"Cache-Control": KEPT})
+        def send_json(data: Annotated[dict[str, Any], Depends(build)]) -> JSONResponse:
+            return JSONResponse(data, headers={"Cache-Control": NO_STORE})
 
         def show(request: Request, data: Annotated[dict[str, Any], Depends(build)]) -> HTMLResponse:
             return render(request, template, data)
 
-        settled = {"dependencies": [Depends(need_session(role))], "include_in_schema": False, "response_model": None}
-        # The twin first: a number or name at the end of a path would take in its ending too.
-        router.add_api_route(f"{path}.json", tell, **settled)  # type: ignore[arg-type]
-        router.add_api_route(path, show, **settled)  # type: ignore[arg-type]
+        options = {"dependencies": [Depends(need_session(role))], "include_in_schema": False, "response_model": None}
+        # JSON first: a parameter at the end of the path would match ".json" too.
+        router.add_api_route(f"{path}.json", send_json, **options)  # type: ignore[arg-type]
+        router.add_api_route(path, show, **options)  # type: ignore[arg-type]
         return build
 
     return register
 
 
 class PageRoute(APIRoute):
-    """A route whose failures are shown as a page; what nobody expected is left to the app, which records it."""
+    """A route whose expected errors are shown as a page; unexpected ones go to the app, which logs them."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler with failures shown."""
+        """The handler with errors shown."""
         inner = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
@@ -157,29 +190,100 @@ class PageRoute(APIRoute):
 
 
 def is_fragment(request: Request) -> bool:
-    """Whether htmx asks, for a part of the page only."""
+    """Whether htmx asks for a part of a page."""
     return "HX-Request" in request.headers and request.headers.get("HX-Request-Type") != "full"
 
 
 def show_failure(request: Request, error: Exception) -> HTMLResponse:
-    """What went wrong as a page, or as a fragment of one where a part of a page was asked for."""
-    said = translate(error)
-    failure = describe(said, request)
+    """An error as a page, or as a fragment for htmx."""
+    error = translate(error)
+    failure = describe(error, request)
     headers = {"Retry-After": RETRY_AFTER} if failure.status == 503 else {}
-    headers |= getattr(said, "headers", None) or {}
-    template = "fault.html" if is_fragment(request) else "error.html"
+    headers |= getattr(error, "headers", None) or {}
+    template = "error_message.html" if is_fragment(request) else "error.html"
     more = {"title": TITLES.get(failure.status, failure.title), "writing": request.method not in ("GET", "HEAD")}
     return render(request, template, {"failure": failure.model_dump(mode="json")}, failure.status, headers, **more)
 
 
 def _explainer(request: Request) -> Callable[[str], Markup]:
-    """`why` of one answer: the question mark of a word with its explanation, numbered so that each has its own name."""
-    made: list[str] = []
+    """`why` of one response: the question mark of a word and its definition, with unique element ids."""
+    used: list[str] = []
     prefix = "part" if "HX-Request" in request.headers else "why"
 
     def why(word: str) -> Markup:
-        made.append(word)
+        used.append(word)
         template = templates().get_template("why.html")
-        return Markup(template.render(word=word, known=WORDS[word], id=f"{prefix}-{word}-{len(made)}"))
+        return Markup(template.render(word=word, entry=GLOSSARY[word], id=f"{prefix}-{word}-{len(used)}"))
 
     return why
+
+
+async def ask(
+    request: Request,
+    name: str,
+    query: Callable[Concatenate[Program, Rest], Answer],
+    *args: Rest.args,
+    **kwargs: Rest.kwargs,
+) -> Answer:
+    """Run `query` on a program in a worker thread, while nobody else uses the program."""
+    programs = request.app.state.programs
+    async with programs.using(name, request) as program:
+        answer: Answer = await programs.run(query, program, *args, **kwargs)
+    return answer
+
+
+def head(program: Program) -> dict[str, Any]:
+    """What the header of every page about a program shows."""
+    config = program.config
+    return {
+        "name": program.name,
+        "words": asdict(config.words),
+        "policy": name_policy(config.policy),
+        "shadow": name_policy(config.shadow) if config.shadow else None,
+        "rounds": len(program.rounds),
+    }
+
+
+def read_number(text: str, what: str, default: int = 1) -> int:
+    """A number from 1 in a URL, `default` if it is empty; anything else is not found.
+
+    >>> read_number("12", "round"), read_number("", "page")
+    (12, 1)
+    """
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS and int(text) > 0):
+        raise NotFound(f"There is no such {what}: a {what} is a whole number from 1.")
+    return int(text)
+
+
+class Part(NamedTuple):
+    """One page of a long table; rows count from 1."""
+
+    page: int
+    pages: int
+    first: int
+    last: int
+    total: int
+
+    @property
+    def rows(self) -> slice:
+        """The indices of its rows."""
+        return slice(self.first - 1, self.last)
+
+
+def paginate(page: int, total: int, size: int) -> Part:
+    """Page `page` of `total` rows, `size` on each; an empty table has one empty page.
+
+    >>> paginate(3, total=410, size=200)
+    Part(page=3, pages=3, first=401, last=410, total=410)
+    """
+    pages = max(1, -(-total // size))
+    if page > pages:
+        raise NotFound(f"There is no page {page}; there {'is 1' if pages == 1 else f'are {pages:,}'}.")
+    return Part(page, pages, (page - 1) * size + 1, min(page * size, total), total)
+
+
+def finite(value: float) -> float | None:
+    """The number, or None if it is infinite or NaN, which JSON does not have."""
+    return float(value) if math.isfinite(value) else None

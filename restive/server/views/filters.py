@@ -1,7 +1,4 @@
-"""How pages write numbers, times and the like: filters of the templates, each from a value to a short text.
-
-What is not known is a dash. Numbers come with the digits that mean something, and with how far they may be off.
-"""
+"""Jinja filters that format numbers, shares, times and intervals; an unknown value is a dash."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -10,13 +7,14 @@ from typing import Any
 from restive.desk.config import Words
 from restive.desk.explanations import capital, rounded, things
 from restive.desk.remarks import count
-from restive.desk.screen import NOTHING, how_sure, show_benefit
+from restive.desk.screen import NOTHING, how_sure
+from restive.desk.screen import show_benefit as format_benefit
 
 DIGITS = 3
 
 
 def show_number(value: float | None) -> str:
-    """A number with three digits, whole ones whole.
+    """A number with three significant digits; integers are shown in full.
 
     >>> show_number(4.2431), show_number(1234), show_number(None), show_number(0.0)
     ('4.24', '1,234', '–', '0')
@@ -30,7 +28,7 @@ def show_number(value: float | None) -> str:
 
 
 def show_plain(value: float | None) -> str:
-    """A number as it was given, without digits that nobody wrote.
+    """A number as it was reported, without trailing zeros.
 
     >>> show_plain(3.0), show_plain(0.25), show_plain(None)
     ('3', '0.25', '–')
@@ -39,7 +37,7 @@ def show_plain(value: float | None) -> str:
 
 
 def show_share(value: float | None) -> str:
-    """A share in percent; what is nearly none or all does not become it.
+    """A share in percent; only exact values are shown as 0% and 100%.
 
     >>> show_share(0.904), show_share(0.001), show_share(0.999), show_share(1.0)
     ('90%', '<1%', '>99%', '100%')
@@ -64,22 +62,22 @@ def show_day(value: str | None) -> str:
 
 
 def show_whole(value: float | None) -> str:
-    """A number without decimals."""
+    """A number rounded to an integer."""
     return NOTHING if value is None else f"{value:,.0f}"
 
 
-def show_gain(row: Mapping[str, Any]) -> str:
-    """The benefit of a row with how far it may be off."""
-    return show_benefit(*_gain(row)).replace("-", "−")
+def show_benefit(row: Mapping[str, Any]) -> str:
+    """The benefit of a row with its margin of error."""
+    return format_benefit(*_benefit(row)).replace("-", "−")
 
 
 def show_sure(row: Mapping[str, Any]) -> str:
-    """How sure the benefit of a row is, in words."""
-    return how_sure(*_gain(row))
+    """The confidence in the benefit of a row."""
+    return how_sure(*_benefit(row))
 
 
-def show_range(value: Mapping[str, Any], reach: float | None = None) -> str:
-    """The ends of an interval, `low` and `high`, with two digits of how far it reaches.
+def show_range(value: Mapping[str, Any]) -> str:
+    """The ends of an interval, rounded to two significant digits of its width.
 
     >>> show_range({"low": -0.24713, "high": -0.1163})
     '−0.247 to −0.116'
@@ -100,16 +98,16 @@ def show_middle(value: Mapping[str, Any]) -> str:
 
 
 def show_things(words: Mapping[str, str]) -> str:
-    """What rewards are counted in, in the words of a program."""
+    """The unit of rewards, in the words of a program."""
     return things(Words(**words))
 
 
 def show_count(number: int, words: Mapping[str, str]) -> str:
-    """So many people, in the words of a program."""
+    """A number of people, in the words of a program."""
     return count(number, Words(**words))
 
 
-def _gain(row: Mapping[str, Any]) -> tuple[float, float]:
+def _benefit(row: Mapping[str, Any]) -> tuple[float, float]:
     benefit, error = row.get("benefit"), row.get("error")
     return (
         math.nan if benefit is None else benefit,
@@ -121,7 +119,7 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "capital": capital,
     "count": show_count,
     "day": show_day,
-    "gain": show_gain,
+    "benefit": show_benefit,
     "middle": show_middle,
     "number": show_number,
     "plain": show_plain,

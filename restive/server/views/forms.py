@@ -1,62 +1,60 @@
-"""What a form brings: its fields, and a table from a file or from rows that were pasted; gone when the answer is made.
+"""Forms: fields, and a table from a file or from pasted rows, which is deleted once it is read.
 
-A post is taken only with the token of the page that it was sent from. A file lies in a folder that the server alone may
-read, for as long as it is read. `Form.seal` is a digest of all that was asked, by which what was checked and what is to
-be recorded are known to be the same; it is keyed by the session, so that a store which keeps it knows no erased name by
-it.
+Forms carry no CSRF token: cookies are SameSite=Lax, and the middleware refuses posts from other sites. `Form.digest` is
+an HMAC of what was asked: it shows that the form to be recorded is the one that was checked. Its key depends on the
+session, so that a digest in the store does not reveal an erased id.
 """
 
 import hashlib
 import hmac
 import json
 import os
+import secrets
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 from urllib.parse import quote
 
 import polars as pl
 from fastapi import Depends, Request, Response
 from fastapi.responses import RedirectResponse
-from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import FormData, Headers, UploadFile
-from starlette.formparsers import FormParser, MultiPartException, MultiPartParser
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 
 from restive.desk.audit import SEALED
 from restive.desk.config import parse_shares
 from restive.desk.table_files import EXTENSION_LIST
 from restive.desk.tokens import Principal
 from restive.errors import InputError, check_whole
-from restive.server.auth import check_csrf, csrf, need_session
+from restive.server.auth import form_key, need_session
 from restive.server.errors import Refusal
 from restive.server.reading import Kind, read_table
 from restive.server.settings import Settings
-from restive.server.views.base import SAID
+from restive.server.views.base import FLASH_COOKIE
 
-KINDS: Mapping[str, Kind] = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".xlsx": "xlsx", ".parquet": "parquet"}
-PASTED = "pasted rows"
-MAX_TEXT = 4 * 2**20  # of all fields together, in bytes: some hundred thousand pasted rows
-MAX_FIELDS = 300  # the list of a round, some people at a time, has most
-BOUNDS = {"max_fields": MAX_FIELDS, "max_part_size": MAX_TEXT}
-MAX_NAME = 60
-MAX_DIGITS = 15  # digits
-SAID_SECONDS = 60  # for which the cookie that carries a sentence to the next page is kept
+FILE_TYPES: Mapping[str, Kind] = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".xlsx": "xlsx", ".parquet": "parquet"}
+PASTED_ROWS = "pasted rows"
+MAX_TEXT_BYTES = 4 * 2**20  # of all fields together: some hundred thousand pasted rows
+MAX_FIELDS = 300  # a page of outcomes has the most
+MAX_MULTIPART_FIELDS = 30  # of a form with a file
+MAX_FILE_NAME, MAX_DIGITS, MAX_DECIMAL = 60, 15, 60  # characters
+FLASH_SECONDS = 60
 
 Operator = Annotated[Principal, Depends(need_session("operator"))]
 Admin = Annotated[Principal, Depends(need_session("admin"))]
 
 
-class Sheet(NamedTuple):
-    """A table that was brought, what it is called, and the digest of its bytes."""
+class Table(NamedTuple):
+    """An uploaded table with its name and the digest of its bytes."""
 
     frame: pl.DataFrame
-    where: str
+    name: str
     digest: str
 
 
@@ -66,26 +64,26 @@ class Form:
 
     fields: dict[str, str]
     file: UploadFile | None = None
-    secret: str = ""
+    key: str = ""
 
     def text(self, name: str) -> str:
-        """What was typed, without blanks around it."""
+        """The text of a field, stripped."""
         return self.fields.get(name, "").strip()
 
-    def ticked(self, name: str) -> bool:
-        """Whether a box is ticked."""
+    def checked(self, name: str) -> bool:
+        """Whether a check box is ticked."""
         return bool(self.fields.get(name))
 
     def lines(self, name: str) -> list[str]:
-        """The lines of a text area that have anything in them."""
+        """The lines of a text area that are not blank."""
         return [line.strip() for line in self.fields.get(name, "").splitlines() if line.strip()]
 
     def ids(self, name: str) -> list[str] | None:
-        """The ids of a text area, None if it is empty."""
+        """The ids in a text area, None if it is empty."""
         return self.lines(name) or None
 
     def shares(self, name: str) -> dict[str, float]:
-        """The shares of groups, one on each line, with or without blanks around the sign."""
+        """The shares of groups, one on each line, with or without spaces around the equals sign."""
         return parse_shares(["=".join(map(str.strip, line.rsplit("=", 1))) for line in self.lines(name)])
 
     def whole(self, name: str, low: int, high: int | None = None) -> int | None:
@@ -93,129 +91,102 @@ class Form:
         text = self.text(name)
         return check_whole(name.replace("_", " "), read_whole(text), low, high) if text else None
 
-    def seal(self, names: Sequence[str], sheet: Sheet | None = None) -> str:
-        """The digest of some fields and of the table, as they came."""
-        asked = [sheet.digest if sheet else None, [[name, self.fields.get(name, "")] for name in names]]
-        return SEALED + hmac.new(self.secret.encode(), json.dumps(asked).encode(), hashlib.sha256).hexdigest()
+    def digest(self, names: Sequence[str], table: Table | None = None) -> str:
+        """HMAC of some fields and of the table."""
+        asked = [table.digest if table else None, [[name, self.fields.get(name, "")] for name in names]]
+        return SEALED + hmac.new(self.key.encode(), json.dumps(asked).encode(), hashlib.sha256).hexdigest()
 
-    def seal_all(self) -> str:
-        """The digest of all fields but those that change with each page."""
-        return self.seal(sorted(set(self.fields) - {"csrf", "key"}))
+    def digest_all(self) -> str:
+        """HMAC of all fields but the idempotency key."""
+        return self.digest(sorted(set(self.fields) - {"key"}))
 
 
 def read_whole(text: str) -> int | str:
-    """The number that a text is, or the text itself, for the desk to refuse in its own words."""
+    """The integer that a text is, or the text itself, which the desk then refuses."""
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS else text
 
 
 def read_decimal(text: str) -> float | str:
-    """The number that a text is, also one with a decimal comma, or the text itself."""
+    """The number that a text is, also with a decimal comma, or the text itself."""
     try:
-        return float(text.replace(",", ".")) if len(text) <= MAX_NAME else text
+        return float(text.replace(",", ".")) if len(text) <= MAX_DECIMAL else text
     except ValueError:
         return text
 
 
 def make_key() -> str:
-    """A key by which the same post, sent twice, is known."""
-    return os.urandom(16).hex()
+    """An idempotency key: the same post, sent twice, is recorded once."""
+    return secrets.token_hex(16)
 
 
-def go_on(request: Request, address: str, said: str = "") -> Response:
-    """On to another page after a post, which says there what was done; loading that page again does nothing twice."""
-    answer = RedirectResponse(f"{address}#main", 303)  # or a browser would keep the place in the page it came from
-    if said:
+def redirect(request: Request, address: str, message: str = "") -> Response:
+    """Redirect to another page after a post, and show the message there."""
+    response = RedirectResponse(f"{address}#main", 303)  # without a fragment, browsers keep the one of the old page
+    if message:
         secure = request.app.state.settings.secure
-        answer.set_cookie(SAID, quote(said), SAID_SECONDS, secure=secure, httponly=True, samesite="lax")
-    return answer
+        response.set_cookie(FLASH_COOKIE, quote(message), FLASH_SECONDS, secure=secure, httponly=True, samesite="lax")
+    return response
 
 
 @asynccontextmanager
 async def take_form(request: Request) -> AsyncIterator[Form]:
-    """The form of a post that came from a page of this server."""
-    taken = await _parse(request)
-    try:
-        fields = {name: value for name, value in taken.items() if isinstance(value, str)}
-        check_csrf(request, fields.get("csrf"))
-        files = [value for value in taken.values() if isinstance(value, UploadFile) and value.filename]
-        yield Form(fields, files[0] if files else None, csrf(request))
-    finally:
-        await taken.close()
-
-
-async def _parse(request: Request) -> FormData:
-    """The fields and files of a body; browsers send UTF-8, and some other codecs take for ever over a long text."""
-    kind, about = parse_options_header(request.headers.get("Content-Type"))
-    if about.get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):
+    """The form of a post; its file is deleted afterwards."""
+    media_type, options = parse_options_header(request.headers.get("Content-Type"))
+    if options.get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):  # some codecs are very slow
         raise Refusal(415, "The form must be in UTF-8.")
+    max_fields = MAX_MULTIPART_FIELDS if media_type == b"multipart/form-data" else MAX_FIELDS
     try:
-        async with aclosing(request.stream()) as stream:
-            if kind == b"multipart/form-data":
-                return await Parts(request.headers, stream).parse()
-            if kind == b"application/x-www-form-urlencoded":
-                return await FormParser(request.headers, stream, **BOUNDS).parse()
-    except (MultiPartException, FormParserError, UnicodeError):
-        sentence = "The form could not be read; load the page again and send it once more. Nothing was recorded."
+        parsed = await request.form(max_files=1, max_fields=max_fields, max_part_size=MAX_TEXT_BYTES + 1024)
+    except HTTPException:
+        sentence = "The form could not be read. Reload the page and send it again; upload a long table as a file."
         raise Refusal(400, sentence) from None
-    return FormData()
+    try:
+        fields = {name: value for name, value in parsed.items() if isinstance(value, str)}
+        if sum(map(len, fields.values())) > MAX_TEXT_BYTES:
+            limit = f"{MAX_TEXT_BYTES >> 20} MB"
+            raise Refusal(413, f"The typed and pasted text is larger than {limit}. Upload it as a file instead.")
+        files = [value for value in parsed.values() if isinstance(value, UploadFile) and value.filename]
+        yield Form(fields, files[0] if files else None, form_key(request))
+    finally:
+        await parsed.close()
 
 
-class Parts(MultiPartParser):
-    """The parts of a form: one file, and fields that are together no larger than a pasted table may be."""
-
-    def __init__(self, headers: Headers, stream: AsyncGenerator[bytes, None]) -> None:
-        super().__init__(headers, stream, max_files=1, **BOUNDS)
-        self._typed = 0
-
-    def on_part_data(self, data: bytes, start: int, end: int) -> None:
-        """Take a piece of a part."""
-        if self._current_part.file is None:
-            self._typed += end - start
-            if self._typed > MAX_TEXT:
-                raise Refusal(413, f"More was typed or pasted than {MAX_TEXT >> 20} MB; send it as a file instead.")
-        super().on_part_data(data, start, end)
-
-
-async def read_brought(form: Form, settings: Settings) -> Sheet | None:
-    """The table of a form: its file, or the rows that were pasted; None where there is neither."""
+async def read_uploaded(form: Form, settings: Settings) -> Table | None:
+    """The table of a form, from its file or its pasted rows; None if there is neither."""
     pasted = bool(form.text("rows"))
     if form.file is None and not pasted:
         return None
     if form.file is not None and pasted:
-        raise InputError("There are a file and pasted rows; keep one of them.")
-    name = PASTED if form.file is None else plain_name(form.file.filename or "")
+        raise InputError("There are a file and pasted rows. Use one of them.")
+    name = PASTED_ROWS if form.file is None else plain_name(form.file.filename or "")
     ending = ".csv" if form.file is None else Path(name).suffix.lower()
-    if ending not in KINDS:
+    if ending not in FILE_TYPES:
         raise InputError(f"{name}: cannot read files that end in {ending!r}; save it as {EXTENSION_LIST}.")
     with tempfile.TemporaryDirectory(prefix="restive-") as folder:
         place = Path(folder) / f"table{ending}"
-        digest = await run_in_threadpool(_put, form, place)
-        return Sheet(await read_table(place, KINDS[ending], name, settings.reading), name, digest)
+        digest = await run_in_threadpool(_write, form, place)
+        return Table(await read_table(place, FILE_TYPES[ending], name, settings.reading), name, digest)
 
 
 def plain_name(name: str) -> str:
-    """The name of a file as a sentence can show it: no folders, nothing that cannot be printed, its ending kept.
+    """The name of a file for messages: without folders and control characters, shortened in the middle.
 
     >>> plain_name("C:/lists/Monday\\x07.csv")
     'Monday.csv'
     """
     last = name.replace("\\", "/").rpartition("/")[2]
     shown = "".join(letter for letter in last if letter.isprintable()).strip()
-    return shown if len(shown) <= MAX_NAME else f"{shown[: MAX_NAME - 10]}…{shown[-9:]}"
+    return shown if len(shown) <= MAX_FILE_NAME else f"{shown[: MAX_FILE_NAME - 10]}…{shown[-9:]}"
 
 
-def _put(form: Form, place: Path) -> str:
-    """Write the table to a file that its owner alone may read; the digest of it."""
+def _write(form: Form, place: Path) -> str:
+    """Write the table to a file that only its owner can read; the digest of its bytes."""
     with os.fdopen(os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as copy:
         if form.file is None:
             copy.write(form.fields["rows"].encode())
         else:
-            _copy(form.file.file, copy)
+            form.file.file.seek(0)
+            shutil.copyfileobj(form.file.file, copy, 2**20)
         copy.seek(0)
         return hashlib.file_digest(copy, "sha256").hexdigest()
-
-
-def _copy(source: IO[bytes], copy: IO[bytes]) -> None:
-    source.seek(0)
-    shutil.copyfileobj(source, copy, 2**20)

@@ -1,6 +1,4 @@
-"""Signing in with a token and out again; on a server that is open to its own machine nobody needs to."""
-
-from typing import Any
+"""Signing in with a token, and signing out."""
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
@@ -9,37 +7,33 @@ from restive.server.auth import find_signed_in, local_path, sign_in, sign_out
 from restive.server.views.base import PageRoute, render
 from restive.server.views.forms import take_form
 
-WRONG = "This token is not known here: it may be mistyped, expired or revoked. Ask whoever gave it to you."
+WRONG_TOKEN = "This token is not valid. It may be mistyped, expired or revoked. Ask the person who gave it to you."
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 @router.get("/login")
 async def show_form(request: Request, next: str = "/") -> Response:
-    """The form; whoever is signed in already goes on."""
+    """The form; a user who is signed in already is redirected."""
     if await find_signed_in(request) is not None:
         return RedirectResponse(local_path(next), 303)
-    return render(request, "signing.html", _describe(next))
+    return render(request, "login.html", {"next": local_path(next)})
 
 
 @router.post("/login")
 async def take_token(request: Request) -> Response:
-    """Sign in, and go on to where one was on the way to."""
+    """Sign in, and redirect to the page that was asked for."""
     async with take_form(request) as form:
-        answer = RedirectResponse(local_path(form.text("next")), 303)
-        if await sign_in(request, answer, form.text("token")):
-            return answer
-        return render(request, "signing.html", _describe(form.text("next")), 401, refused=WRONG)
+        target = local_path(form.text("next"))
+        response = RedirectResponse(target, 303)
+        if await sign_in(request, response, form.text("token")):
+            return response
+        return render(request, "login.html", {"next": target}, 401, refused=WRONG_TOKEN)
 
 
 @router.post("/logout")
-async def leave(request: Request) -> Response:
+async def log_out(request: Request) -> Response:
     """Sign out."""
-    async with take_form(request):
-        answer = RedirectResponse("/login", 303)
-        await sign_out(request, answer)
-        return answer
-
-
-def _describe(wanted: str) -> dict[str, Any]:
-    return {"next": local_path(wanted)}
+    response = RedirectResponse("/login", 303)
+    await sign_out(request, response)
+    return response

@@ -1,7 +1,7 @@
-"""Making a program by form: choose a template, look over what it sets, change what is different here.
+"""The form for a new program: choose a template, then change its settings.
 
-Every field is checked by the desk on its own, so that all that is wrong is said at once, each at its place. Policies
-are chosen from those there are: one in a file would be code of the machine that the server runs on.
+The desk checks each field by itself, so that the page shows all errors at once, each at its field. Only built-in
+policies can be chosen: a policy in a file would be code that runs on the server.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,63 +21,66 @@ from restive.policies import POLICIES
 from restive.policies.base import Learner
 from restive.server.errors import MAX_SENTENCE, describe
 from restive.server.hiding import hide_folders
-from restive.server.views.base import PageRoute, link, page, render_aside
-from restive.server.views.forms import Admin, Form, go_on, make_key, read_decimal, read_whole, take_form
+from restive.server.views.base import PageRoute, link, page, render_in_thread
+from restive.server.views.forms import Admin, Form, make_key, read_decimal, read_whole, redirect, take_form
 
 OWN = "own"  # instead of the name of a template
-SPARE_ROWS, MAX_ROWS = 3, 30  # of states
+EMPTY_ROWS, MAX_ROWS = 3, 30  # of states
+MAX_WORD = 60  # characters
 WHOLE, DECIMAL = ("budget", "cool_down", "keep", "horizon", "seed"), ("control", "reward_range")
 FIELDS = (*WHOLE, *DECIMAL, "shares", "policy", "shadow")
-USUAL_STATES = ("low", "high")
+TEMPLATE_FIELDS = ("name", "title", "about", "people", "person", "action", "every")
+DEFAULT_STATES = ("low", "high")
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
-@page(router, "/new", "setting_up.html", role="admin")
+@page(router, "/new", "new_program.html", role="admin")
 async def show_form(request: Request, template: str = "") -> dict[str, Any]:
-    """The templates to choose from, and the form of the one that was chosen."""
+    """The templates, or the form of the chosen one."""
     if template and template != OWN and template not in TEMPLATES:
-        raise NotFound("There is no such template; choose one of those on the page.")
+        raise NotFound("There is no such template.")
     return describe_form(template)
 
 
 @router.post("/new")
-async def make_program(request: Request, principal: Admin) -> Response:
-    """Make the program, or say at each field what is wrong with it."""
+async def create_program(request: Request, principal: Admin) -> Response:
+    """Create the program, or show at each field what is wrong."""
     async with take_form(request) as form:
         run, template = request.app.state.programs.run, form.text("template")
         known = template if template in TEMPLATES else OWN
         wrong, status = await run(check_fields, form), 422
         if not wrong:
             context = RequestContext(
-                by=principal.signature, key=form.text("key") or None, asked=await run(form.seal_all)
+                by=principal.signature, key=form.text("key") or None, asked=await run(form.digest_all)
             )
             try:
                 name = await run(create, request.app.state.desk, form, known, context)
-                return go_on(request, link("programs", name, "states"), f"{name} is ready. Bring the first states.")
+                message = f"{name} is ready. Upload the first states."
+                return redirect(request, link("programs", name, "states"), message)
             except InputError as error:
                 failure = describe(error, request)
                 wrong, status = {_find_field(error): failure.detail}, failure.status
         more = {"typed": form.fields, "wrong": wrong}
-        return await render_aside(request, "setting_up.html", describe_form(known), status, **more)
+        return await render_in_thread(request, "new_program.html", describe_form(known), status, **more)
 
 
 def describe_form(template: str) -> dict[str, Any]:
-    """What the page shows: templates to choose from, or what the form of one is filled with."""
-    listed = [_tell(each) for each in TEMPLATES.values()]
+    """The templates, and the settings that the form of the chosen one is filled with."""
+    listed = [_describe_template(template) for template in TEMPLATES.values()]
     if not template:
         return {"templates": listed, "template": None, "settings": None}
     chosen = TEMPLATES.get(template)
     given: Mapping[str, Any] = {} if chosen is None else from_template(template)
-    config = Config.from_json({"states": USUAL_STATES, "rewards": (0.0, 1.0)} | dict(given) | {"template": None})
+    config = Config.from_json({"states": DEFAULT_STATES, "rewards": (0.0, 1.0)} | dict(given) | {"template": None})
     settings = asdict(config) | {"shares": dict(config.shares)}
     signs = [] if chosen is None else list(chosen.signs)
     return {
         "templates": listed,
-        "template": {"name": OWN, "title": "A program of your own"} if chosen is None else _tell(chosen),
+        "template": {"name": OWN, "title": "A program of your own"} if chosen is None else _describe_template(chosen),
         "settings": settings | {"signs": signs, "groups": [] if chosen is None else list(chosen.groups)},
-        "policies": [{"name": name, "about": _about(name)} for name in learners()],
-        "rows": min(len(config.states) + SPARE_ROWS, MAX_ROWS),
+        "policies": [{"name": name, "about": _describe_policy(name)} for name in learners()],
+        "rows": min(len(config.states) + EMPTY_ROWS, MAX_ROWS),
         "key": make_key(),
     }
 
@@ -88,12 +91,12 @@ def learners() -> list[str]:
 
 
 def check_fields(form: Form) -> dict[str, str]:
-    """What is wrong, by field; the desk is asked about each of them alone, with the states that go with it."""
+    """The errors by field; the desk checks each field together with the states."""
     wrong: dict[str, str] = {}
     states = _read_states(form)
     _try(wrong, "name", lambda: check_name(form.text("name")))
     if not _try(wrong, "states", lambda: make_config("x", **states)):
-        states = {"states": USUAL_STATES, "rewards": None}
+        states = {"states": DEFAULT_STATES, "rewards": None}
     for name in FIELDS:
         _try(wrong, name, partial(_check_one, form, name, states, alone="horizon" in wrong))
     for name in WORDS:
@@ -102,25 +105,25 @@ def check_fields(form: Form) -> dict[str, str]:
 
 
 def _check_one(form: Form, name: str, states: Mapping[str, Any], alone: bool) -> None:
-    """Let the desk make a config with one setting; some policies want to know how many rounds there are."""
+    """Let the desk make a config with one setting; some policies also need the horizon."""
     planned = _read(form, "horizon") if name in ("policy", "shadow") and not alone else {}
     make_config("x", **{**states, **planned, **_read(form, name)})
 
 
 def create(desk: Desk, form: Form, template: str, context: RequestContext) -> str:
-    """Make the program of a form; its name."""
+    """Create the program of a form; its name."""
     name, chosen = form.text("name"), None if template == OWN else template
     settings = _read_states(form) | {"words": {word: _read_word(form, word) for word in WORDS}}
     for field in FIELDS:
         settings |= _read(form, field)
     config = make_config(name, chosen, **settings)
     with suppress(Repeated):
-        desk.create(name, config, pseudonyms=form.ticked("pseudonyms"), context=context)
+        desk.create(name, config, pseudonyms=form.checked("pseudonyms"), context=context)
     return name
 
 
 def _try(wrong: dict[str, str], field: str, check: Callable[[], object]) -> bool:
-    """Ask the desk; what it refuses is said at the field."""
+    """Run a check; its error is shown at the field."""
     try:
         check()
     except InputError as error:
@@ -130,15 +133,15 @@ def _try(wrong: dict[str, str], field: str, check: Callable[[], object]) -> bool
 
 
 def _read_states(form: Form) -> dict[str, Any]:
-    """The states that are filled in, with what each is worth, or None where rewards are reported."""
-    rows = [(form.text(f"state-{place}"), form.text(f"worth-{place}")) for place in range(MAX_ROWS)]
-    filled = [(state, worth) for state, worth in rows if state or worth]
-    rewards = None if form.ticked("reported") else [read_decimal(worth) for _, worth in filled]
+    """The states that are filled in with their rewards, or None if rewards are reported with outcomes."""
+    rows = [(form.text(f"state-{index}"), form.text(f"reward-{index}")) for index in range(MAX_ROWS)]
+    filled = [(state, reward) for state, reward in rows if state or reward]
+    rewards = None if form.checked("reported") else [read_decimal(reward) for _, reward in filled]
     return {"states": [state for state, _ in filled], "rewards": rewards}
 
 
 def _read(form: Form, name: str) -> dict[str, Any]:
-    """A setting as the desk takes it; what is left empty is left to the desk."""
+    """A setting in the type that the desk expects; empty fields are left to the desk."""
     if name == "shares":
         return {name: form.shares(name)}
     text = form.text(name)
@@ -150,23 +153,22 @@ def _read(form: Form, name: str) -> dict[str, Any]:
 
 
 def _read_word(form: Form, name: str) -> str:
-    """A word of the program's own, or the usual one."""
+    """A word of the program, or the default one."""
     word = form.text(f"word-{name}") or getattr(Words(), name)
-    if len(word) > 60 or not word.isprintable():
-        raise InputError("a word has at most 60 characters, all on one line.")
+    if len(word) > MAX_WORD or not word.isprintable():
+        raise InputError(f"a word has at most {MAX_WORD} characters, all on one line.")
     return str(word)
 
 
 def _find_field(error: InputError) -> str:
-    """At which field a refusal of the whole form is shown."""
+    """The field at which an error of the whole form is shown."""
     return "name" if isinstance(error, Conflict) else "form"
 
 
-def _tell(template: Template) -> dict[str, Any]:
-    reported = ("name", "title", "about", "people", "person", "action", "every")
-    return {name: getattr(template, name) for name in reported} | {"states": list(template.states)}
+def _describe_template(template: Template) -> dict[str, Any]:
+    return {name: getattr(template, name) for name in TEMPLATE_FIELDS} | {"states": list(template.states)}
 
 
-def _about(name: str) -> str:
-    """The first sentence about a policy."""
+def _describe_policy(name: str) -> str:
+    """The first sentence of a policy's docstring."""
     return (POLICIES[name].__doc__ or "").strip().partition("\n")[0]

@@ -1,4 +1,4 @@
-"""The people of a program: found by a part of their id, and one of them with all that happened, round by round."""
+"""People of a program: search by a part of the id, and the history of one person."""
 
 from typing import Any
 
@@ -11,47 +11,45 @@ from restive.desk.names import Names
 from restive.desk.program import Program
 from restive.desk.projection import NEVER
 from restive.errors import NotFound
-from restive.server.views.asking import ask, head, read_number
-from restive.server.views.base import PageRoute, page
-from restive.server.views.paging import turn_to
+from restive.server.views.base import PageRoute, ask, head, page, paginate, read_number
 from restive.types import Ints
 
+PEOPLE_PER_PAGE, ROUNDS_PER_PAGE = 100, 200
+MAX_SEARCH = 200  # characters
+
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-ROWS = 100  # people on one page
-ROUNDS = 200  # rounds of one of them
-LONGEST = 200  # letters that are looked for
 
 
 @page(router, "/programs/{name}/people", "people.html")
-async def people(request: Request, name: str, find: str = "", page: str = "") -> dict[str, Any]:
-    """The people, or those whose id has `find` in it."""
-    return await ask(request, name, search, find.strip()[:LONGEST], read_number(page, "page"))
+async def show_people(request: Request, name: str, find: str = "", page: str = "") -> dict[str, Any]:
+    """The people, or those whose id contains `find`."""
+    return await ask(request, name, search, find.strip()[:MAX_SEARCH], read_number(page, "page"))
 
 
 @page(router, "/programs/{name}/person", "person.html")
-async def person(request: Request, name: str, agent: str = "", page: str = "") -> dict[str, Any]:
-    """One of them."""
-    return await ask(request, name, follow, agent, read_number(page, "page"))
+async def show_person(request: Request, name: str, agent: str = "", page: str = "") -> dict[str, Any]:
+    """One person."""
+    return await ask(request, name, build_person, agent, read_number(page, "page"))
 
 
 def search(program: Program, find: str, page: int) -> dict[str, Any]:
-    """A page of people: ids that begin with what is looked for come first, then those that have it elsewhere."""
+    """A page of people; ids that begin with `find` come first, then those that contain it elsewhere."""
     numbers = program.names.search(find)
     if find:
-        numbers = numbers[np.argsort(~_begins(program.names, numbers, find.lower()), kind="stable")]
-    part = turn_to(page, numbers.size, ROWS)
+        numbers = numbers[np.argsort(~_starts_with(program.names, numbers, find.lower()), kind="stable")]
+    part = paginate(page, numbers.size, PEOPLE_PER_PAGE)
     rows = [describe(program, number) for number in numbers[part.rows].tolist()]
     return {"program": head(program), "find": find, "part": part._asdict(), "people": rows}
 
 
-def _begins(names: Names, numbers: Ints, part: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which of these ids begin so; the column is asked as a whole, unless this process was reported the names of codes."""
-    called = pl.Series(names.call(numbers), dtype=pl.String) if names.given else names.roster[numbers]
-    return called.str.to_lowercase().str.starts_with(part).to_numpy()
+def _starts_with(names: Names, numbers: Ints, prefix: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which ids begin with `prefix`; the column is read as a whole, unless names of pseudonyms are known."""
+    ids = pl.Series(names.call(numbers), dtype=pl.String) if names.given else names.roster[numbers]
+    return ids.str.to_lowercase().str.starts_with(prefix).to_numpy()
 
 
 def describe(program: Program, number: int) -> dict[str, Any]:
-    """One person in short."""
+    """The summary of one person."""
     projection, config = program.projection, program.config
     agents = projection.agents
     state, group, state_round, last_action = (
@@ -71,14 +69,14 @@ def describe(program: Program, number: int) -> dict[str, Any]:
     }
 
 
-def follow(program: Program, agent: str, page: int) -> dict[str, Any]:
-    """One person with all rounds, the newest first."""
+def build_person(program: Program, agent: str, page: int) -> dict[str, Any]:
+    """One person with all rounds, newest first."""
     if not agent:
-        raise NotFound("There is nobody without an id.")
+        raise NotFound("The URL has no id of a person.")
     rounds = find_history(program, agent)[::-1]
     names = program.names
     number = names.find(names.inward(pl.Series("agent", [agent])))[0]
-    part = turn_to(page, len(rounds), ROUNDS)
+    part = paginate(page, len(rounds), ROUNDS_PER_PAGE)
     return {
         "program": head(program),
         "person": describe(program, int(number)),

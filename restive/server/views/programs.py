@@ -1,4 +1,4 @@
-"""The programs that somebody may see, each in short: where everything begins."""
+"""Pages of the whole server: the programs that a user may see, and the glossary."""
 
 from typing import Any
 
@@ -7,32 +7,39 @@ from fastapi import APIRouter, Request
 from restive.api.types import ProgramSummary
 from restive.desk.templates import TEMPLATES
 from restive.server.hiding import name_policy
-from restive.server.views.asking import read_number
-from restive.server.views.base import PageRoute, page
-from restive.server.views.paging import turn_to
+from restive.server.views.base import PageRoute, page, paginate, read_number
+from restive.server.views.glossary import GLOSSARY
+
+CARDS_PER_PAGE = 24
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-CARDS = 24  # on one page
 
 
 @page(router, "/", "programs.html")
-async def programs(request: Request, page: str = "") -> dict[str, Any]:
-    """The programs, the oldest first."""
-    opened, principal = request.app.state.programs, request.state.principal
-    rows = await opened.run(opened.desk.store.programs)
-    seen = [row.name for row in rows if principal.sees(row.name)]
-    part = turn_to(read_number(page, "page"), len(seen), CARDS)
-    cards = [describe(await opened.summarise(name, request)) for name in seen[part.rows]]
+async def show_programs(request: Request, page: str = "") -> dict[str, Any]:
+    """The programs, oldest first."""
+    pool, principal = request.app.state.programs, request.state.principal
+    rows = await pool.run(pool.desk.store.programs)
+    visible = [row.name for row in rows if principal.sees(row.name)]
+    part = paginate(read_number(page, "page"), len(visible), CARDS_PER_PAGE)
+    cards = [describe(await pool.summarise(name, request)) for name in visible[part.rows]]
     return {"part": part._asdict(), "programs": cards}
 
 
+@page(router, "/glossary", "glossary.html")
+async def show_glossary() -> dict[str, Any]:
+    """All terms in alphabetical order."""
+    entries = sorted(GLOSSARY.items(), key=lambda item: item[1].title)
+    return {"glossary": {key: entry._asdict() for key, entry in entries}}
+
+
 def describe(summary: ProgramSummary) -> dict[str, Any]:
-    """A program in short; of one that cannot be read the reason stays here, as it may name files of this machine."""
-    readable = summary["error"] is None
+    """A program's summary; why a program cannot be read is left out, because it may name files of the server."""
+    fields = {name: value for name, value in summary.items() if name != "error"}
     template = TEMPLATES.get(summary["template"] or "") if summary["title"] else None
     return {
-        **summary,
-        "readable": readable,
+        **fields,
+        "readable": summary["error"] is None,
         "policy": name_policy(summary["policy"]) if summary["policy"] else None,
         "title": template.title if template else "",
         "about": template.about if template else "",

@@ -1,71 +1,142 @@
-"""The rounds of a program, one line each, and one round with what came of its list."""
+"""Rounds of a program: all of them, one round with its results, and its list, also as a file."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request, Response
 
 from restive.desk.decision import SPARE
 from restive.desk.lift import lift_by_round
 from restive.desk.program import Program
 from restive.desk.projection import RoundTotals
-from restive.desk.recommendation import KINDS
+from restive.desk.recommendation import KINDS, Advice
 from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.errors import NotFound
-from restive.server.views.asking import ask, head, read_number
-from restive.server.views.base import PageRoute, page
-from restive.server.views.paging import turn_to
+from restive.server.auth import need_session
+from restive.server.downloads import Sheet, send_sheet
+from restive.server.views.base import NO_STORE, PageRoute, ask, finite, head, page, paginate, read_number
 from restive.types import Ints
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
-LINES, ROWS = 50, 200  # on one page: rounds, people
+ROUNDS_PER_PAGE, PEOPLE_PER_PAGE = 50, 200
+FILE_TYPES = ("csv", "xlsx")
 UNASKED = "unasked"
-SAID = ("at", "budget", "present", "carried_over", "advised", "explored", "failed", "unasked", "outcomes", "waiting")
+TOTALS = ("at", "budget", "present", "carried_over", "advised", "explored", "failed", "unasked", "outcomes", "waiting")
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 @page(router, "/programs/{name}/rounds", "rounds.html")
-async def rounds(request: Request, name: str, page: str = "") -> dict[str, Any]:
-    """All rounds, the newest first."""
+async def show_rounds(request: Request, name: str, page: str = "") -> dict[str, Any]:
+    """All rounds, newest first."""
     return await ask(request, name, list_rounds, read_number(page, "page"))
 
 
 @page(router, "/programs/{name}/rounds/{n}", "round.html")
-async def one_round(request: Request, name: str, n: str, page: str = "") -> dict[str, Any]:
+async def show_round(request: Request, name: str, n: str, page: str = "") -> dict[str, Any]:
     """One round."""
-    return await ask(request, name, look_into, read_number(n, "round"), read_number(page, "page"))
+    return await ask(request, name, build_round, read_number(n, "round"), read_number(page, "page"))
+
+
+@page(router, "/programs/{name}/list", "list.html")
+async def show_list(request: Request, name: str, round: str = "", page: str = "") -> dict[str, Any]:
+    """The list of a round, by default of the last one."""
+    return await ask(request, name, build_list, round, read_number(page, "page"))
+
+
+@router.get("/programs/{name}/list.{kind}", dependencies=[Depends(need_session("viewer"))])
+async def download_list(request: Request, name: str, kind: str, round: str = "") -> Response:
+    """The whole list as a file, which can be uploaded as outcomes once `done` is filled in."""
+    return await _download(request, name, kind, round, missing=False)
+
+
+@router.get("/programs/{name}/missing.{kind}", dependencies=[Depends(need_session("viewer"))])
+async def download_missing(request: Request, name: str, kind: str, round: str = "") -> Response:
+    """The people of a round without an outcome, as a table to fill in."""
+    return await _download(request, name, kind, round, missing=True)
+
+
+async def _download(request: Request, name: str, kind: str, round_: str, missing: bool) -> Response:
+    if kind not in FILE_TYPES:
+        raise NotFound(f"There is no list in this format; the formats are {' and '.join(FILE_TYPES)}.")
+    response = await send_sheet(request, Sheet(await ask(request, name, find_list, round_), kind, missing))
+    response.headers["Cache-Control"] = f"private, {NO_STORE}"
+    return response
 
 
 def list_rounds(program: Program, page: int) -> dict[str, Any]:
-    """A page of rounds in short."""
+    """A page of round summaries."""
     newest_first = program.rounds[::-1]
-    part = turn_to(page, len(newest_first), LINES)
-    return {"program": head(program), "part": part._asdict(), "rounds": say_lines(newest_first[part.rows])}
+    part = paginate(page, len(newest_first), ROUNDS_PER_PAGE)
+    return {"program": head(program), "part": part._asdict(), "rounds": summarise_rounds(newest_first[part.rows])}
 
 
-def look_into(program: Program, number: int, page: int) -> dict[str, Any]:
-    """A round in short, what holds for its list, and what came of the people on it."""
+def build_round(program: Program, number: int, page: int) -> dict[str, Any]:
+    """The summary of a round, and the results of the people on its list."""
     if number > len(program.rounds):
         raise NotFound(f"{program.name} has no round {number}.")
     found = program.get_round(number)
     listed = _find_listed(found)
-    part = turn_to(page, listed.size, ROWS)
+    part = paginate(page, listed.size, PEOPLE_PER_PAGE)
     about: dict[str, Any] = {"left_out": {}, "prices": {}, "policy": None, "shadow": None}
     if found.decided is not None:
         said = program.advice(number).as_json(0)
         about = {key: value for key, value in said.items() if key in about}
     return {
         "program": head(program),
-        "round": say_lines([program.projection.totals(number)])[0],
+        "round": summarise_rounds([program.projection.totals(number)])[0],
         **about,
         "part": part._asdict(),
-        "people": _follow_up(program, found, listed[part.rows]),
+        "people": _results(program, found, listed[part.rows]),
     }
 
 
-def say_lines(lines: Sequence[RoundTotals]) -> list[dict[str, Any]]:
-    """Rounds as plain data, the mean rewards of both sides with their 95% intervals."""
+def build_list(program: Program, asked: str, page: int) -> dict[str, Any]:
+    """A page of the list of a round."""
+    number = find_round(program, asked)
+    about = {"program": head(program), "decided": decided_rounds(program)}
+    if number is None:
+        return {**about, "round": None}
+    advice = program.advice(number)
+    part = paginate(page, advice.size, PEOPLE_PER_PAGE)
+    return {
+        **about,
+        **advice.as_json(0),
+        "program": about["program"],
+        "cancelled": program.projection.totals(number).cancelled,
+        "ahead": advice.ahead,
+        "chosen": len(advice.chosen),
+        "part": part._asdict(),
+        "people": advice.people(part.rows),
+    }
+
+
+def find_list(program: Program, asked: str) -> Advice:
+    """The list of a round, or of the last one that has a list."""
+    number = find_round(program, asked)
+    if number is None:
+        raise NotFound(f"{program.name} has no list yet.")
+    return program.advice(number)
+
+
+def find_round(program: Program, asked: str) -> int | None:
+    """The round whose list is asked for, by default the last one; None if there is no list yet."""
+    decided = decided_rounds(program)
+    if not asked:
+        return decided[-1] if decided else None
+    number = read_number(asked, "round")
+    if number not in decided:
+        raise NotFound(f"Round {number} of {program.name} has no list.")
+    return number
+
+
+def decided_rounds(program: Program) -> list[int]:
+    """The rounds that have a list, in order."""
+    return [line.round for line in program.rounds if line.decided >= 0]
+
+
+def summarise_rounds(lines: Sequence[RoundTotals]) -> list[dict[str, Any]]:
+    """Rounds in plain data, with the mean rewards of both groups and their 95% intervals."""
     if not lines:
         return []
     sides = [[line.treated for line in lines], [line.control for line in lines]]
@@ -77,37 +148,32 @@ def say_lines(lines: Sequence[RoundTotals]) -> list[dict[str, Any]]:
     return [
         {
             "round": line.round,
-            **{name: getattr(line, name) for name in SAID},
+            **{name: getattr(line, name) for name in TOTALS},
             "done": line.done - line.unasked,
             "decided": line.decided >= 0,
             "cancelled": line.cancelled,
             "expected": line.benefit,
             **{
-                name: {part: finite(getattr(band, part)[place]) for part in ("mean", "low", "high")}
+                name: {part: finite(getattr(band, part)[index]) for part in ("mean", "low", "high")}
                 for name, band in bands.items()
             },
         }
-        for place, line in enumerate(lines)
+        for index, line in enumerate(lines)
     ]
 
 
-def finite(value: float) -> float | None:
-    """The number, or None for what is none."""
-    return float(value) if math.isfinite(value) else None
-
-
 def _find_listed(found: Round) -> Ints:
-    """The numbers of those on the list in its order, then of those who were acted on unasked."""
+    """The numbers of the people on the list, then of those who got the action without being on it."""
     unasked: Ints = found.number[(found.done == DONE) & ~found.chosen]
     if found.decided is None:
         return unasked
-    on_it: Ints = found.list["agent"][found.list["kind"] != SPARE].astype(np.int64)
-    everybody: Ints = np.concatenate([on_it, unasked])
-    return everybody
+    listed: Ints = found.list["agent"][found.list["kind"] != SPARE].astype(np.int64)
+    both: Ints = np.concatenate([listed, unasked])
+    return both
 
 
-def _follow_up(program: Program, found: Round, numbers: Ints) -> list[dict[str, Any]]:
-    """What was done and what came of it, a row for each person."""
+def _results(program: Program, found: Round, numbers: Ints) -> list[dict[str, Any]]:
+    """Action and outcome of each person."""
     states, places = program.config.states, found.find(numbers)[0]
     kinds = dict(zip(found.list["agent"].tolist(), found.list["kind"].tolist(), strict=True)) if found.list else {}
     rows = []

@@ -1,48 +1,63 @@
-"""A program at a glance: what to do next, whether it works, who is in, what was learned."""
+"""Status of a program (what to do next, lift, rewards by round, benefit by state) and comparison with its shadow."""
 
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse
 
-from restive.desk.overview import look_at
+from restive.desk.overview import SHADOWED, compare_shadow, look_at
 from restive.desk.program import Program
 from restive.server.auth import need_session
-from restive.server.views.asking import ask, head
-from restive.server.views.base import PageRoute, link, page
-from restive.server.views.charts import say_course
+from restive.server.views.base import PageRoute, ask, finite, head, link, page
+from restive.server.views.charts import describe_curve
+
+# The page on which to do what a verb of the desk does.
+PAGE_OF_VERB: dict[str | None, str] = {"learn": "outcomes", "decide": "states"}
+# Replaced by the page's own fields.
+OMITTED = ("steps", "name", "words", "policy", "shadow_policy")
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-# The page on which to do what a verb of the desk does.
-PLACES: dict[str | None, str] = {"learn": "outcomes", "decide": "states"}
-# Of no use to a browser, or not its business: where the store is on its machine.
-UNSAID = ("steps", "name", "words", "policy", "shadow_policy")
 
 
 @page(router, "/programs/{name}/status", "status.html")
-async def status(request: Request, name: str) -> dict[str, Any]:
-    """The page of a program."""
-    return await ask(request, name, glance)
+async def show_status(request: Request, name: str) -> dict[str, Any]:
+    """The status of a program."""
+    return await ask(request, name, build_status)
+
+
+@page(router, "/programs/{name}/shadow", "shadow.html")
+async def show_shadow(request: Request, name: str) -> dict[str, Any]:
+    """The comparison of the policy with its shadow."""
+    return await ask(request, name, build_shadow)
 
 
 @router.get("/programs/{name}", dependencies=[Depends(need_session("viewer"))])
-def begin(name: str) -> RedirectResponse:
-    """The program itself: at a glance."""
+def redirect_to_status(name: str) -> RedirectResponse:
+    """Redirect a program's own URL to its status."""
     return RedirectResponse(link("programs", name, "status"), 303)
 
 
-def glance(program: Program) -> dict[str, Any]:
-    """All that the desk says of a program, in plain data."""
-    seen = look_at(program)
-    found = seen.as_json()
-    said = {key: value for key, value in found.items() if key not in UNSAID}
-    curve = found["curve"]
+def build_status(program: Program) -> dict[str, Any]:
+    """The desk's status in plain data, with pages for the next steps."""
+    status = look_at(program)
+    reported = status.as_json()
+    fields = {key: value for key, value in reported.items() if key not in OMITTED}
+    curve = reported["curve"]
     return {
         "program": head(program),
-        **said,
+        **fields,
         "budget": program.config.budget,
         "steps": [
-            {"sentence": step.sentence, "page": PLACES.get(step.verb), "round": step.round} for step in seen.steps
+            {"sentence": step.sentence, "page": PAGE_OF_VERB.get(step.verb), "round": step.round}
+            for step in status.steps
         ],
-        "courses": {name: say_course(curve, name) for name in ("treated", "control", "lift")} if curve else None,
+        "courses": {name: describe_curve(curve, name) for name in ("treated", "control", "lift")} if curve else None,
     }
+
+
+def build_shadow(program: Program) -> dict[str, Any]:
+    """The comparison in plain data; None without a shadow, or if there is nothing to compare yet."""
+    found = compare_shadow(program) if program.config.shadow else None
+    fields = {} if found is None else found._asdict()
+    comparison = {name: finite(value) if isinstance(value, float) else value for name, value in fields.items()}
+    return {"program": head(program), "over": min(SHADOWED, len(program.rounds)), "comparison": comparison or None}

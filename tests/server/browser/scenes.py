@@ -60,12 +60,12 @@ def be_wrong(page: Page) -> None:
 
 def be_right(page: Page) -> None:
     """Check a table that is well."""
-    expect(check(page, f"agent,state\n{IMAGE},low\n{LONG},high\n")).to_contain_text("All is well")
+    expect(check(page, f"agent,state\n{IMAGE},low\n{LONG},high\n")).to_contain_text("The table is valid")
 
 
 def report(page: Page) -> None:
     """Check outcomes that are well."""
-    expect(check(page, f"agent,done,next_state\n{LONG},yes,high\n")).to_contain_text("All is well")
+    expect(check(page, f"agent,done,next_state\n{LONG},yes,high\n")).to_contain_text("The table is valid")
 
 
 def press(button: str, **fields: str) -> Callable[[Page], None]:
@@ -92,8 +92,8 @@ SCENES = (
     Scene("/login", "/login", press("Sign in", token="rst_0_wrong"), signed_in=False, called="refused"),
     Scene("/new", "/new"),
     Scene("/new", "/new?template=e-commerce", open_all),
-    Scene("/new", "/new?template=own", press("Make the program", name="no / name", budget="-3"), called="refused"),
-    Scene("/words", "/words#lift"),
+    Scene("/new", "/new?template=own", press("Create program", name="no / name", budget="-3"), called="refused"),
+    Scene("/glossary", "/glossary#lift"),
     Scene("/api", "/api"),
     Scene("/audit", "/audit"),
     Scene(PROGRAM, "/programs/demo"),
@@ -130,7 +130,7 @@ SCENES = (
     Scene(f"{PROGRAM}/outcomes/list", at("odd", "outcomes/list")),
     Scene(f"{PROGRAM}/settings", at("demo", "settings")),
     Scene(f"{PROGRAM}/settings", at("odd", "settings"), press("Erase …", agent=LONG), called="sure"),
-    Scene(f"{PROGRAM}/settings", at("new", "settings"), press("Take them out", agents="nobody"), called="refused"),
+    Scene(f"{PROGRAM}/settings", at("new", "settings"), press("Remove", agents="nobody"), called="refused"),
     Scene(f"{PROGRAM}/audit", at("demo", "audit")),
 )  # fmt: skip
 

@@ -61,10 +61,10 @@ def at(program: str, part: str) -> str:
 def check(page: Page, table: str | Path) -> Locator:
     """Bring a table, as a file or pasted, and let it be checked; what was found."""
     if isinstance(table, Path):
-        page.get_by_label("A file").set_input_files(table)
+        page.get_by_label("File", exact=True).set_input_files(table)
     else:
         page.get_by_text("Or paste rows from a spreadsheet").click()
-        page.get_by_label("Rows, with the names of the columns").fill(table)
+        page.get_by_label("Rows, with the column names").fill(table)
     page.get_by_role("button", name="Check").click()
     found = page.locator("#preview section")
     found.wait_for()

@@ -27,14 +27,14 @@ def test_a_lead_makes_a_program_mends_her_table_and_gets_a_list_with_reasons(
     right = table_of_states()
     wrong = right.replace("C-003,", ",").replace("C-005,", "C-004,").replace("buying", "buyng", 1)
     found = check(page, save(tmp_path, wrong))
-    expect(found).to_contain_text("3 things are wrong with the table. Nothing was recorded.")
+    expect(found).to_contain_text("The table has 3 errors. Nothing was recorded.")
     for row, column, sentence in WRONG:
         line = found.get_by_role("row").filter(has=page.get_by_role("cell", name=row, exact=True))
         expect(line.get_by_role("cell", name=column, exact=True)).to_be_visible()
         expect(line).to_contain_text(sentence)
     assert open_server.desk.program("spring-sale").rounds == []
 
-    expect(check(page, save(tmp_path, right))).to_contain_text("All is well")
+    expect(check(page, save(tmp_path, right))).to_contain_text("The table is valid")
     assert open_server.desk.program("spring-sale").rounds == []
     page.get_by_role("button", name="Decide round 1 now").click()
     page.wait_for_url("**/list#main")
@@ -51,7 +51,7 @@ def set_up(page: Page, name: str) -> None:
     page.get_by_role("link", name="E-commerce").click()
     page.get_by_label("Name of the program").fill(name)
     page.get_by_label("Budget", exact=True).fill("5")
-    page.get_by_role("button", name="Make the program").click()
+    page.get_by_role("button", name="Create program").click()
     page.wait_for_url(f"**{at(name, 'states')}#main")
 
 
@@ -124,7 +124,7 @@ def test_from_the_status_she_looks_into_a_round_a_person_the_shadow_and_the_audi
     sections.get_by_role("link", name="Shadow").click()
     expect(heading).to_have_text("Would another policy do better?")
     expect(page.get_by_role("definition").filter(has_text="of the list")).to_contain_text("100%")
-    sections.get_by_role("link", name="Audit").click()
+    sections.get_by_role("link", name="Audit log").click()
     expect(page.get_by_role("row", name="library").first).to_contain_text("80 recorded")
 
 
@@ -142,21 +142,21 @@ def test_a_question_mark_opens_and_closes_by_keyboard(open_server: Live, windows
     page.keyboard.press("Space")
     expect(meaning).to_be_visible()
     page.keyboard.press("Tab")
-    expect(meaning.get_by_role("link", name="All words")).to_be_focused()
+    expect(meaning.get_by_role("link", name="Glossary")).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page).to_have_url(f"{open_server.place}/words#budget")
+    expect(page).to_have_url(f"{open_server.place}/glossary#budget")
 
 
 def test_a_round_is_decided_by_keyboard_alone(open_server: Live, windows: Windows, tmp_path: Path) -> None:
     make_shop(open_server.desk, "typed", months=1)
     page = windows(open_server).tab(at("typed", "status"))
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
     walk_to(page, page.get_by_role("main").get_by_role("link", name="Decide the round"))
     page.keyboard.press("Enter")
     page.wait_for_url("**/states")
-    choose_by_keyboard(page, page.get_by_label("A file"), save(tmp_path, table_of_states(5)))
+    choose_by_keyboard(page, page.get_by_label("File", exact=True), save(tmp_path, table_of_states(5)))
     walk_to(page, page.get_by_label("Budget", exact=True))
     page.keyboard.type("4")
     walk_to(page, page.get_by_role("button", name="Check"))

@@ -15,13 +15,13 @@ def test_a_round_goes_from_states_to_outcomes_on_a_phone(open_server: Live, wind
     page.get_by_role("button", name="Decide round 1 now").tap()
     page.wait_for_url("**/list#main")
     chosen = open_server.desk.program("phoned").advice(1).chosen
-    assert page.locator("tr:not(.spares) td.first a").all_inner_texts() == chosen
+    assert page.locator("tr:not(.reserve) td.first a").all_inner_texts() == chosen
 
-    page.get_by_role("link", name="Mark outcomes").tap()
+    page.get_by_role("link", name="Report outcomes").tap()
     for place, agent in enumerate(chosen[:-1]):
         person = page.get_by_role("group", name=agent)
         person.get_by_text("No" if place == 0 else "Yes", exact=True).tap()
-        person.get_by_label("Is now").select_option("lapsed" if place == 0 else "buying")
+        person.get_by_label("State now").select_option("lapsed" if place == 0 else "buying")
     page.get_by_role("button", name="Record").tap()
     page.wait_for_url("**/status#main")
     expect(page.get_by_role("status")).to_contain_text("4 outcomes recorded")
@@ -31,6 +31,6 @@ def test_a_round_goes_from_states_to_outcomes_on_a_phone(open_server: Live, wind
     page.get_by_role("link", name="Rounds", exact=True).tap()
     page.get_by_role("link", name="1", exact=True).tap()
     for place, agent in enumerate(chosen):
-        said = ("no", "lapsed") if place == 0 else ("yes", "buying") if place < 4 else ("not reported", "awaited")
+        said = ("no", "lapsed") if place == 0 else ("yes", "buying") if place < 4 else ("not reported", "missing")
         for words in said:
             expect(page.get_by_role("row", name=agent)).to_contain_text(words)

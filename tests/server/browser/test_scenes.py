@@ -140,7 +140,7 @@ def test_axe_finds_nothing_wrong_with_any_page(
 
 def test_axe_and_the_other_checks_notice_what_is_wrong(closed_server: Live, windows: Windows) -> None:
     window = windows(closed_server)
-    ((_, page),) = play(window, closed_server, [FIRST["/words"]])
+    ((_, page),) = play(window, closed_server, [FIRST["/glossary"]])
     page.evaluate(SPOILED)
     assert [fault.partition(":")[0] for fault in find_faults(page)] == ["image-alt"]
     assert "<button" in page.evaluate(SMALL)[0]

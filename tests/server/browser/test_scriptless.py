@@ -12,12 +12,12 @@ from server.browser.test_lead import set_up
 def test_the_whole_round_works_without_scripts(open_server: Live, windows: Windows, tmp_path: Path) -> None:
     page = windows(open_server, refused=[422], java_script_enabled=False).tab()
     set_up(page, "by-hand")
-    file, right = page.get_by_label("A file"), table_of_states()
+    file, right = page.get_by_label("File", exact=True), table_of_states()
     check, found = page.get_by_role("button", name="Check"), page.locator("#preview section")
 
     file.set_input_files(save(tmp_path, right.replace("lapsed", "lapst", 2)))
     check.click()
-    expect(found).to_contain_text("2 things are wrong with the table. Nothing was recorded.")
+    expect(found).to_contain_text("The table has 2 errors. Nothing was recorded.")
     file.set_input_files(save(tmp_path, right))
     check.click()
     expect(found).to_contain_text("Choose table.csv again before you decide")
@@ -25,16 +25,16 @@ def test_the_whole_round_works_without_scripts(open_server: Live, windows: Windo
     page.get_by_role("button", name="Decide round 1 now").click()
     page.wait_for_url("**/list#main")
     program = open_server.desk.program("by-hand")
-    assert page.locator("tr:not(.spares) td.first a").all_inner_texts() == program.advice(1).chosen
+    assert page.locator("tr:not(.reserve) td.first a").all_inner_texts() == program.advice(1).chosen
 
     page.get_by_role("link", name="Outcomes", exact=True).click()
     page.get_by_text("Or paste rows from a spreadsheet").click()
-    page.get_by_label("Rows, with the names of the columns").fill(table_of_outcomes(program))
+    page.get_by_label("Rows, with the column names").fill(table_of_outcomes(program))
     check.click()
     page.get_by_role("button", name="Record now").click()
     page.wait_for_url("**/status#main")
     assert open_server.desk.program("by-hand").rounds[0].outcomes == 40
-    page.get_by_text("The numbers as a table").click()
+    page.get_by_text("Show the numbers as a table").click()
     expect(page.get_by_role("region", name="Rewards by round")).to_be_visible()
     page.goto(at("by-hand", "states"))
     page.get_by_role("button", name="What does “Budget” mean?").click()
@@ -47,7 +47,7 @@ def test_a_file_that_changed_since_the_check_is_not_decided(
     page = windows(open_server, refused=[409], java_script_enabled=False).tab()
     set_up(page, "swapped")
     for step, month in (("Check", 1), ("Decide round 1 now", 2)):
-        page.get_by_label("A file").set_input_files(save(tmp_path, table_of_states(month)))
+        page.get_by_label("File", exact=True).set_input_files(save(tmp_path, table_of_states(month)))
         page.get_by_role("button", name=step).click()
-    expect(page.get_by_role("alert")).to_contain_text("is not what was checked")
+    expect(page.get_by_role("alert")).to_contain_text("has changed since the check")
     assert open_server.desk.program("swapped").rounds == []

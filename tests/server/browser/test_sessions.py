@@ -19,7 +19,7 @@ def test_whoever_signs_in_goes_on_to_where_she_was_on_the_way_to(closed_server: 
     page = window.tab(at("demo", "list?round=3"))
     expect(page).to_have_url(f"{closed_server.place}/login?next=%2Fprograms%2Fdemo%2Flist%3Fround%3D3")
     sign_in(page, "rst_1_wrong")
-    expect(page.get_by_role("alert")).to_contain_text("This token is not known here")
+    expect(page.get_by_role("alert")).to_contain_text("This token is not valid")
     assert window.context.cookies() == []
     sign_in(page, closed_server.tokens["viewer"])
     expect(page).to_have_url(f"{closed_server.place}{at('demo', 'list?round=3')}")
@@ -64,7 +64,7 @@ def test_an_operator_decides_but_finds_no_settings_to_change(
     expect(page.get_by_role("button", name="Erase")).to_have_count(0)
     expect(page.get_by_role("link", name="Audit")).to_have_count(0)
     page.goto("/new")
-    expect(page.get_by_role("heading", level=1)).to_have_text("That is not allowed")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Not allowed")
 
 
 def test_whoever_may_only_look_finds_nothing_to_do(closed_server: Live, windows: Windows) -> None:
@@ -77,7 +77,7 @@ def test_whoever_may_only_look_finds_nothing_to_do(closed_server: Live, windows:
         for words in ("Decide", "Report outcomes", "New program"):
             expect(page.get_by_role("link", name=words)).to_have_count(0)
     page.goto(at("demo", "states"))
-    expect(page.get_by_role("heading", level=1)).to_have_text("That is not allowed")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Not allowed")
 
 
 def test_a_session_ends_when_its_token_is_revoked(closed_server: Live, windows: Windows, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_check_by_somebody_who_is_no_longer_signed_in_leads_to_signing_in(
     window = windows(closed_server, refused=[401])
     page = window.tab(at("expired", "states"))
     sign_in(page, closed_server.tokens["operator"])
-    page.get_by_label("A file").set_input_files(save(tmp_path, table_of_states()))
+    page.get_by_label("File", exact=True).set_input_files(save(tmp_path, table_of_states()))
     window.context.clear_cookies()
     page.get_by_role("button", name="Check").click()
     sign_in(page, closed_server.tokens["operator"])

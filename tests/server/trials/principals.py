@@ -88,7 +88,9 @@ class Door:
         """Asks as the browser of a principal who is signed in, or of somebody who is not."""
         head = {} if name is None else {"Cookie": f"restive_session={self.cookies[name]}"}
         head |= {"Accept": "text/html"} | MARK
-        return lambda method, path, **given: self._watch(name, self.ask(method, path, headers=head, **given))
+        return lambda method, path, headers=None, **given: self._watch(
+            name, self.ask(method, path, headers=head | (headers or {}), **given)
+        )
 
     def _watch(self, name: str | None, answer: httpx.Response) -> httpx.Response:
         """The answer, which says neither a secret nor anything of a program that the principal cannot see."""

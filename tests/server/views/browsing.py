@@ -1,4 +1,4 @@
-"""A browser without a screen: it keeps cookies, reads the token out of forms, and does not follow where it is sent."""
+"""A browser without a screen: it keeps cookies and does not follow redirects."""
 
 import asyncio
 import re
@@ -19,6 +19,8 @@ from restive.server.app import make_app
 from restive.server.settings import Settings
 
 PLACE = "http://127.0.0.1:8787"
+HTMX = {"HX-Request": "true"}
+CROSS_SITE = {"Sec-Fetch-Site": "cross-site"}
 ROLES = ("viewer", "operator", "admin")
 
 
@@ -52,23 +54,21 @@ class Browser:
         path: str,
         fields: Mapping[str, str],
         file: tuple[str, bytes] | None = None,
-        csrf: str | None = None,
-        htmx: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
-        """Send a form with the token of its page, or with another."""
-        return self._runner.run(self.sending(path, fields, file, self.token(path) if csrf is None else csrf, htmx))
+        """Send a form."""
+        return self._runner.run(self.sending(path, fields, file, headers))
 
     async def sending(
-        self, path: str, fields: Mapping[str, str], file: tuple[str, bytes] | None, csrf: str, htmx: bool = False
+        self,
+        path: str,
+        fields: Mapping[str, str],
+        file: tuple[str, bytes] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
         """Send a form, from a loop that runs already."""
-        data = {**fields, **({"csrf": csrf} if csrf else {})}
         files = {"file": file} if file is not None else None
-        return await self.client.post(path, data=data, files=files, headers={"HX-Request": "true"} if htmx else {})
-
-    def token(self, path: str) -> str:
-        """The token that the form of a page carries."""
-        return read_fields(self.get(path).text).get("csrf", "")
+        return await self.client.post(path, data=dict(fields), files=files, headers=headers)
 
 
 def read_fields(page: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from restive.desk.audit import RequestContext
-from restive.server.views.audit import AT_ONCE
+from restive.server.views.audit import ENTRIES_PER_PAGE
 from server.views.browsing import Site, open_site, read_text
 
 AUDIT = "/programs/coupons/audit"
@@ -16,7 +16,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
         yield opened
 
 
-def test_every_context_is_reported_in_words_the_newest_first(site: Site) -> None:
+def test_every_entry_is_described_in_words_newest_first(site: Site) -> None:
     program, ann = site.desk.program("coupons"), RequestContext(by="ann")
     program.decide({"ben": "low", "cem": "high", "dan": "low"}, context=ann)
     program.learn([{"agent": "ben", "done": "yes", "next_state": "high"}], context=ann)
@@ -24,39 +24,39 @@ def test_every_context_is_reported_in_words_the_newest_first(site: Site) -> None
     program.change(budget=4, shares={"north": 0.5}, context=ann)
     program.leave(["dan"], context=ann)
     program.erase(["dan"], context=ann)
-    program.open({"ben": "high"}, context=ann)
+    program.decide({"ben": "high"}, context=ann)
     program.cancel(2, context=ann)
     rows = site.browser("admin").get(f"{AUDIT}.json").json()["audit_log"]
     assert [row["did"] for row in rows] == [
-        "cancelled round 2: 0 were on its list",
-        "opened round 2",
-        "erased names: 1",
-        "took out who left: 1",
-        "changed the settings: budget 4, shares north=0.5",
+        "cancelled round 2 with 2 on the list",
+        "decided round 2: 2 on the list",
+        "erased ids: 1",
+        "removed people who left: 1",
+        "changed settings: budget 4, shares north=0.5",
         "corrected 1 states of round 1",
         "outcomes of round 1: 1 recorded",
         "decided round 1: 2 on the list",
-        "made the program",
+        "created the program",
     ]
     assert {row["by"] for row in rows[:-1]} == {"ann"}
 
 
-def test_the_page_of_the_store_has_tokens_and_all_programs(site: Site) -> None:
+def test_the_log_of_the_store_has_tokens_and_all_programs(site: Site) -> None:
     text = read_text(site.browser("admin").get("/audit").text)
-    assert "Made the token the-admin: admin of all programs" in text
-    assert "coupons Made the program" in text
+    assert "Created token the-admin: admin of all programs" in text
+    assert "coupons Created the program" in text
 
 
-def test_the_audit_log_come_in_pages_without_a_gap(site: Site) -> None:
+def test_the_audit_log_is_paged_without_a_gap(site: Site) -> None:
     program = site.desk.program("coupons")
-    for budget in range(AT_ONCE + 5):
+    for budget in range(ENTRIES_PER_PAGE + 5):
         program.change(budget=budget)
     browser = site.browser("admin")
     first = browser.get(f"{AUDIT}.json").json()
     second = browser.get(f"{AUDIT}.json?before={first['next']}").json()
     reported = [row["did"] for row in first["audit_log"] + second["audit_log"]]
-    assert reported == [f"changed the settings: budget {budget}" for budget in reversed(range(AT_ONCE + 5))] + [
-        "made the program"
+    assert reported == [f"changed settings: budget {budget}" for budget in reversed(range(ENTRIES_PER_PAGE + 5))] + [
+        "created the program"
     ]
     assert second["next"] is None
     assert f"?before={first['next']}" in browser.get(AUDIT).text
@@ -65,5 +65,5 @@ def test_the_audit_log_come_in_pages_without_a_gap(site: Site) -> None:
 
 @pytest.mark.parametrize("role", ["viewer", "operator"])
 @pytest.mark.parametrize("path", [AUDIT, "/audit", "/audit.json"])
-def test_only_an_admin_sees_who_did_what(site: Site, role: str, path: str) -> None:
+def test_only_an_admin_sees_the_audit_log(site: Site, role: str, path: str) -> None:
     assert site.browser(role).get(path).status_code == 403

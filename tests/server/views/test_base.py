@@ -1,4 +1,4 @@
-"""Pages and twins: both from one function, everything escaped, nothing inline, failures as pages."""
+"""Pages and their JSON endpoints, static files, paging, and errors as pages."""
 
 import json
 import re
@@ -8,14 +8,18 @@ from pathlib import Path
 import pytest
 from fastapi import Request
 from fastapi.routing import APIRoute
+from hypothesis import given
+from hypothesis import strategies as st
 
-from restive.server.views import SHOWING
-from restive.server.views.base import FOLDER, link, render
-from restive.server.views.definitions import WORDS
+from restive.errors import NotFound
+from restive.server.views import VIEWS
+from restive.server.views.base import STATIC, TEMPLATES, head, link, paginate, read_number, render, static
+from restive.server.views.glossary import GLOSSARY
 from server.views.browsing import Browser, Site, read_text
 from server.views.conftest import HOSTILE
 
-TEMPLATES = sorted(FOLDER.glob("*.html"))
+TEMPLATE_FILES = sorted(TEMPLATES.glob("*.html"))
+STATIC_FILES = sorted(file.relative_to(STATIC).as_posix() for file in STATIC.rglob("*.*"))
 PAGES = (
     "/",
     "/programs/demo/status",
@@ -36,23 +40,23 @@ PAGES = (
     "/programs/new/list",
     "/programs/new/rounds",
     "/programs/new/people",
-    "/words",
+    "/glossary",
 )
 
 
-def twin(path: str) -> str:
-    """The address of a page's twin."""
+def json_path(path: str) -> str:
+    """The path of a page's JSON endpoint."""
     before, mark, query = path.partition("?")
     return f"{before}.json{mark}{query}"
 
 
 def all_routes() -> list[APIRoute]:
-    return [route for part in SHOWING for route in part.router.routes if isinstance(route, APIRoute)]
+    return [route for view in VIEWS for route in view.router.routes if isinstance(route, APIRoute)]
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_shows_what_its_twin_tells(viewer: Browser, played: Site, path: str) -> None:
-    page, data = viewer.get(path), viewer.get(twin(path))
+def test_a_page_shows_what_its_json_endpoint_sends(viewer: Browser, played: Site, path: str) -> None:
+    page, data = viewer.get(path), viewer.get(json_path(path))
     assert page.status_code == data.status_code == 200
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert data.headers["content-type"] == "application/json"
@@ -69,34 +73,36 @@ def find_template(path: str) -> str:
 
 
 def read_main(page: str) -> str:
-    """What is in the middle of a page for somebody who may only look."""
+    """The main part of a page, as a viewer sees it."""
     return page.partition("<main")[2].partition("</main>")[0]
 
 
-def test_every_page_and_its_twin_come_from_one_function() -> None:
-    by_path = {route.path: route for route in all_routes()}
-    twins = [path for path in by_path if path.endswith(".json")]
-    assert len(twins) == 9
-    for path in twins:
+def test_every_page_and_its_json_endpoint_come_from_one_function() -> None:
+    by_path = {route.path: route for route in all_routes() if "GET" in (route.methods or ())}
+    endpoints = [path for path in by_path if path.endswith(".json")]
+    assert len(endpoints) == 16
+    for path in endpoints:
         page = by_path[path.removesuffix(".json")]
         builders = [route.dependant.dependencies[-1].call for route in (page, by_path[path])]
         assert builders[0] is builders[1]
 
 
-def test_pages_are_no_part_of_the_document_of_the_api(played: Site) -> None:
-    assert not [path for path in played.app.openapi()["paths"] if path.startswith(("/programs", "/words", "/static"))]
+def test_pages_are_not_in_the_openapi_document(played: Site) -> None:
+    assert not [
+        path for path in played.app.openapi()["paths"] if path.startswith(("/programs", "/glossary", "/static"))
+    ]
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_nobody_sees_a_page_or_its_twin_without_signing_in(played: Site, path: str) -> None:
+def test_nobody_sees_a_page_or_its_json_without_signing_in(played: Site, path: str) -> None:
     anybody = played.browser()
     page = anybody.get(path)
     assert page.status_code == 303
     assert page.headers["location"].startswith("/login?next=%2F")
-    assert anybody.get(twin(path)).status_code == 401
+    assert anybody.get(json_path(path)).status_code == 401
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda place: place.stem)
+@pytest.mark.parametrize("template", TEMPLATE_FILES, ids=lambda place: place.stem)
 def test_templates_have_no_script_and_no_style_of_their_own(template: Path) -> None:
     text = template.read_text()
     plain = re.sub(r"{%.*?%}", "", text, flags=re.DOTALL)
@@ -105,18 +111,18 @@ def test_templates_have_no_script_and_no_style_of_their_own(template: Path) -> N
     assert all("src=" in tag for tag in re.findall(r"<script[^>]*>", text))
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda place: place.stem)
-def test_every_question_mark_has_an_explanation(template: Path) -> None:
-    asked = re.findall(r"""why\(\s*["']([^"']+)["']""", template.read_text())
-    assert set(asked) <= set(WORDS)
+@pytest.mark.parametrize("template", TEMPLATE_FILES, ids=lambda place: place.stem)
+def test_every_question_mark_has_a_definition(template: Path) -> None:
+    used = re.findall(r"""why\(\s*["']([^"']+)["']""", template.read_text())
+    assert set(used) <= set(GLOSSARY)
 
 
-def test_explanations_open_in_place_and_each_has_a_name_of_its_own(viewer: Browser) -> None:
+def test_definitions_open_in_place_and_have_unique_ids(viewer: Browser) -> None:
     page = viewer.get("/programs/demo/status").text
     opened, named = re.findall(r'popovertarget="([^"]+)"', page), re.findall(r'<span popover id="([^"]+)"', page)
     assert opened == named
     assert len(set(named)) == len(named) > 5
-    assert WORDS["lift"].means in unescape(page)
+    assert GLOSSARY["lift"].definition in unescape(page)
 
 
 @pytest.mark.parametrize("path", ["list", "people", "rounds/1", "list.json", "people.json", "rounds/1.json"])
@@ -131,7 +137,7 @@ def test_hostile_ids_are_shown_as_they_are_and_do_nothing(viewer: Browser, path:
 
 
 @pytest.mark.parametrize("agent", HOSTILE)
-def test_everybody_has_a_page_of_their_own_whatever_the_id(viewer: Browser, agent: str) -> None:
+def test_everybody_has_a_page_whatever_the_id(viewer: Browser, agent: str) -> None:
     listed = viewer.get("/programs/odd/people").text
     links = [unescape(place) for place in re.findall(r'<a class="id" href="([^"]+)"', listed)]
     place = link("programs", "odd", "person", agent=agent)
@@ -164,36 +170,36 @@ def test_everybody_has_a_page_of_their_own_whatever_the_id(viewer: Browser, agen
         "/programs/new/list.csv",
     ],
 )
-def test_what_is_not_there_is_a_page_that_says_so(viewer: Browser, path: str) -> None:
+def test_a_missing_page_is_shown_as_not_found(viewer: Browser, path: str) -> None:
     answer = viewer.get(path, Accept="text/html")
     assert answer.status_code == 404
-    assert "<h1>This is not here</h1>" in answer.text
+    assert "<h1>Not found</h1>" in answer.text
     assert "Traceback" not in answer.text
     assert "<script>/" not in answer.text
     assert "Nothing was recorded" not in answer.text
 
 
-def test_a_program_that_somebody_may_not_see_is_not_there_in_the_same_words(played: Site) -> None:
+def test_a_program_without_access_looks_like_a_missing_one(played: Site) -> None:
     stranger = played.browser("stranger")
     hidden, missing = (stranger.get(f"/programs/{name}/status") for name in ("demo", "nope"))
     assert hidden.status_code == missing.status_code == 404
     assert read_text(hidden.text).replace("demo", "nope") == read_text(missing.text)
 
 
-def test_a_part_of_a_page_is_reported_of_a_failure_without_a_page_around_it(viewer: Browser) -> None:
+def test_htmx_gets_an_error_as_a_fragment(viewer: Browser) -> None:
     answer = viewer.get("/programs/demo/rounds/99", **{"HX-Request": "true"})
     assert answer.status_code == 404
     assert 'role="alert"' in answer.text
     assert "<html" not in answer.text
 
 
-def test_twins_fail_in_the_shape_of_the_api(viewer: Browser) -> None:
+def test_json_endpoints_answer_errors_as_problem_json(viewer: Browser) -> None:
     answer = viewer.get("/programs/demo/rounds/99.json")
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_only_who_may_do_something_is_offered_it(viewer: Browser, admin: Browser) -> None:
+def test_users_are_offered_only_what_they_may_do(viewer: Browser, admin: Browser) -> None:
     looking, doing = (browser.get("/programs/demo/status").text for browser in (viewer, admin))
     for place in ("states", "outcomes", "settings", "audit"):
         assert f'href="/programs/demo/{place}' not in looking
@@ -202,12 +208,83 @@ def test_only_who_may_do_something_is_offered_it(viewer: Browser, admin: Browser
     assert 'href="/new"' in admin.get("/").text
 
 
-def test_pages_about_people_are_kept_by_nobody(viewer: Browser) -> None:
+def test_pages_are_not_cached(viewer: Browser) -> None:
     for path in PAGES:
         assert viewer.get(path).headers["cache-control"] == "no-store"
 
 
-def test_no_page_names_a_folder_of_the_machine(viewer: Browser, played: Site) -> None:
+def test_no_page_names_a_folder_of_the_server(viewer: Browser, played: Site) -> None:
     folder = str(Path(played.desk.store.address).parent)
     for path in PAGES:
-        assert folder not in viewer.get(path).text + viewer.get(twin(path)).text
+        assert folder not in viewer.get(path).text + viewer.get(json_path(path)).text
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "x", " 1", "１", "9" * 10, "9" * 5000])
+def test_a_malformed_number_in_a_url_is_not_found(text: str) -> None:
+    with pytest.raises(NotFound, match="There is no such round"):
+        read_number(text, "round")
+
+
+def test_the_head_has_what_every_page_needs(played: Site) -> None:
+    reported = head(played.desk.program("demo"))
+    assert (reported["name"], reported["rounds"], reported["shadow"]) == ("demo", 5, "egt")
+    assert reported["words"]["people"] == "pharmacists"
+    assert head(played.desk.program("new"))["shadow"] is None
+
+
+@given(total=st.integers(0, 2000), size=st.integers(1, 300))
+def test_every_row_is_on_exactly_one_page(total: int, size: int) -> None:
+    rows = list(range(total))
+    pages = paginate(1, total, size).pages
+    shown = [row for page in range(1, pages + 1) for row in rows[paginate(page, total, size).rows]]
+    assert shown == rows
+
+
+@pytest.mark.parametrize(("total", "message"), [(0, "there is 1"), (10, "there is 1"), (11, "there are 2")])
+def test_a_page_beyond_the_last_is_not_found(total: int, message: str) -> None:
+    with pytest.raises(NotFound, match=message):
+        paginate(9, total, 10)
+
+
+@pytest.mark.parametrize("name", STATIC_FILES)
+def test_static_files_are_public_and_cached_by_version(played: Site, name: str) -> None:
+    answer = played.browser().get(static(name))
+    assert answer.status_code == 200
+    assert answer.content == (STATIC / name).read_bytes()
+    assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+
+
+def test_a_static_file_without_a_version_is_revalidated(played: Site) -> None:
+    first = played.browser().get("/static/restive.css")
+    assert first.headers["cache-control"] == "no-cache"
+    again = played.browser().get("/static/restive.css", **{"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_static_files_are_compressed_if_the_browser_accepts_it(played: Site) -> None:
+    packed = played.browser().get("/static/charts.js", **{"Accept-Encoding": "gzip"})
+    plain = played.browser().get("/static/charts.js", **{"Accept-Encoding": "identity"})
+    assert packed.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in plain.headers
+    assert packed.content == plain.content
+
+
+@pytest.mark.parametrize("name", ["", "nothing.css", "../app.py", "..%2fapp.py", "%2fetc/passwd", "vendor"])
+def test_no_path_leads_out_of_the_static_folder(played: Site, name: str) -> None:
+    assert played.browser().get(f"/static/{name}").status_code == 404
+
+
+def test_every_static_file_that_a_page_names_exists(viewer: Browser) -> None:
+    page = viewer.get("/programs/demo/status").text
+    named = re.findall(r'(?:href|src)="(/static/[^"]+)"', page)
+    assert len(named) == 7
+    assert all(viewer.get(place).status_code == 200 for place in named)
+
+
+def test_vendored_files_have_their_licence_and_version() -> None:
+    about = (STATIC / "vendor" / "README.md").read_text()
+    licences = {place.name for place in (STATIC / "vendor").glob("*.LICENSE")}
+    assert licences >= {"htmx.LICENSE", "uPlot.LICENSE"}
+    assert "4.0.0" in about
+    assert "1.6.32" in about
+    assert b'this.version="4.0.0"' in (STATIC / "vendor" / "htmx.min.js").read_bytes()

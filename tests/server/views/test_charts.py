@@ -1,9 +1,9 @@
-"""What charts draw and say: the numbers of the status, cut but not changed."""
+"""Charts show the numbers of the status, rounded."""
 
 import pytest
 
 from restive.desk.overview import look_at
-from restive.server.views.charts import has_lift, plot_lift, plot_rewards, say_course
+from restive.server.views.charts import describe_curve, has_lift, plot_lift, plot_rewards
 from server.views.browsing import Site
 
 
@@ -23,9 +23,9 @@ def test_without_a_control_group_there_is_one_line_and_no_lift(played: Site) -> 
     assert curve is not None
     assert len(plot_rewards(curve)["sides"]) == 1
     assert not has_lift(curve)
-    assert say_course(curve, "control") == "Not known yet."
+    assert describe_curve(curve, "control") == "Not known yet."
 
 
-def test_a_single_round_is_said_without_a_course() -> None:
+def test_a_single_round_is_described_by_one_value() -> None:
     band = {"mean": [None, 2.0], "low": [None, None], "high": [None, None]}
-    assert say_course({"first": 3, "lift": band}, "lift") == "2 in round 4."
+    assert describe_curve({"first": 3, "lift": band}, "lift") == "2 in round 4."

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from restive.server.views.filters import FILTERS, show_gain, show_middle, show_number, show_range, show_sure
+from restive.server.views.filters import FILTERS, show_benefit, show_middle, show_number, show_range, show_sure
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_numbers_have_three_digits_or_are_whole(value: float | None, shown: str)
     ],
 )
 def test_a_benefit_comes_with_how_far_it_may_be_off(row: dict[str, float | None], gain: str, sure: str) -> None:
-    assert (show_gain(row), show_sure(row)) == (gain, sure)
+    assert (show_benefit(row), show_sure(row)) == (gain, sure)
 
 
 def test_an_interval_that_is_not_known_is_a_dash() -> None:

@@ -1,8 +1,28 @@
-"""The page of words."""
+"""The glossary: short definitions, all on one page in alphabetical order."""
 
+import re
+from html import unescape
+
+import pytest
+
+from restive.server.views.glossary import GLOSSARY
 from server.views.browsing import Browser
 
 
-def test_words_stand_in_the_order_of_the_alphabet(viewer: Browser) -> None:
-    titles = [word["title"] for word in viewer.get("/words.json").json()["words"].values()]
+@pytest.mark.parametrize("key", GLOSSARY)
+def test_a_definition_has_one_to_three_sentences(key: str) -> None:
+    definition = GLOSSARY[key].definition
+    assert 1 <= len(re.findall(r"[.](?:\s|$)", definition)) <= 3
+    assert definition.endswith(".")
+    assert re.fullmatch(r"[a-z-]+", key)
+
+
+def test_the_page_has_every_term_under_its_own_anchor(viewer: Browser) -> None:
+    page = unescape(viewer.get("/glossary").text)
+    for key, entry in GLOSSARY.items():
+        assert f'<dt id="{key}">{entry.title}</dt><dd>{entry.definition}</dd>' in page
+
+
+def test_terms_are_in_alphabetical_order(viewer: Browser) -> None:
+    titles = [entry["title"] for entry in viewer.get("/glossary.json").json()["glossary"].values()]
     assert titles == sorted(titles)

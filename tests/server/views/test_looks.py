@@ -26,7 +26,7 @@ PAGES = (
     "/programs/demo/shadow",
     "/programs/new/status",
     "/programs/odd/people",
-    "/words",
+    "/glossary",
 )
 MAIN = ("/programs/demo/status", "/programs/demo/list")
 
@@ -101,7 +101,7 @@ def test_everything_is_there_without_a_script(chromium: Chromium, played: Site, 
     page = open_page(chromium, played, place, java_script_enabled=False)
     page.goto(f"{place}/programs/demo/status")
     assert not page.locator(".plot").first.is_visible()
-    page.get_by_text("The numbers as a table").click()
+    page.get_by_text("Show the numbers as a table").click()
     assert page.get_by_role("cell").first.is_visible()
     page.goto(f"{place}/programs/demo/list")
     assert not page.get_by_role("button", name="Print").is_visible()
@@ -114,7 +114,7 @@ def test_paper_has_the_list_and_boxes_and_no_buttons(chromium: Chromium, played:
     assert not page.locator("td.paper").first.is_visible()
     page.set_viewport_size({"width": 718, "height": 1000})  # of a sheet of A4 within its margins
     page.emulate_media(media="print")
-    assert page.locator("thead th.paper").all_inner_texts() == ["Done?", "State after"]
+    assert page.locator("thead th.paper").all_inner_texts() == ["Done?", "Next state"]
     assert page.locator("thead th.paper").first.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     assert page.locator("td.paper").first.is_visible()

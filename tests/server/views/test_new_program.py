@@ -8,7 +8,7 @@ import pytest
 from restive.desk.desk import make_config
 from restive.desk.templates import TEMPLATES
 from restive.server.views.new_program import learners
-from server.views.browsing import Browser, Site, open_site, read_fields, read_text
+from server.views.browsing import CROSS_SITE, Browser, Site, open_site, read_fields, read_text
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def read_form(browser: Browser, template: str) -> dict[str, str]:
 
 
 def send(browser: Browser, fields: dict[str, str]) -> tuple[int, str]:
-    answer = browser.post("/new", fields, csrf=fields["csrf"])
+    answer = browser.post("/new", fields)
     return answer.status_code, answer.headers.get("location") or answer.text
 
 
@@ -63,8 +63,8 @@ def test_the_form_of_a_template_makes_the_program_that_the_template_makes(
 
 def test_a_program_of_ones_own_has_its_own_states_words_and_rules(site: Site, browser: Browser) -> None:
     fields = read_form(browser, "own") | {
-        "name": "visits", "state-0": "ill", "worth-0": "-1,5", "state-1": "", "worth-1": "", "state-2": "well",
-        "worth-2": "2", "budget": "7", "control": "0.25", "cool_down": "3", "keep": "4", "horizon": "12", "seed": "5",
+        "name": "visits", "state-0": "ill", "reward-0": "-1,5", "state-1": "", "reward-1": "", "state-2": "well",
+        "reward-2": "2", "budget": "7", "control": "0.25", "cool_down": "3", "keep": "4", "horizon": "12", "seed": "5",
         "shares": "north = 0.3\nsouth=0.2", "shadow": "egt", "policy": "random", "word-person": "patient",
     }  # fmt: skip
     assert send(browser, fields)[0] == 303
@@ -92,12 +92,12 @@ def test_rewards_can_be_reported(site: Site, browser: Browser) -> None:
 def test_all_that_is_wrong_is_said_at_its_field_and_nothing_typed_is_lost(site: Site, browser: Browser) -> None:
     bad = {
         "name": "two words", "budget": "many", "control": "1.5", "cool_down": "-1", "keep": "2.5", "horizon": "0",
-        "seed": "x", "shares": "north", "reward_range": "0", "worth-1": "lots", "word-person": "x" * 61,
+        "seed": "x", "shares": "north", "reward_range": "0", "reward-1": "lots", "word-person": "x" * 61,
     }  # fmt: skip
     status, page = send(browser, read_form(browser, "pharmacy") | bad)
     assert status == 422
     wrong = dict(re.findall(r'id="wrong-([\w-]+)">(.*?)</p>', page))
-    fields = {"states" if name == "worth-1" else name for name in bad}
+    fields = {"states" if name == "reward-1" else name for name in bad}
     assert set(wrong) == fields
     assert "Budget is &#39;many&#39;; it must be a whole number from 0 to" in wrong["budget"]
     for name, typed in bad.items():
@@ -138,11 +138,11 @@ def test_no_file_of_the_server_is_run_as_a_policy(site: Site, browser: Browser, 
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_policy_that_configs_to_the_end_is_reported_where_that_is(site: Site, browser: Browser) -> None:
+def test_a_policy_that_plans_to_the_horizon_needs_one(site: Site, browser: Browser) -> None:
     fields = read_form(browser, "pharmacy") | {"name": "mine", "policy": "rma2b"}
     status, page = send(browser, fields)
     assert status == 422
-    assert "Rma2b configs up to the horizon; give it one." in read_text(page).replace("rma2b", "Rma2b")
+    assert "up to the horizon" in read_text(page)
     assert send(browser, fields | {"horizon": "12"})[0] == 303
 
 
@@ -168,10 +168,10 @@ def test_words_with_markup_are_shown_as_they_are(site: Site, browser: Browser) -
 def test_only_an_admin_of_the_store_makes_programs(site: Site, role: str) -> None:
     browser = site.browser(role)
     assert browser.get("/new").status_code == 403
-    assert browser.post("/new", {"name": "mine", "template": "pharmacy"}, csrf="x").status_code == 403
+    assert browser.post("/new", {"name": "mine", "template": "pharmacy"}).status_code == 403
 
 
-def test_a_form_without_its_token_makes_nothing(site: Site, browser: Browser) -> None:
-    fields = read_form(browser, "pharmacy") | {"name": "mine", "csrf": "0" * 64}
-    assert send(browser, fields)[0] == 403
+def test_a_form_from_another_site_creates_nothing(site: Site, browser: Browser) -> None:
+    fields = read_form(browser, "pharmacy") | {"name": "mine"}
+    assert browser.post("/new", fields, headers=CROSS_SITE).status_code == 403
     assert len(site.desk.programs()) == 1

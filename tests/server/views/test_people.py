@@ -9,7 +9,7 @@ from restive.desk import Desk
 from restive.desk.history import find_history
 from restive.desk.names import Names
 from restive.desk.program import Program
-from restive.server.views.people import follow, search
+from restive.server.views.people import build_person, search
 from server.views.browsing import Browser, Site, read_text
 
 
@@ -57,12 +57,12 @@ def test_somebody_in_the_control_group_is_said_to_be(viewer: Browser, played: Si
     number = int(ledger.control.argmax())
     page = read_text(viewer.get(f"/programs/demo/person?agent=pharmacist-{number + 1:02}").text)
     assert "control group" in page
-    assert "never, to compare with" in page
+    assert "never (control group)" in page
 
 
 def test_nobody_is_found_with_a_sentence(viewer: Browser) -> None:
     page = viewer.get("/programs/demo/people?find=<b>x").text
-    assert "Nobody’s id has “&lt;b&gt;x” in it." in page
+    assert "No id contains “&lt;b&gt;x”." in page
 
 
 def test_under_pseudonyms_a_whole_name_is_found_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_under_pseudonyms_a_whole_name_is_found_and_not_kept(tmp_path: Path, mon
         (code,) = find(again, "ann")
         assert code not in ("ann", "ben")
         assert find(again, "carl") == []
-        assert follow(again, code, 1)["person"]["agent"] == code
+        assert build_person(again, code, 1)["person"]["agent"] == code
 
 
 def test_only_people_on_the_page_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

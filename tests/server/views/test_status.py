@@ -1,11 +1,11 @@
-"""The page of a program: what the desk says of it, with pages instead of commands."""
+"""The status of a program, and the comparison with its shadow."""
 
 import re
 from pathlib import Path
 
 from restive.desk import Desk
-from restive.desk.overview import look_at
-from restive.server.views.status import glance
+from restive.desk.overview import compare_shadow, look_at
+from restive.server.views.status import build_status
 from server.views.browsing import Browser, Site, read_text
 
 
@@ -18,7 +18,7 @@ def test_the_page_says_what_the_desk_says(viewer: Browser, played: Site) -> None
     assert all(each.state in page for each in seen.learned)
 
 
-def test_the_twin_has_the_numbers_of_the_desk(viewer: Browser, played: Site) -> None:
+def test_the_json_endpoint_has_the_numbers_of_the_desk(viewer: Browser, played: Site) -> None:
     reported, seen = viewer.get("/programs/demo/status.json").json(), look_at(played.desk.program("demo")).as_json()
     for part in (
         "lift",
@@ -42,11 +42,11 @@ def test_steps_lead_to_pages_and_name_their_round(admin: Browser) -> None:
     assert "restive desk" not in page
 
 
-def test_charts_have_words_and_a_table_for_who_cannot_see_them(viewer: Browser) -> None:
+def test_charts_have_a_description_and_a_table(viewer: Browser) -> None:
     page = viewer.get("/programs/demo/status").text
     assert page.count("data-plot=") == page.count("<figcaption") == 2
     assert "In the program: From " in page
-    table = page.partition("The numbers as a table")[2].partition("</details>")[0]
+    table = page.partition("Show the numbers as a table")[2].partition("</details>")[0]
     assert table.count('<th scope="row">') == 5
 
 
@@ -60,7 +60,7 @@ def test_many_rounds_that_wait_do_not_hide_what_comes_next(tmp_path: Path) -> No
         program = desk.create("late", states=["low", "high"], rewards=[0, 1], budget=1, control=0.0)
         for state in ("low", "high", "low", "high", "low"):
             program.decide([{"agent": "ann", "state": state}, {"agent": "ben", "state": "low"}])
-        reported = glance(program)
+        reported = build_status(program)
     assert [step["round"] for step in reported["steps"][:5]] == [1, 2, 3, 4, 5]
     assert reported["steps"][5]["page"] == "states"
 
@@ -72,5 +72,22 @@ def test_a_program_alone_leads_to_its_status(viewer: Browser) -> None:
 
 def test_all_means_come_with_their_intervals(viewer: Browser) -> None:
     page = viewer.get("/programs/demo/status").text
-    last = page.partition("The last rounds")[2]
+    last = page.partition("Last rounds")[2]
     assert len(re.findall(r"\d \S*<span class=\"soft small nowrap\">\(", last)) >= 5
+
+
+def test_the_comparison_is_that_of_the_desk(viewer: Browser, played: Site) -> None:
+    found = compare_shadow(played.desk.program("demo"))
+    assert found is not None
+    reported = viewer.get("/programs/demo/shadow.json").json()["comparison"]
+    assert reported["sentence"] == found.sentence
+    assert (reported["low"], reported["high"], reported["overlap"]) == (found.low, found.high, found.overlap)
+    page = read_text(viewer.get("/programs/demo/shadow").text)
+    assert found.sentence in page
+    assert "The interval contains 0" in page or "The whole interval lies" in page
+
+
+def test_a_program_without_a_shadow_says_so_and_does_not_offer_the_page(viewer: Browser) -> None:
+    page = viewer.get("/programs/odd/shadow").text
+    assert "This program has no shadow." in page
+    assert 'href="/programs/odd/shadow"' not in page
