@@ -1,6 +1,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# One test process more than there are processors: servers and browsers wait for each other much of the time.
+TEST_PROCESSES ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
+SOAK ?= tests
+
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: help setup run demo test browser lint types bench soak reproduce compare lock clean
@@ -30,7 +34,7 @@ results/demo.db: | setup
 	$(BIN)/restive desk demo --name pharmacists --store $@ > /dev/null
 
 test: setup browser lint types  ## Lint, strict types, and every test but the exhaustive ones
-	$(BIN)/python -m pytest -m "not soak"
+	$(BIN)/python -m pytest -m "not soak" -n $(TEST_PROCESSES) --dist worksteal
 
 browser:  ## The browser that tests of the pages drive, and curl, from Debian where they are missing
 	@{ command -v chromium || command -v google-chrome; } > /dev/null && command -v curl > /dev/null \
@@ -48,8 +52,8 @@ types: setup  ## Strict types
 bench: setup  ## Speed and memory as ratios, measured side by side (keep the machine quiet)
 	$(BIN)/python -m benchmarks
 
-soak: setup browser  ## The exhaustive tests
-	$(BIN)/python -m pytest -m soak
+soak: setup browser  ## The exhaustive tests; one part: make soak SOAK=tests/desk/test_kills.py
+	$(BIN)/python -m pytest -m soak $(SOAK)
 
 reproduce: setup  ## Every experiment of the paper at full size, and the page of the docs that tells of it
 	$(BIN)/restive reproduce --out results/reproduction --markdown docs/reproduction.md

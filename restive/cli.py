@@ -50,6 +50,11 @@ ProblemOption = Annotated[
     str, typer.Option(help="The id of a family (see `restive problems`) or a .json or .npz file.")
 ]
 INSTANCES = 10
+# The extra of this package that installs a module.
+EXTRAS = {
+    "fastexcel": "desk", "sqlalchemy": "desk", "xlsxwriter": "desk", "fastapi": "server", "uvicorn": "server",
+    "matplotlib": "plots", "jinja2": "plots", "distributed": "dask", "psycopg": "postgresql",
+}  # fmt: skip
 EngineOption = Annotated[str, typer.Option(help="Who does the work: `threads`, `dask` or `dask://host:port`.")]
 WorkersOption = Annotated[
     int | None, typer.Option(help="How many works at once; not for dask://.", show_default="processors")
@@ -64,6 +69,11 @@ def main() -> None:
         app(standalone_mode=True)
     except InputError as error:
         _fail(advise(error), 2)
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        _fail(f'this needs more packages: pip install "restive[{extra}]".', 2)
     except OSError as error:
         _fail(f"{error.filename or 'input or output'}: {error.strerror or error}.", 2)
     except MemoryError:
@@ -138,11 +148,12 @@ def simulate(
 ) -> None:
     """Let policies play the same problems with the same luck, and compare them."""
     from restive.comparison import CEILING, FLOOR, compare
-    from restive.page import write_page
-    from restive.plotting import draw
     from restive.report.tables import tabulate_comparison
 
     _check_targets(figure, page)
+    if figure or page:  # a missing package is reported before anything is simulated
+        from restive.page import write_page
+        from restive.plotting import draw
     problems = _make(problem, instances, agents, states, budget, seed)
     chosen = [name for given in policy or ["egt", "wiql"] for name in (POLICIES if given == "all" else [given])]
     totals = dict.fromkeys([FLOOR, CEILING, *chosen], len(problems) * runs * horizon)
