@@ -11,7 +11,7 @@ import pytest
 from restive import InputError, Problem, Simulation, World, checkpoint, make_policy, make_problems
 from restive.contract import Draws, Shape
 from restive.policies.base import Learner, Policy
-from restive.policies.egt import Egt, Memory
+from restive.policies.egt import Egt, EgtBelief
 from restive.policies.wiql import Wiql
 from restive.types import Floats, Ints
 
@@ -79,7 +79,7 @@ def test_arrays_come_back_bit_for_bit_in_the_record_of_the_policy(tmp_path: Path
         assert (back.dtype, back.shape, back.tobytes()) == (value.dtype, value.shape, value.tobytes())
     assert loaded.header["step"] == 10
     assert loaded.header["policy"] == "egt"
-    assert type(Simulation.load(tmp_path / "a.npz", world_of()).belief) is Memory
+    assert type(Simulation.load(tmp_path / "a.npz", world_of()).belief) is EgtBelief
 
 
 class Inner(NamedTuple):

@@ -121,7 +121,7 @@ class Fixed(Learner[Record]):
         self.shown.append((state.copy(), action.copy()))
 
 
-def test_policies_meet_the_same_luck_while_they_act_alike() -> None:
+def test_policies_meet_the_same_noise_while_they_act_alike() -> None:
     shown = []
     for policy in (Fixed(), Fixed(stray=12)):
         Fixed.shown.clear()

@@ -1,4 +1,4 @@
-"""The simulated world: where agents start, that luck belongs to runs and agents, and what it refuses."""
+"""The simulated world: where agents start, that noise belongs to runs and agents, and what it refuses."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ def test_more_instances_leave_the_runs_of_the_first_as_they_were() -> None:
     assert np.array_equal(one.first_states(), three.first_states()[:4])
 
 
-def test_more_agents_leave_the_luck_of_the_first_as_it_was() -> None:
+def test_more_agents_leave_the_noise_of_the_first_as_it_was() -> None:
     few, many = (World(make_problems("two-state-v1", agents=n, budget=1, seed=3)[0], 6, seed=4) for n in (4, 9))
     state = many.first_states()
     assert np.array_equal(few.first_states(), state[:, :4])
@@ -70,7 +70,7 @@ def test_more_agents_leave_the_luck_of_the_first_as_it_was() -> None:
     assert np.array_equal(small, after[:, :4])
 
 
-def test_reordered_agents_keep_their_luck() -> None:
+def test_reordered_agents_keep_their_noise() -> None:
     problem = some(1)[0]
     order = np.array([3, 0, 4, 1, 2])
     plain = World(problem, runs=20, seed=6, noise=0.2)
@@ -124,7 +124,7 @@ def test_the_model_tells_oracles_how_runs_begin() -> None:
     assert fixed.tolist() == [[[1.0, 0.0], [0.0, 1.0]]]
 
 
-def test_seeds_change_the_luck() -> None:
+def test_seeds_change_the_noise() -> None:
     one, other = (World(some(1)[0], runs=50, seed=seed) for seed in (0, 1))
     assert not np.array_equal(one.first_states(), other.first_states())
 
@@ -222,7 +222,7 @@ def test_numbers_of_numpy_are_numbers(kind: Any, float_kind: Any) -> None:
     assert type(world.shape.horizon) is int
 
 
-def test_a_run_keeps_its_luck_when_there_are_more_instances_or_repetitions() -> None:
+def test_a_run_keeps_its_noise_when_there_are_more_instances_or_repetitions() -> None:
     few, many = World(some(2), runs=2, seed=9), World(some(3), runs=5, seed=9)
     assert few.keys.tolist() == [many.keys[run] for run in (0, 1, 5, 6)]
     assert len(set(many.keys.tolist())) == 15

@@ -22,7 +22,7 @@ HERO = "lagrange"  # whom the claims are about
 # Ranked against each other. Beside them stand the controls: the hero without one of its parts, which shows what the
 # part is worth.
 CONTESTANTS = (FLOOR, "egt", "wiql", "ucwhittle", "rma2b", "thompson-whittle", "cet-whittle", HERO)
-CONTROLS = ("lagrange:curiosity=0", "lagrange:curiosity=1", "lagrange:prior=1", "lagrange:kinds=false")
+CONTROLS = ("lagrange:curiosity=0", "lagrange:curiosity=1", "lagrange:prior=1", "lagrange:mixture=false")
 DUELLISTS = (HERO, "egt", "wiql", FLOOR, CEILING)
 SLOW: Mapping[str, int] = {"thompson-whittle": 1, "cet-whittle": 1}  # runs of each instance where there are ten states
 OTHER_BUDGETS = "other-budgets"

@@ -19,7 +19,7 @@ import numpy as np
 from restive.contract import Draws, Estimate, Ranking
 from restive.kernels import rng
 from restive.kernels.inclusion import inclusion_probabilities
-from restive.kernels.top_k import choose, find_bar, inclusion
+from restive.kernels.top_k import choose, find_cutoff, inclusion
 from restive.types import Bools, Floats, Ints
 
 # Streams of the desk's own, beyond any that a policy takes.
@@ -195,8 +195,8 @@ def _best(priority: Floats, group: Ints, minimum: Ints, draws: Draws) -> Floats:
     if remaining == 0:
         return first
     # Which of equals are left is luck, how many is not: so the bar of the rest is the same in any case.
-    bar = find_bar(np.ascontiguousarray(priority[left]), remaining)
-    share = (remaining - bar.above) / bar.level
+    bar = find_cutoff(np.ascontiguousarray(priority[left]), remaining)
+    share = (remaining - bar.above) / bar.tied
     rest = np.where(priority > bar.value, 1.0, np.where(priority == bar.value, share, 0.0))
     return first + (1 - first) * rest
 

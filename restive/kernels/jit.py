@@ -1,11 +1,10 @@
-"""The one way a kernel is compiled: numba, without the GIL unless it is very short, cached on disk.
+"""The decorators that compile kernels with numba: GIL released unless the kernel is very short, cached on disk.
 
-numba stamps a cached kernel with its own file only, so a kernel that calls a helper from another file would keep the
+numba invalidates a cached kernel by its own file only, so a kernel that calls a helper from another file would keep the
 old helper after an edit. Kernels therefore call jitted helpers from `restive.kernels` or from their own file, and the
-cache folder carries a digest of everything in `restive.kernels` and the version: a changed helper means a new folder.
-Within it each file has a folder by its own digest, because numba unpickles what it kept for a file, records and all,
-before it asks whether the file has changed: a record that was renamed meanwhile would end every later start.
-The first compilation in a process says so on standard error, because it makes that start slow.
+name of the cache folder has a digest of everything in `restive.kernels` and the version. Within it each source file has
+a folder named by its own digest, because numba unpickles the cached index, NamedTuples included, before it asks whether
+the file has changed: a renamed NamedTuple would make every later start fail.
 """
 
 import hashlib
@@ -19,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numba
 import platformdirs
-from numba.core import event
+from numba.core.compiler import Compiler
 
 from restive.version import __version__
 
@@ -29,7 +28,7 @@ Result = TypeVar("Result")
 
 @cache
 def cache_folder() -> Path:
-    """Where this version's machine code is kept: the folder changes when a shared helper or the version does."""
+    """The folder of the machine code of this version and these shared kernels."""
     digest = hashlib.sha256(f"{__version__} {numba.__version__}".encode())
     for source in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(source.read_bytes())
@@ -37,16 +36,16 @@ def cache_folder() -> Path:
 
 
 @cache
-def _stamp(source: str) -> str:
+def _file_digest(source: str) -> str:
     return hashlib.sha256(Path(source).read_bytes()).hexdigest()[:12]
 
 
 @contextmanager
-def _own_cache(source: str) -> Iterator[Path]:
-    """The folder for one file, kept to our kernels: a user's own numba functions stay where the user put them."""
+def _use_cache_of(source: str) -> Iterator[Path]:
+    """Set numba's cache folder to that of one source file, and restore the user's setting afterwards."""
     settings: Any = numba.config
     users = settings.CACHE_DIR
-    folder = (Path(users) / cache_folder().name if users else cache_folder()) / _stamp(source)
+    folder = (Path(users) / cache_folder().name if users else cache_folder()) / _file_digest(source)
     settings.CACHE_DIR = str(folder)
     try:
         yield folder
@@ -55,19 +54,21 @@ def _own_cache(source: str) -> Iterator[Path]:
 
 
 def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Compile `function` at its first call, release the GIL while it runs, and keep the machine code on disk."""
+    """Compile `function` at its first call, release the GIL while it runs, and cache the machine code on disk."""
     return _compile(function, nogil=True)
 
 
 def brief(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """The same for a kernel that is done sooner than threads can hand the GIL over: it keeps it."""
+    """The same for a kernel so short that releasing the GIL costs more than it gains."""
     return _compile(function, nogil=False)
 
 
 def _compile(function: Callable[Parameters, Result], nogil: bool) -> Callable[Parameters, Result]:
-    with _own_cache(function.__code__.co_filename) as folder:
-        # Without a folder of ours numba would keep it beside the source, where nothing tells it of a changed helper.
-        kernel: Callable[Parameters, Result] = numba.njit(cache=_can_write(folder), nogil=nogil)(function)
+    with _use_cache_of(function.__code__.co_filename) as folder:
+        # If this folder cannot be written, numba would cache beside the source, where edited helpers go unnoticed.
+        kernel: Callable[Parameters, Result] = numba.njit(
+            cache=_can_write(folder), nogil=nogil, pipeline_class=_AnnouncingCompiler
+        )(function)
     return kernel
 
 
@@ -80,20 +81,14 @@ def _can_write(folder: Path) -> bool:
     return os.access(folder, os.W_OK | os.X_OK)
 
 
-class _Announcer(event.Listener):
-    """Says once per process that kernels of ours are being compiled."""
+class _AnnouncingCompiler(Compiler):
+    """numba's compiler, with a notice before the first compilation of a process."""
 
-    def __init__(self) -> None:
-        self.said = False
-
-    def on_start(self, happening: Any) -> None:
-        kernel = happening.data["dispatcher"].py_func
-        if not self.said and kernel.__module__.startswith("restive."):
-            self.said = True
-            print("restive: compiling kernels at their first use; later starts skip this.", file=sys.stderr)
-
-    def on_end(self, happening: Any) -> None:
-        """Nothing to say: the work goes on."""
+    def define_pipelines(self) -> Any:
+        _announce()
+        return super().define_pipelines()  # type: ignore[no-untyped-call]
 
 
-event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
+@cache
+def _announce() -> None:
+    print("restive: compiling kernels at their first use; later starts skip this.", file=sys.stderr)

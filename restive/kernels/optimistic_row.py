@@ -1,8 +1,8 @@
-"""The best row of probabilities within a box around an estimate: the inner step of every optimistic planner.
+"""The best row of probabilities within a box around an estimate: the inner step of optimistic planning.
 
 max Σ_j row_j · value_j   over   max(0, estimate_j − radius) ≤ row_j ≤ min(1, estimate_j + radius),  Σ_j row_j = 1.
 
-Greedy is exact: give every entry its least, then hand the rest to the entries of highest value first
+A greedy assignment is exact: give every entry its minimum, then the rest to the entries of highest value first
 (Strehl and Littman 2008, section 3; Jaksch, Ortner and Auer 2010, figure 2, for the L1 ball).
 """
 
@@ -12,7 +12,7 @@ from restive.types import Floats, Ints
 
 @compiled
 def sort_descending(value: Floats, order: Ints) -> None:
-    """Write into `order` the places of `value` from its largest entry to its smallest, equal ones in place order."""
+    """Fill `order` with the positions of `value` from the largest entry to the smallest; the sort is stable."""
     for j in range(value.size):
         k = j
         while k > 0 and value[order[k - 1]] < value[j]:
@@ -23,7 +23,7 @@ def sort_descending(value: Floats, order: Ints) -> None:
 
 @compiled
 def best_row(estimate: Floats, radius: float, order: Ints, row: Floats) -> None:
-    """Write into `row` the distribution in the box that puts as much weight as it can on the first of `order`.
+    """Fill `row` with the distribution in the box that puts the most weight on the first positions of `order`.
 
     >>> best_row(np.array([0.5, 0.5]), 0.2, np.array([1, 0]), row := np.empty(2))
     >>> row

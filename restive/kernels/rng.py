@@ -1,9 +1,9 @@
-"""Randomness as a pure function of (seed, run, step, agent, stream), with no state to carry or to share.
+"""Counter-based random numbers: a pure function of (seed, run, step, agent, stream), without state.
 
 A 64-bit key is folded along run, stream and step; agents are then the outputs of a SplitMix64 generator started at that
 key (Steele, Lea and Flood 2014, with the finaliser of Stafford's variant 13). So a draw does not depend on how runs are
-split over threads or workers, on which other draws were made, or on the policy: every policy meets the same luck.
-Agents enter by a fixed number of their own, not by their place, so reordering them reorders their luck with them.
+split over threads or workers, on other draws, or on the policy: every policy meets the same random numbers. Agents
+enter by a fixed number, not by their position, so reordering agents reorders their draws with them.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from restive.kernels.jit import brief, compiled
 from restive.types import Floats, Ints, Keys
 
-# One stream for each use, so that no two uses of a step share a number.
+# One stream for each purpose, so that no two purposes in a step share random numbers.
 TRANSITION, NOISE, TIE, EXPLORE, POSTERIOR, START, FAMILY, OWN = range(8)
 
 MAX_SEED = 2**63 - 1
@@ -25,7 +25,7 @@ _S16, _S32, _S48, _LOW = (np.uint64(number) for number in (16, 32, 48, 2**16 - 1
 
 @compiled
 def mix(value: np.uint64) -> np.uint64:
-    """Scramble 64 bits, one to one, so that neighbouring inputs give unrelated outputs."""
+    """Mix 64 bits, one to one, so that similar inputs give unrelated outputs."""
     value = (value ^ (value >> _S30)) * _FIRST
     value = (value ^ (value >> _S27)) * _SECOND
     return value ^ (value >> _S31)
@@ -33,7 +33,7 @@ def mix(value: np.uint64) -> np.uint64:
 
 @compiled
 def fold(key: np.uint64, number: int) -> np.uint64:
-    """The key of the `number`-th branch below `key`."""
+    """The `number`-th subkey of `key`."""
     return mix(key + _GOLDEN * (np.uint64(number) + np.uint64(1)))
 
 
@@ -45,7 +45,7 @@ def unit(bits: np.uint64) -> float:
 
 @brief
 def branch(keys: Keys, stream: int, step: int) -> Keys:
-    """The key of each run for one stream in one step: fold agents onto it."""
+    """The key of each run for one stream in one step, [R]; fold agent numbers into it."""
     below = np.empty_like(keys)
     for r in range(keys.size):
         below[r] = fold(fold(keys[r], stream), step)
@@ -108,14 +108,14 @@ def normal_quantile(probability: float) -> float:
 @compiled
 def unit_open(bits: np.uint64) -> float:
     """The upper 52 of 64 bits as a number strictly between 0 and 1, for quantiles and logarithms."""
-    return (float(bits >> _S12) + 0.5) * 2.0**-52  # with 53 bits the half would be rounded away, and the last be 1
+    return (float(bits >> _S12) + 0.5) * 2.0**-52  # with 53 bits the half would be rounded away, and the largest be 1
 
 
 @compiled
-def bell(bits: np.uint64) -> float:
-    """64 bits as a number of mean 0 and variance 1: four uniform numbers added up, nearly normal and ten times as fast.
+def near_normal(bits: np.uint64) -> float:
+    """64 bits as a nearly normal variate of mean 0 and variance 1: the sum of four uniforms, ten times as fast.
 
-    >>> round(bell(np.uint64(0)), 3), round(bell(np.uint64(2**64 - 1)), 3)  # as far out as it goes
+    >>> round(near_normal(np.uint64(0)), 3), round(near_normal(np.uint64(2**64 - 1)), 3)  # the extremes
     (-3.464, 3.464)
     """
     total = (bits & _LOW) + ((bits >> _S16) & _LOW) + ((bits >> _S32) & _LOW) + (bits >> _S48)

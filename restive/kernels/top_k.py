@@ -1,13 +1,12 @@
-"""Who gets the action: exactly `budget` agents of highest priority, ties at random, or anyone at all while exploring.
+"""Top-k selection: exactly `budget` agents of highest priority, ties broken at random, or a uniform draw.
 
 priority  [R, N]  any real number, minus and plus infinity included; NaN is an error
 explore   [R]     the probability that a run ignores the priorities in this step and draws `budget` agents uniformly
 action    [R, N]  0 or 1, exactly `budget` ones in every run
 
-Ties matter: learners start with all priorities equal, and taking agents in their order would be a bias. Equal agents
-are ordered by a random number of their own, which is drawn only where a tie has to be broken.
-Priorities are random numbers to the processor, so a selection that moves them about mispredicts at every turn; counting
-how many lie above a candidate does not branch, and is four times as fast for fifty agents as Hoare's selection.
+Learners start with all priorities equal, so choosing ties by position would be a bias. Ties are ordered by a random
+number for each agent, drawn only where a tie has to be broken. Counting the values above a candidate has no branches to
+mispredict, and is four times as fast for fifty agents as Hoare's selection.
 """
 
 import math
@@ -19,61 +18,61 @@ from restive.kernels.jit import compiled
 from restive.kernels.rng import fold, unit
 from restive.types import Floats, Ints, Keys
 
-# From here on a sample first says roughly where the bar is, so that few values need a closer look.
-MANY, SAMPLE = 4096, 16384
+# For more values than this a sample first brackets the cutoff.
+MAX_SCAN, SAMPLE_SIZE = 4096, 16384
 
 
-class Bar(NamedTuple):
-    """The k-th largest value, how many lie above it, and how many are equal to it."""
+class Cutoff(NamedTuple):
+    """The k-th largest value, the number of larger values, and the number of values equal to it."""
 
     value: float
     above: int
-    level: int
+    tied: int
 
 
 @compiled
-def find_bar(values: Floats, k: int) -> Bar:
+def find_cutoff(values: Floats, k: int) -> Cutoff:
     """The k-th largest of `values`, k from 1 to their number.
 
-    >>> value, above, level = find_bar(np.array([3.0, 1.0, 2.0, 2.0]), 2)
-    >>> float(value), above, level
+    >>> value, above, tied = find_cutoff(np.array([3.0, 1.0, 2.0, 2.0]), 2)
+    >>> float(value), above, tied
     (2.0, 1, 2)
     """
-    if values.size > MANY:
+    if values.size > MAX_SCAN:
         low, high = _bracket(values, k)
         above, inside = _between(values, low, high)
         if above < k <= above + inside.size:
-            bar = _scan(inside, k - above)
-            return Bar(bar.value, bar.above + above, bar.level)
+            cutoff = _scan(inside, k - above)
+            return Cutoff(cutoff.value, cutoff.above + above, cutoff.tied)
     return _scan(values, k)
 
 
 @compiled
-def _scan(values: Floats, k: int) -> Bar:
-    """Try the values in turn; each one that is not the k-th largest says on which side of it that is."""
+def _scan(values: Floats, k: int) -> Cutoff:
+    """Try the values in turn; each that is not the k-th largest narrows the interval that holds it."""
     low, high = -np.inf, np.inf
-    place, stride = 0, _stride(values.size)
+    position, stride = 0, _stride(values.size)
     for _ in range(values.size):
-        candidate = values[place]
-        place += stride if place + stride < values.size else stride - values.size
+        candidate = values[position]
+        position += stride if position + stride < values.size else stride - values.size
         if (low < candidate) & (candidate < high):
             above, least = _count(values, candidate)
             if above >= k:
                 low = candidate
             elif least >= k:
-                return Bar(candidate, above, least - above)
+                return Cutoff(candidate, above, least - above)
             else:
                 high = candidate
     above, least = _count(values, np.inf)
     if least >= k:
-        return Bar(np.inf, above, least)
+        return Cutoff(np.inf, above, least)
     above, least = _count(values, -np.inf)
-    return Bar(-np.inf, above, least - above)
+    return Cutoff(-np.inf, above, least - above)
 
 
 @compiled
 def _stride(size: int) -> int:
-    """A step that visits every place once, and far from its neighbours: values may come sorted, one side first."""
+    """A step that visits every position once in a scattered order, because values may be sorted."""
     stride = 1 if size < 64 else int(0.618 * size)
     while math.gcd(stride, size) > 1:
         stride += 1
@@ -82,18 +81,18 @@ def _stride(size: int) -> int:
 
 @compiled
 def _count(values: Floats, candidate: float) -> tuple[int, int]:
-    """How many values lie above the candidate, and how many at least reach it."""
+    """The number of values above the candidate, and the number at or above it."""
     above, least = 0, 0
-    for place in range(values.size):
-        above += values[place] > candidate
-        least += values[place] >= candidate
+    for m in range(values.size):
+        above += values[m] > candidate
+        least += values[m] >= candidate
     return above, least
 
 
 @compiled
 def _bracket(values: Floats, k: int) -> tuple[float, float]:
-    """Two values that very likely have the k-th largest between them, from a sample at equal distances."""
-    stride = max(1, values.size // SAMPLE)
+    """Two values that very likely bracket the k-th largest, from a systematic sample."""
+    stride = max(1, values.size // SAMPLE_SIZE)
     sample = values[::stride].copy()
     middle = sample.size * (k - 0.5) / values.size
     reach = 4.0 * np.sqrt(middle * max(0.0, 1.0 - middle / sample.size)) + 4.0
@@ -105,28 +104,28 @@ def _bracket(values: Floats, k: int) -> tuple[float, float]:
 
 @compiled
 def _between(values: Floats, low: float, high: float) -> tuple[int, Floats]:
-    """How many values lie above `high`, and those from `low` to `high`."""
+    """The number of values above `high`, and the values from `low` to `high`."""
     above, _ = _count(values, high)
     _, least = _count(values, low)
     inside = np.empty(least - above)
-    kept = 0
-    for place in range(values.size):
-        if (low <= values[place]) & (values[place] <= high):
-            inside[kept] = values[place]
-            kept += 1
+    count = 0
+    for m in range(values.size):
+        if (low <= values[m]) & (values[m] <= high):
+            inside[count] = values[m]
+            count += 1
     return above, inside
 
 
 @compiled
 def _mark_at_random(key: np.uint64, agents: Ints, tied: Ints, wanted: int, marks: Ints) -> None:
-    """Mark `wanted` of the places in `tied`, all sets of that size equally likely."""
-    luck = np.empty(tied.size)
+    """Mark `wanted` of the positions in `tied`, all subsets of that size equally likely."""
+    drawn = np.empty(tied.size)
     for m in range(tied.size):
-        luck[m] = unit(fold(key, agents[tied[m]]))
-    bar = find_bar(luck, wanted)
+        drawn[m] = unit(fold(key, agents[tied[m]]))
+    cutoff = find_cutoff(drawn, wanted)
     for m in range(tied.size):
-        # Two equal 53-bit numbers are possible, if unlikely; exactly `wanted` is promised.
-        if luck[m] >= bar.value and wanted > 0:
+        # Two 53-bit numbers may be equal, but exactly `wanted` are marked.
+        if drawn[m] >= cutoff.value and wanted > 0:
             marks[tied[m]] = 1
             wanted -= 1
 
@@ -134,36 +133,38 @@ def _mark_at_random(key: np.uint64, agents: Ints, tied: Ints, wanted: int, marks
 @compiled
 def _mark_highest(priority: Floats, budget: int, key: np.uint64, agents: Ints, marks: Ints) -> None:
     """Mark the `budget` highest; `budget` is at least 1."""
-    bar = find_bar(priority, budget)
-    if bar.above + bar.level == budget:
+    cutoff = find_cutoff(priority, budget)
+    if cutoff.above + cutoff.tied == budget:
         for n in range(priority.size):
-            marks[n] = priority[n] >= bar.value
+            marks[n] = priority[n] >= cutoff.value
     else:
         for n in range(priority.size):
-            marks[n] = priority[n] > bar.value
-        _mark_at_random(key, agents, np.flatnonzero(priority == bar.value), budget - bar.above, marks)
+            marks[n] = priority[n] > cutoff.value
+        _mark_at_random(key, agents, np.flatnonzero(priority == cutoff.value), budget - cutoff.above, marks)
 
 
 @compiled
-def choose(priority: Floats, explore: Floats, budget: int, coins: Keys, ties: Keys, agents: Ints, action: Ints) -> int:
-    """Write the choice of every run into `action`; return the run of the first NaN, or −1 when there is none.
+def choose(
+    priority: Floats, explore: Floats, budget: int, explore_keys: Keys, tie_keys: Keys, agents: Ints, action: Ints
+) -> int:
+    """Fill `action`; return the first run that has a NaN priority, or −1 if there is none.
 
-    coins, ties: the keys of the runs for the streams EXPLORE and TIE in this step.
+    explore_keys, tie_keys [R]: the keys of the runs for the streams EXPLORE and TIE in this step.
     """
     everyone = np.arange(priority.shape[1])
     for r in range(priority.shape[0]):
-        faults = 0
+        missing = 0
         for n in range(priority.shape[1]):
-            faults += np.isnan(priority[r, n])
-        if faults > 0:
+            missing += np.isnan(priority[r, n])
+        if missing > 0:
             return r
         if budget == 0:
             action[r, :] = 0
-        elif explore[r] > 0.0 and unit(fold(coins[r], 0)) < explore[r]:
+        elif explore[r] > 0.0 and unit(fold(explore_keys[r], 0)) < explore[r]:
             action[r, :] = 0
-            _mark_at_random(ties[r], agents, everyone, budget, action[r])
+            _mark_at_random(tie_keys[r], agents, everyone, budget, action[r])
         else:
-            _mark_highest(priority[r], budget, ties[r], agents, action[r])
+            _mark_highest(priority[r], budget, tie_keys[r], agents, action[r])
     return -1
 
 
@@ -171,19 +172,19 @@ def choose(priority: Floats, explore: Floats, budget: int, coins: Keys, ties: Ke
 def inclusion(priority: Floats, explore: Floats, budget: int) -> Floats:
     """The probability that each agent is chosen, given the priorities, [R, N].
 
-    explore · budget / N + (1 − explore) · (1 above the bar, the places left shared equally at it, 0 below)
+    explore · budget / N + (1 − explore) · (1 above the cutoff, an equal share of the places left at it, 0 below)
 
     >>> inclusion(np.array([[2.0, 1.0, 1.0, 0.0]]), np.array([0.2]), 2)
     array([[0.9, 0.5, 0.5, 0.1]])
     """
     runs, size = priority.shape
-    chance = np.zeros((runs, size))
+    probability = np.zeros((runs, size))
     if budget == 0:
-        return chance
+        return probability
     for r in range(runs):
-        bar = find_bar(priority[r], budget)
-        share = (budget - bar.above) / bar.level
+        cutoff = find_cutoff(priority[r], budget)
+        share = (budget - cutoff.above) / cutoff.tied
         for n in range(size):
-            greedy = 1.0 if priority[r, n] > bar.value else share if priority[r, n] == bar.value else 0.0
-            chance[r, n] = explore[r] * budget / size + (1.0 - explore[r]) * greedy
-    return chance
+            greedy = 1.0 if priority[r, n] > cutoff.value else share if priority[r, n] == cutoff.value else 0.0
+            probability[r, n] = explore[r] * budget / size + (1.0 - explore[r]) * greedy
+    return probability

@@ -1,4 +1,4 @@
-"""The policies there are, by name; `make_policy` turns a name with settings into one of them."""
+"""The registry of policies by name; `make_policy` makes one from a name with settings."""
 
 import difflib
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ POLICIES: Mapping[str, type[Policy[Any]]] = {
 
 
 def find_policy(name: str) -> type[Policy[Any]]:
-    """The policy of that name, or in that file if it ends in .py."""
+    """The policy class of that name, or in that file if it ends in .py."""
     if name.endswith(".py"):
         return load_policy(name)
     if name not in POLICIES:
@@ -52,8 +52,21 @@ def find_policy(name: str) -> type[Policy[Any]]:
 
 
 def make_policy(spec: str | Policy[Any]) -> Policy[Any]:
-    """A policy from its name or your own file, with settings after a colon if other than the defaults.
+    """Make a policy from a text such as "egt" or "egt:eta=0.5".
 
+    Parameters
+    ----------
+    spec
+        The name of a registered policy, or the path of a Python file that defines one, followed by a colon and settings
+        `name=value`, separated by commas, that differ from the defaults. A policy is returned as it is.
+
+    Raises
+    ------
+    InputError
+        If there is no such policy or setting, or a value is not valid.
+
+    Examples
+    --------
     >>> make_policy("egt:eta=0.5,exploration=most")
     Egt(gamma=None, eta=0.5, D=0.3, p=1.0, exploration='most')
     """

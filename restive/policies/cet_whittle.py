@@ -1,9 +1,9 @@
-"""`cet-whittle`: certainty equivalence with Whittle indices, a control that shows what exploration is worth.
+"""`cet-whittle`: certainty equivalence with Whittle indices, a control that shows the effect of exploration.
 
-It is `thompson-whittle` without the draw: at the start of an episode each agent's model is the mean of its posterior,
-and the Whittle indices of that model are followed as if it were true. Nothing is ever tried for the sake of learning.
-Certainty equivalence is the oldest rule of adaptive control (Mandl 1974); the episodes are those of Akbarzadeh and
-Mahajan (2023), see `restive.policies.episodic`, so that the two policies differ in the draw alone.
+It is `thompson-whittle` without the random draw: at the start of an episode each agent's model is the mean of its
+posterior, and the Whittle indices of that model are followed as if it were true. It never explores. Certainty
+equivalence is the oldest rule of adaptive control (Mandl 1974); the episodes are those of Akbarzadeh and Mahajan
+(2023), see `restive.policies.episodic`, so that the two policies differ in the draw alone.
 """
 
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from restive.types import Floats, Ints
 
 @dataclass(frozen=True)
 class CetWhittle(EpisodicWhittle):
-    """Whittle indices of the mean of the posterior, as if it were the truth; it never explores."""
+    """Whittle indices of the posterior mean, taken for the true model; it never explores."""
 
     name: ClassVar[str] = "cet-whittle"
 
     def guess(self, moves: Floats, due: Ints, draws: Draws) -> Floats:
-        """The mean of the posterior; luck has no part in it."""
+        """The posterior mean, without randomness."""
         return mean_rows(moves, self.prior)
 
 

@@ -2,15 +2,15 @@
 
 For each agent and state it keeps the mean reward on arrival under each action; the estimated benefit is their
 difference. Agents whose estimate reaches the threshold gamma come first, by estimate; the others follow by an upper
-confidence bound. With probability epsilon the whole step is a uniform draw:
+confidence bound. With probability epsilon all B agents of the step are drawn uniformly:
 
     epsilon = min(1, D / ((visits + 1)^p · min(eta², 1/2)))
     bound   = estimate + width(n₁) + width(n₀),   width(n) = √(log log(2n + 0.72 log(10.4 T)) / (n + 2))
 
-Holes of the paper, filled: until both actions were seen in a state the estimate is 0 and the bound infinite; `visits`
+Gaps in the paper, filled: until both actions were seen in a state the estimate is 0 and the bound infinite; `visits`
 is that of the least visited current state over agents (the paper's text and proof), or of the most visited one (its
 printed formula) with exploration="most"; the paper does not print D, p, eta and most gammas of its experiments: the
-defaults are ours. gamma=None means just above minus the reward range: −8.9 for rewards 0 to 9, the paper's ten states.
+defaults are ours. gamma=None is just above minus the reward range: −8.9 for rewards 0 to 9, the paper's ten states.
 """
 
 from dataclasses import dataclass
@@ -23,22 +23,22 @@ from restive.kernels.jit import compiled
 from restive.policies.base import Learner, check_setting
 from restive.types import Floats, Ints
 
-JUST_ABOVE = 89 / 90
+GAMMA_PER_RANGE = 89 / 90
 
 
-class Memory(NamedTuple):
-    """What eps-GT has seen."""
+class EgtBelief(NamedTuple):
+    """Visits and rewards, and the settings in force."""
 
     visits: Floats  # [R, N, S, A]
-    total: Floats  # [R, N, S, A] rewards on arrival, added up
-    gamma: Floats  # [R] the threshold in force
-    gap_squared: Floats  # [R] min(eta², 1/2), the gap that exploration is made for
-    horizon: Floats  # [] T, or 0 when it is not known
+    total: Floats  # [R, N, S, A] sum of the rewards on arrival
+    gamma: Floats  # [R] the threshold
+    gap_squared: Floats  # [R] min(eta², 1/2), the squared gap of the exploration rate
+    horizon: Floats  # [] T, or 0 if it is not known
 
 
 @dataclass(frozen=True)
-class Egt(Learner[Memory]):
-    """Greedy on the estimated benefit of acting, above a threshold, with exploration that fades with the visits."""
+class Egt(Learner[EgtBelief]):
+    """Greedy on the estimated benefit of acting above a threshold; exploration decreases with the visits."""
 
     name: ClassVar[str] = "egt"
     version: ClassVar[int] = 2
@@ -67,15 +67,15 @@ class Egt(Learner[Memory]):
         scale = max(8 * agents / max(budget, 1), 8 * agents / max(agents - budget, 1), 2.0)
         return cls(gamma=gamma, eta=gap, D=scale, p=1.0)
 
-    def start(self, shape: Shape) -> Memory:
-        """Nothing seen."""
-        gamma = -JUST_ABOVE * shape.reward_range if self.gamma is None else np.full(shape.runs, float(self.gamma))
+    def start(self, shape: Shape) -> EgtBelief:
+        """No data."""
+        gamma = -GAMMA_PER_RANGE * shape.reward_range if self.gamma is None else np.full(shape.runs, float(self.gamma))
         empty = np.zeros((shape.runs, shape.agents, shape.states, 2))
         gap_squared = np.full(shape.runs, min(min(self.eta, 1.0) ** 2, 0.5))
-        return Memory(empty, empty.copy(), gamma, gap_squared, np.array(float(shape.horizon or 0)))
+        return EgtBelief(empty, empty.copy(), gamma, gap_squared, np.array(float(shape.horizon or 0)))
 
-    def rank(self, belief: Memory, state: Ints, draws: Draws) -> Ranking:
-        """Good agents by estimate, then the others by bound; explore by the visits of the current states."""
+    def rank(self, belief: EgtBelief, state: Ints, draws: Draws) -> Ranking:
+        """Agents above the threshold by estimate, then the others by bound; explore by the visits of the current states."""
         horizon = float(belief.horizon) or draws.step + 1.0
         priority, visits = np.empty(state.shape), np.empty(state.shape[0])
         _rank(
@@ -90,20 +90,20 @@ class Egt(Learner[Memory]):
         )
         return Ranking(priority, np.minimum(1.0, self.D / ((visits + 1.0) ** self.p * belief.gap_squared)))
 
-    def estimate(self, belief: Memory, state: Ints) -> Estimate:
-        """The difference of the mean rewards; error = range / 2 · √(1 / n₁ + 1 / n₀), the most it can be.
+    def estimate(self, belief: EgtBelief, state: Ints) -> Estimate:
+        """The difference of the mean rewards; error = range / 2 · √(1 / n₁ + 1 / n₀), an upper bound.
 
-        Until both actions were seen in a state the difference is 0 and the error infinite. The range is kept in the
-        threshold when gamma is None; with a gamma of your own it is not kept, and the error is NaN.
+        Until both actions were seen in a state the difference is 0 and the error infinite. With gamma=None the reward
+        range follows from the threshold; with another gamma it is not known, and the error is NaN.
         """
         unknown = np.full(state.shape[0], np.nan)
-        span = -belief.gamma / JUST_ABOVE if self.gamma is None else unknown
+        span = -belief.gamma / GAMMA_PER_RANGE if self.gamma is None else unknown
         benefit, error = np.empty(state.shape), np.empty(state.shape)
         _estimate(belief.visits, belief.total, state, span, benefit, error)
         return Estimate(benefit, error, np.zeros(state.shape))
 
-    def learn(self, belief: Memory, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
-        """Add the reward to the pair that was played."""
+    def learn(self, belief: EgtBelief, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        """Add the reward to its state and action."""
         _learn(belief.visits, belief.total, state, action, reward)
 
 
@@ -112,7 +112,7 @@ def _compare(visits: Floats, total: Floats, r: int, n: int, s: int) -> tuple[boo
     """Whether both actions were seen in s, and the difference of their mean rewards."""
     waited, acted = visits[r, n, s, 0], visits[r, n, s, 1]
     known = (waited > 0.0) & (acted > 0.0)
-    # Divided in any case: which agents are known is luck, and a wrong guess costs more than a division.
+    # Divide in any case: a mispredicted branch costs more than a division.
     difference = total[r, n, s, 1] / max(acted, 1.0) - total[r, n, s, 0] / max(waited, 1.0)
     return known, difference if known else 0.0
 
@@ -142,7 +142,7 @@ def _rank(
     horizon: float,
     least: bool,
     priority: Floats,
-    rare: Floats,
+    least_visits: Floats,
 ) -> None:
     for r in range(state.shape[0]):
         gamma = threshold[r]
@@ -163,15 +163,15 @@ def _rank(
                     top = max(top, estimate + _width(acted, horizon) + _width(waited, horizon))
         if low > 0:
             _place_below(visits[r], state[r], gamma, horizon, top, floor, priority[r])
-        rare[r] = extreme
+        least_visits[r] = extreme
 
 
 @compiled
 def _place_below(
     visits: Floats, state: Ints, gamma: float, horizon: float, top: float, floor: float, priority: Floats
 ) -> None:
-    """Put the agents below gamma below `floor`, the least good estimate, in the order of their bounds, unseen first."""
-    # Not below gamma itself, which may be so large, even infinite, that the bounds would vanish beside it.
+    """Rank the agents below gamma below `floor`, the lowest estimate above it, by their bounds, unseen ones first."""
+    # Not relative to gamma, which may be so large, even infinite, that the bounds would be lost in rounding.
     start = floor if floor < np.inf else 0.0
     step = 1.0 + abs(start)
     for n in range(state.size):

@@ -1,6 +1,6 @@
-"""`greedy-oracle`: the B agents to whom acting adds most in the next step, by the true benefit.
+"""`greedy-oracle`: the B agents with the largest true benefit of acting in the next step.
 
-Optimal for two-state agents that are all alike (theorem 3.1 of the eps-GT paper), and where eps-GT is heading.
+Optimal for identical two-state agents (theorem 3.1 of the eps-GT paper), and the limit of eps-GT.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from restive.types import Floats
 
 @dataclass(frozen=True)
 class GreedyOracle(TableOracle):
-    """Act where the true one-step benefit is largest."""
+    """Rank by the true one-step benefit."""
 
     name: ClassVar[str] = "greedy-oracle"
 

@@ -1,4 +1,4 @@
-"""An oracle whose priority is a fixed number for each agent and state; greedy, threshold and Whittle differ in it."""
+"""Oracles that rank by a fixed index for each agent and state; greedy, threshold and Whittle differ in the index."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -12,35 +12,35 @@ from restive.policies.base import Oracle
 from restive.types import Floats, Ints
 
 
-class Table(NamedTuple):
-    """What such an oracle knows."""
+class IndexTable(NamedTuple):
+    """The index of every agent and state of each instance, and the instance of each run."""
 
-    worth: Floats  # [I, N, S]
+    indices: Floats  # [I, N, S]
     instance: Ints  # [R]
 
 
 @dataclass(frozen=True)
-class TableOracle(Oracle[Table]):
-    """Rank every agent by the number its state has in a table of the truth."""
+class TableOracle(Oracle[IndexTable]):
+    """Rank every agent by the index of its state in a table of the true model."""
 
     @abstractmethod
     def tabulate(self, shape: Shape, model: Model) -> Floats:
-        """The priority of each agent and state, [I, N, S]."""
+        """The index of each agent and state, [I, N, S]."""
 
-    def start(self, shape: Shape, model: Model) -> Table:
-        """Make the table once."""
-        return Table(np.ascontiguousarray(self.tabulate(shape, model)), model.instance)
+    def start(self, shape: Shape, model: Model) -> IndexTable:
+        """Compute the table once."""
+        return IndexTable(np.ascontiguousarray(self.tabulate(shape, model)), model.instance)
 
-    def rank(self, belief: Table, state: Ints, draws: Draws) -> Floats:
-        """Look it up."""
-        return look_up(belief.worth, belief.instance, state)
+    def rank(self, belief: IndexTable, state: Ints, draws: Draws) -> Floats:
+        """Look up the index."""
+        return look_up(belief.indices, belief.instance, state)
 
 
 @compiled
-def look_up(worth: Floats, instance: Ints, state: Ints) -> Floats:
-    """The number of each agent's state in the table of its run: worth [I, N, S], instance [R], state [R, N]."""
+def look_up(index: Floats, instance: Ints, state: Ints) -> Floats:
+    """The index of each agent's state, [R, N]; index [I, N, S], instance [R], state [R, N]."""
     priority = np.empty(state.shape)
     for r in range(state.shape[0]):
         for n in range(state.shape[1]):
-            priority[r, n] = worth[instance[r], n, state[r, n]]
+            priority[r, n] = index[instance[r], n, state[r, n]]
     return priority

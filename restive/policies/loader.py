@@ -1,4 +1,4 @@
-"""A policy from a file of the user's own: the one class in it that is a policy."""
+"""Load a policy from a Python file of the user."""
 
 import importlib.util
 import inspect
@@ -11,10 +11,10 @@ from restive.policies.base import Policy
 
 
 def load_policy(path: str) -> type[Policy[Any]]:
-    """Run the Python file and return the policy that it defines."""
+    """Run the Python file and return the one policy class that it defines."""
     file = Path(path)
     if not file.is_file():
-        raise InputError(f"{file}: there is no such file; a policy of your own is a Python file that defines it.")
+        raise InputError(f"{file}: file not found; a policy of your own is a Python file that defines it.")
     name = f"restive_own_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
@@ -22,12 +22,12 @@ def load_policy(path: str) -> type[Policy[Any]]:
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever a user's file may raise, the place is what helps
+    except Exception as error:  # a user's file may raise anything
         raise InputError(f"{file}: cannot be run ({type(error).__name__}: {error}).") from error
     found = [entry for entry in vars(module).values() if _is_own(entry, name)]
     if len(found) != 1:
         listed = ", ".join(policy.__name__ for policy in found) or "none"
-        raise InputError(f"{file}: a file defines exactly one policy with start and rank; this one has {listed}.")
+        raise InputError(f"{file}: a file must define exactly one policy with start and rank; this one has {listed}.")
     (policy,) = found
     chosen: type[Policy[Any]] = policy
     return chosen

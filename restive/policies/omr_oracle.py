@@ -1,10 +1,10 @@
 """`omr-oracle`: the occupancy-measured-reward index of Xiong, Li and Singh (2022), with the true model.
 
-The finite-horizon linear program over occupancy measures, its budget kept on average, says how much of each agent's
-time in a state and step should be acted on; that share is the index. It is solved by dual decomposition to a relative
-gap of `gap`, or as near as 200 sweeps come. States that the plan never visits get the share that their advantage at the
-plan's price calls for: 1 above it, 0 below (the source leaves it open). Equal shares (to nine digits), of which there
-are many at 0 and 1, are ordered at random.
+The finite-horizon linear program over occupancy measures, with the budget met on average, gives the share of each
+agent's time in a state and step in which it is acted on; that share is the index. The program is solved by dual
+decomposition to a relative gap of `gap`, or for at most 200 sweeps. States that the plan never visits get the share
+that their advantage at the plan's price implies: 1 above it, 0 below (the source leaves it open). Equal shares (to nine
+digits), of which there are many at 0 and 1, are ordered at random.
 """
 
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ from typing import ClassVar, NamedTuple
 
 from restive.contract import Draws, Model, Shape
 from restive.policies.base import Oracle, check_setting
-from restive.policies.fluid_schedule import Plans, blank, known_horizon, put, shares_at
+from restive.policies.fluid_schedule import FluidSchedule, blank, known_horizon, put, shares_at
 from restive.policies.index_table import look_up
 from restive.solvers.fluid import plan
 from restive.types import Floats, Ints
 
 
-class Schedule(NamedTuple):
-    """The plan of each instance, and which instance each run plays."""
+class OmrBelief(NamedTuple):
+    """The plan of each instance, and the instance of each run."""
 
-    plans: Plans
+    plans: FluidSchedule
     instance: Ints  # [R]
 
 
 @dataclass(frozen=True)
-class OmrOracle(Oracle[Schedule]):
-    """Act as the fluid plan of the true model does."""
+class OmrOracle(Oracle[OmrBelief]):
+    """Follow the fluid plan of the true model."""
 
     name: ClassVar[str] = "omr-oracle"
     gap: float = 1e-3
@@ -36,14 +36,16 @@ class OmrOracle(Oracle[Schedule]):
         super().__post_init__()
         check_setting(0 < self.gap < 1, self, "gap", "between 0 and 1")
 
-    def start(self, shape: Shape, model: Model) -> Schedule:
+    def start(self, shape: Shape, model: Model) -> OmrBelief:
         """One plan for each instance."""
         horizon = known_horizon(shape, self.name)
         plans = blank(len(model.reward), shape, horizon, optimistic=False)
-        for world, (moves, pays, first) in enumerate(zip(model.transition, model.reward, model.start, strict=True)):
-            put(plans, world, plan(moves, pays, shape.budget, horizon, first, gap=self.gap))
-        return Schedule(plans, model.instance)
+        for world, (transition, reward, start) in enumerate(
+            zip(model.transition, model.reward, model.start, strict=True)
+        ):
+            put(plans, world, plan(transition, reward, shape.budget, horizon, start, gap=self.gap))
+        return OmrBelief(plans, model.instance)
 
-    def rank(self, belief: Schedule, state: Ints, draws: Draws) -> Floats:
-        """By the share of the plan."""
+    def rank(self, belief: OmrBelief, state: Ints, draws: Draws) -> Floats:
+        """The activation share of the plan."""
         return look_up(shares_at(belief.plans, draws.step), belief.instance, state)

@@ -1,4 +1,4 @@
-"""`random`: B agents drawn uniformly, whatever their states. The floor of every comparison."""
+"""`random`: B agents drawn uniformly, regardless of their states: the lower reference of every comparison."""
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -10,20 +10,20 @@ from restive.policies.base import Learner
 from restive.types import Ints
 
 
-class Nothing(NamedTuple):
-    """A belief that remembers nothing."""
+class NoBelief(NamedTuple):
+    """An empty belief."""
 
 
 @dataclass(frozen=True)
-class Random(Learner[Nothing]):
+class Random(Learner[NoBelief]):
     """Choose B agents uniformly at random."""
 
     name: ClassVar[str] = "random"
 
-    def start(self, shape: Shape) -> Nothing:
+    def start(self, shape: Shape) -> NoBelief:
         """Nothing to remember."""
-        return Nothing()
+        return NoBelief()
 
-    def rank(self, belief: Nothing, state: Ints, draws: Draws) -> Ranking:
-        """All alike, always exploring."""
+    def rank(self, belief: NoBelief, state: Ints, draws: Draws) -> Ranking:
+        """Equal priorities; always explore."""
         return Ranking(np.zeros(state.shape), np.ones(state.shape[0]))

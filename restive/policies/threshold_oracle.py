@@ -1,8 +1,8 @@
 """`threshold-oracle`: the reference policy of the regret in the eps-GT paper, its π^b.
 
-It draws B of the agents whose true benefit reaches the threshold gamma; when there are fewer than B of them, it takes
-the B largest benefits. Both at once: rank by min(benefit, gamma), ties at random. gamma=None is the largest threshold
-of each instance under which acting never has to cost anything (assumption 4.2).
+It draws B of the agents whose true benefit reaches the threshold gamma; if there are fewer than B, it takes the B
+largest benefits. Both follow from ranking by min(benefit, gamma) with random ties. gamma=None is the largest threshold
+of each instance at which acting never has a cost (assumption 4.2).
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from restive.types import Floats
 
 @dataclass(frozen=True)
 class ThresholdOracle(TableOracle):
-    """Act on anyone whose true benefit reaches a threshold."""
+    """Rank by the true benefit, capped at a threshold."""
 
     name: ClassVar[str] = "threshold-oracle"
     gamma: float | None = None
@@ -30,8 +30,8 @@ class ThresholdOracle(TableOracle):
 
     def tabulate(self, shape: Shape, model: Model) -> Floats:
         """min(I(s), gamma)."""
-        gain = benefit(model.transition, model.reward)
+        benefits = benefit(model.transition, model.reward)
         given = self.gamma
-        gamma = [largest_threshold(each, shape.budget) if given is None else given for each in gain]
-        table: Floats = np.minimum(gain, np.array(gamma)[:, None, None])
+        gamma = [largest_threshold(each, shape.budget) if given is None else given for each in benefits]
+        table: Floats = np.minimum(benefits, np.array(gamma)[:, None, None])
         return table

@@ -1,4 +1,4 @@
-"""What a model-based learner has counted: moves and rewards of every agent, and the estimates that follow."""
+"""Transition counts of a model-based learner: moves and rewards of every agent, and the estimates from them."""
 
 from typing import NamedTuple
 
@@ -10,11 +10,11 @@ from restive.types import Floats, Ints
 
 
 class Counts(NamedTuple):
-    """What was seen of each agent."""
+    """The observed moves and rewards of each agent."""
 
-    moves: Floats  # [R, N, A, S, S] how often it went from s to t under a
-    arrivals: Floats  # [R, N, S] how often it arrived in s
-    total: Floats  # [R, N, S] the rewards on those arrivals, added up
+    moves: Floats  # [R, N, A, S, S] number of moves from s to t under a
+    arrivals: Floats  # [R, N, S] number of arrivals in s
+    total: Floats  # [R, N, S] sum of the rewards on these arrivals
 
 
 def no_counts(shape: Shape) -> Counts:
@@ -38,14 +38,14 @@ def count_moves(
 
 
 def mean_transitions(moves: Floats) -> tuple[Floats, Floats]:
-    """The share of each move, uniform where nothing was seen, and the visits [R, N, A, S] it rests on."""
+    """The relative frequency of each move, uniform without data, and the visits [R, N, A, S] it rests on."""
     visits = moves.sum(axis=-1)
     seen = np.maximum(visits, 1.0)[..., None]
     return np.where(visits[..., None] > 0, moves / seen, 1.0 / moves.shape[-1]), visits
 
 
 def mean_rewards(counts: Counts) -> Floats:
-    """The mean reward of each agent in each state; where it never was, that of all agents; 0 where nobody was."""
+    """The mean reward of each agent in each state, [R, N, S]; without data that of all agents, or else 0."""
     _, arrivals, total = counts
     everyone = total.sum(axis=1, keepdims=True) / np.maximum(arrivals.sum(axis=1, keepdims=True), 1.0)
     return np.where(arrivals > 0, total / np.maximum(arrivals, 1.0), everyone)

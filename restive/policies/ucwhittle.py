@@ -1,14 +1,15 @@
 """`ucwhittle`: optimistic Whittle indices in the value form, UCWhittle-Pv of Wang, Xu, Taneja and Tambe (AAAI 2023).
 
-Every `every` steps, for each agent: the transitions within a box around the observed shares that make the agent worth
-most at the current price of an action, then the Whittle index of that model; the price becomes the B-th largest index.
+Every `every` steps, for each agent: the transitions within a box around the observed frequencies that maximise the
+agent's value at the current price of an action, then the Whittle index of that model; the price becomes the B-th
+largest index.
 
     radius = √(2 S log(2 S A N t⁴ / delta) / max(1, visits))
 
 Departures: no commercial solver, because the box is rectangular and extended value iteration is exact; no episodes
 with resets, there is one run, so t counts steps (the authors' code counts episodes, and plans at every step); the
-exact index over the whole line; rewards are estimated (the mean seen by the agent, else by all agents), the original
-assumes that they are known; acting may do harm, which the authors' code rules out.
+exact index over the whole line; rewards are estimated (the mean seen by the agent, else by all agents), while the
+original assumes that they are known; acting may do harm, which the authors' code rules out.
 """
 
 from dataclasses import dataclass
@@ -25,19 +26,19 @@ from restive.solvers.whittle import whittle_indices
 from restive.types import Floats, Ints
 
 
-class Hopes(NamedTuple):
-    """What UCWhittle has counted, and its plan in force."""
+class UCWhittleBelief(NamedTuple):
+    """Counts, and the indices of the current plan."""
 
     counts: Counts
-    worth: Floats  # [R, N, S] the indices in force
-    values: Floats  # [R, N, S] of the optimistic model, where the next iteration starts
+    indices: Floats  # [R, N, S] Whittle indices of the optimistic model
+    values: Floats  # [R, N, S] of the optimistic model, the start of the next iteration
     price: Floats  # [R]
-    planned: Ints  # [] the step of the plan in force, −1 before the first
+    planned: Ints  # [] the step of the current plan, −1 before the first
 
 
 @dataclass(frozen=True)
-class UCWhittle(Learner[Hopes]):
-    """Whittle indices of the most hopeful model that the counts allow."""
+class UCWhittle(Learner[UCWhittleBelief]):
+    """Whittle indices of the optimistic model within the confidence box."""
 
     name: ClassVar[str] = "ucwhittle"
     discount: float = 0.9
@@ -50,34 +51,34 @@ class UCWhittle(Learner[Hopes]):
         check_setting(0 < self.delta < 1, self, "delta", "between 0 and 1")
         check_setting(self.every >= 1, self, "every", "1 or more")
 
-    def start(self, shape: Shape) -> Hopes:
-        """Nothing counted, no plan."""
+    def start(self, shape: Shape) -> UCWhittleBelief:
+        """No data, no plan."""
         cells = (shape.runs, shape.agents, shape.states)
-        return Hopes(no_counts(shape), np.zeros(cells), np.zeros(cells), np.zeros(shape.runs), np.array(-1))
+        return UCWhittleBelief(no_counts(shape), np.zeros(cells), np.zeros(cells), np.zeros(shape.runs), np.array(-1))
 
-    def rank(self, belief: Hopes, state: Ints, draws: Draws) -> Floats:
-        """By the indices in force; plan anew when it is time, for the price the budget asks for."""
+    def rank(self, belief: UCWhittleBelief, state: Ints, draws: Draws) -> Floats:
+        """The current indices; every `every` steps they are computed again and the price is updated."""
         if draws.step % self.every == 0 and belief.planned != draws.step:
             self._plan(belief, max(draws.step, 1))
             belief.planned[...] = draws.step
-        priority = look_up(belief.worth, np.arange(len(state)), state)
+        priority = look_up(belief.indices, np.arange(len(state)), state)
         if draws.step % self.every == 0 and draws.budget > 0:
             belief.price[:] = np.sort(priority, axis=1)[:, -draws.budget]
         return priority
 
-    def estimate(self, belief: Hopes, state: Ints) -> Estimate:
-        """The index in force, which is hopeful, and 0 before the first plan; how far off it may be is not known."""
-        return without_noise(look_up(belief.worth, np.arange(len(state)), state))
+    def estimate(self, belief: UCWhittleBelief, state: Ints) -> Estimate:
+        """The current index, which is optimistic, and 0 before the first plan; its error is unknown."""
+        return without_noise(look_up(belief.indices, np.arange(len(state)), state))
 
-    def learn(self, belief: Hopes, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+    def learn(self, belief: UCWhittleBelief, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """Count."""
         count_moves(*belief.counts, state, action, reward, after)
 
-    def _plan(self, belief: Hopes, step: int) -> None:
+    def _plan(self, belief: UCWhittleBelief, step: int) -> None:
         runs, agents, actions, states, _ = belief.counts.moves.shape
         estimate, visits = mean_transitions(belief.counts.moves)
-        room = 2 * states * (np.log(2 * states * actions * agents / self.delta) + 4 * np.log(step))
-        radius = np.sqrt(room / np.maximum(visits, 1.0))
+        confidence = 2 * states * (np.log(2 * states * actions * agents / self.delta) + 4 * np.log(step))
+        radius = np.sqrt(confidence / np.maximum(visits, 1.0))
         batch = runs * agents
         reward = mean_rewards(belief.counts).reshape(batch, states)
         model, values = optimistic_model(
@@ -89,4 +90,4 @@ class UCWhittle(Learner[Hopes]):
             values=belief.values.reshape(batch, states),
         )
         belief.values[:] = values.reshape(runs, agents, states)
-        belief.worth[:] = whittle_indices(model, reward, self.discount, threads=1).value.reshape(runs, agents, states)
+        belief.indices[:] = whittle_indices(model, reward, self.discount, threads=1).value.reshape(runs, agents, states)

@@ -17,7 +17,7 @@ from restive.types import Floats
 
 @dataclass(frozen=True)
 class WhittleOracle(TableOracle):
-    """Act where the true Whittle index is largest."""
+    """Rank by the true Whittle index."""
 
     name: ClassVar[str] = "whittle-oracle"
     discount: float = 0.9

@@ -1,7 +1,7 @@
 """`wiql`: Whittle-index Q-learning of Biswas, Aggarwal, Varakantham and Tambe (IJCAI 2021).
 
 One Q-table for each agent, no model:  Q(s, a) += (r + discount · max_b Q(t, b) − Q(s, a)) / (visits(s, a) + 1), the
-visits counted with this one; priority Q(s, 1) − Q(s, 0); with probability N / (N + t) the step is a uniform draw.
+visits counted with this one; priority Q(s, 1) − Q(s, 0); with probability N / (N + t) the B agents are drawn uniformly.
 Departures: the reward is the one received on arrival; the discount is 0.9, as the eps-GT paper found it better than the
 original 1.
 """
@@ -17,16 +17,16 @@ from restive.policies.base import Learner, check_setting
 from restive.types import Floats, Ints
 
 
-class Tables(NamedTuple):
-    """What WIQL has learnt."""
+class WiqlBelief(NamedTuple):
+    """Q-tables and visits."""
 
-    worth: Floats  # [R, N, S, A] the Q-tables
+    q: Floats  # [R, N, S, A] the Q-tables
     visits: Floats  # [R, N, S, A]
 
 
 @dataclass(frozen=True)
-class Wiql(Learner[Tables]):
-    """One Q-table for each agent; act where acting is worth most more than waiting."""
+class Wiql(Learner[WiqlBelief]):
+    """One Q-table for each agent; rank by Q(s, 1) − Q(s, 0)."""
 
     name: ClassVar[str] = "wiql"
     discount: float = 0.9
@@ -35,44 +35,42 @@ class Wiql(Learner[Tables]):
         super().__post_init__()
         check_setting(0 <= self.discount <= 1, self, "discount", "between 0 and 1")
 
-    def start(self, shape: Shape) -> Tables:
-        """All worth nothing yet."""
+    def start(self, shape: Shape) -> WiqlBelief:
+        """All values are 0."""
         empty = np.zeros((shape.runs, shape.agents, shape.states, 2))
-        return Tables(empty, empty.copy())
+        return WiqlBelief(empty, empty.copy())
 
-    def rank(self, belief: Tables, state: Ints, draws: Draws) -> Ranking:
-        """By the difference of the Q-values; exploration fades with the steps."""
+    def rank(self, belief: WiqlBelief, state: Ints, draws: Draws) -> Ranking:
+        """The difference of the Q-values; exploration decreases with the steps."""
         priority = np.empty(state.shape)
-        _rank(belief.worth, state, priority)
+        _rank(belief.q, state, priority)
         agents = state.shape[1]
         return Ranking(priority, np.full(state.shape[0], agents / (agents + draws.step)))
 
-    def estimate(self, belief: Tables, state: Ints) -> Estimate:
-        """The difference of the Q-values; how far off it may be is not kept."""
+    def estimate(self, belief: WiqlBelief, state: Ints) -> Estimate:
+        """The difference of the Q-values; its error is unknown."""
         benefit = np.empty(state.shape)
-        _rank(belief.worth, state, benefit)
+        _rank(belief.q, state, benefit)
         return without_noise(benefit)
 
-    def learn(self, belief: Tables, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+    def learn(self, belief: WiqlBelief, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """One step of Q-learning for every agent."""
-        _learn(belief.worth, belief.visits, self.discount, state, action, reward, after)
+        _learn(belief.q, belief.visits, self.discount, state, action, reward, after)
 
 
 @compiled
-def _rank(worth: Floats, state: Ints, priority: Floats) -> None:
+def _rank(q: Floats, state: Ints, priority: Floats) -> None:
     for r in range(state.shape[0]):
         for n in range(state.shape[1]):
             s = state[r, n]
-            priority[r, n] = worth[r, n, s, 1] - worth[r, n, s, 0]
+            priority[r, n] = q[r, n, s, 1] - q[r, n, s, 0]
 
 
 @compiled
-def _learn(
-    worth: Floats, visits: Floats, discount: float, state: Ints, action: Ints, reward: Floats, after: Ints
-) -> None:
+def _learn(q: Floats, visits: Floats, discount: float, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
     for r in range(state.shape[0]):
         for n in range(state.shape[1]):
             s, a, then = state[r, n], action[r, n], after[r, n]
             visits[r, n, s, a] += 1.0
-            target = reward[r, n] + discount * max(worth[r, n, then, 0], worth[r, n, then, 1])
-            worth[r, n, s, a] += (target - worth[r, n, s, a]) / (visits[r, n, s, a] + 1.0)
+            target = reward[r, n] + discount * max(q[r, n, then, 0], q[r, n, then, 1])
+            q[r, n, s, a] += (target - q[r, n, s, a]) / (visits[r, n, s, a] + 1.0)

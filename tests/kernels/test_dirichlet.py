@@ -1,4 +1,4 @@
-"""Gamma and Dirichlet samples have the right law, and each agent's depend on its own luck alone."""
+"""Gamma and Dirichlet samples have the right law, and each agent's depend on its own random numbers alone."""
 
 import numpy as np
 import pytest

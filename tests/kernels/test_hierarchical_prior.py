@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from restive.kernels.hierarchical_prior import LEAST, MOST, learn_pool, learn_rewards
+from restive.kernels.hierarchical_prior import MAX_WEIGHT, MIN_WEIGHT, learn_pool, learn_rewards
 from restive.types import Floats, Ints
 
 ROUNDS = 30
@@ -80,14 +80,14 @@ def test_agents_that_are_all_alike_weigh_as_much_as_allowed() -> None:
     rng = np.random.default_rng(1)
     mean = rng.dirichlet(np.full(3, 4.0), (2, 3))
     moves = rng.multinomial(60, np.broadcast_to(mean, (300, 2, 3, 3))).astype(np.float64)
-    np.testing.assert_allclose(settle(moves)[1], MOST, rtol=1e-6)
+    np.testing.assert_allclose(settle(moves)[1], MAX_WEIGHT, rtol=1e-6)
 
 
 def test_agents_with_nothing_in_common_weigh_next_to_nothing() -> None:
     where = np.random.default_rng(2).integers(0, 3, (300, 2, 3))
     _, weight = settle(60.0 * np.eye(3)[where])
-    assert (weight >= LEAST).all()
-    assert (weight < 1.01 * LEAST).all()
+    assert (weight >= MIN_WEIGHT).all()
+    assert (weight < 1.01 * MIN_WEIGHT).all()
 
 
 @pytest.mark.parametrize("states", [1, 2, 7])
@@ -110,7 +110,7 @@ def test_a_row_that_nobody_moved_by_is_half_that_of_the_other_action_and_half_un
 def test_one_state_has_nowhere_else_to_go() -> None:
     rows, weight = settle(np.random.default_rng(3).integers(0, 90, (7, 2, 1, 1)).astype(np.float64))
     np.testing.assert_allclose(rows, 1.0, rtol=1e-12)
-    assert ((weight >= LEAST) & (weight <= MOST)).all()
+    assert ((weight >= MIN_WEIGHT) & (weight <= MAX_WEIGHT)).all()
 
 
 @pytest.mark.parametrize("seed", range(4))

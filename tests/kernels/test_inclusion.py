@@ -1,4 +1,4 @@
-"""The probability of being chosen against plain selection with luck drawn very often, and ties in closed form."""
+"""The probability of being chosen against plain selection with noise drawn very often, and ties in closed form."""
 
 from collections.abc import Sequence
 
@@ -8,22 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from restive.kernels import rng
-from restive.kernels.inclusion import bell_above, inclusion_probabilities
+from restive.kernels.inclusion import inclusion_probabilities, near_normal_above
 from restive.kernels.top_k import inclusion
 from restive.types import Bools, Floats, Ints
 
 KEY = np.uint64(77)
 OFTEN = 200_000
 NO_GROUPS = np.zeros(0, np.int64)
-# Five standard deviations of the difference of two frequencies: an agent without luck is one in the kernel as well.
+# Five standard deviations of the difference of two frequencies: an agent without noise is one in the kernel as well.
 CLOSE = 5 * 0.5 * (2 / OFTEN) ** 0.5
 
 
-def find(mean: Floats, luck: Floats, group: Ints, minimum: Ints, budget: int, draws: int = OFTEN) -> Floats:
-    return inclusion_probabilities(mean, luck, group, minimum, budget, KEY, np.arange(mean.size) + 3, draws)
+def find(mean: Floats, noise: Floats, group: Ints, minimum: Ints, budget: int, draws: int = OFTEN) -> Floats:
+    return inclusion_probabilities(mean, noise, group, minimum, budget, KEY, np.arange(mean.size) + 3, draws)
 
 
-def draw_bells(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+def draw_near_normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
     bells: Floats = (rng.random((*shape, 4)).sum(axis=-1) - 2) * 3**0.5
     return bells
 
@@ -47,51 +47,51 @@ def select(priority: Floats, group: Ints, minimum: Sequence[int], budget: int, r
 
 
 MEAN = np.array([0.9, 0.5, 0.4, 0.1, 0.0, 0.0, -0.2, -0.5, -0.6, -1.0])
-LUCK = np.array([0.1, 0.5, 0.0, 1.0, 0.3, 0.3, 0.9, 0.2, 2.0, 0.7])
+NOISE = np.array([0.1, 0.5, 0.0, 1.0, 0.3, 0.3, 0.9, 0.2, 2.0, 0.7])
 GROUP = np.array([0, 0, 1, 0, 1, 2, 2, 2, -1, 2])
 CASES = {
-    "no groups": (MEAN, LUCK, np.full(10, -1), (), 3),
-    "groups without places": (MEAN, LUCK, GROUP, (0, 0, 0), 4),
-    "groups that are not asked about": (MEAN, LUCK, GROUP, (0,), 4),
-    "a place for the last group": (MEAN, LUCK, GROUP, (0, 0, 1), 3),
-    "places that all are the groups'": (MEAN, LUCK, GROUP, (1, 1, 2), 4),
-    "a group that is taken whole": (MEAN, LUCK, GROUP, (0, 2, 1), 5),
-    "a group of which all but one are": (MEAN, LUCK, GROUP, (2, 0, 0), 4),
-    "places that hardly matter": (MEAN, LUCK, GROUP, (1, 0, 0), 6),
-    "all but one": (MEAN, LUCK, GROUP, (0, 0, 3), 9),
-    "little luck": (MEAN, LUCK / 3, GROUP, (0, 1, 1), 4),
-    "equals with equal luck": (np.zeros(10), np.ones(10), GROUP, (0, 0, 2), 4),
-    "some without luck, and equal": (np.round(MEAN), LUCK * (LUCK > 0.4), GROUP, (1, 0, 1), 4),
-    "nobody has luck, some groups are not asked about": (np.round(MEAN), np.zeros(10), GROUP, (1,), 4),
-    "nobody has luck": (np.round(MEAN), np.zeros(10), GROUP, (1, 0, 2), 5),
+    "no groups": (MEAN, NOISE, np.full(10, -1), (), 3),
+    "groups without places": (MEAN, NOISE, GROUP, (0, 0, 0), 4),
+    "groups that are not asked about": (MEAN, NOISE, GROUP, (0,), 4),
+    "a place for the last group": (MEAN, NOISE, GROUP, (0, 0, 1), 3),
+    "places that all are the groups'": (MEAN, NOISE, GROUP, (1, 1, 2), 4),
+    "a group that is taken whole": (MEAN, NOISE, GROUP, (0, 2, 1), 5),
+    "a group of which all but one are": (MEAN, NOISE, GROUP, (2, 0, 0), 4),
+    "places that hardly matter": (MEAN, NOISE, GROUP, (1, 0, 0), 6),
+    "all but one": (MEAN, NOISE, GROUP, (0, 0, 3), 9),
+    "little noise": (MEAN, NOISE / 3, GROUP, (0, 1, 1), 4),
+    "equals with equal noise": (np.zeros(10), np.ones(10), GROUP, (0, 0, 2), 4),
+    "some without noise, and equal": (np.round(MEAN), NOISE * (NOISE > 0.4), GROUP, (1, 0, 1), 4),
+    "nobody has noise, some groups are not asked about": (np.round(MEAN), np.zeros(10), GROUP, (1,), 4),
+    "nobody has noise": (np.round(MEAN), np.zeros(10), GROUP, (1, 0, 2), 5),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_chances_are_how_often_plain_selection_chooses(case: str) -> None:
-    mean, luck, group, minimum, budget = CASES[case]
+def test_probabilities_are_how_often_plain_selection_chooses(case: str) -> None:
+    mean, noise, group, minimum, budget = CASES[case]
     rng = np.random.default_rng(1)
-    priority = mean + luck * draw_bells(rng, (OFTEN, mean.size))
+    priority = mean + noise * draw_near_normal(rng, (OFTEN, mean.size))
     often = select(priority, group, minimum, budget, rng).mean(axis=0)
-    found = find(mean, luck, group, np.array(minimum, np.int64), budget)
+    found = find(mean, noise, group, np.array(minimum, np.int64), budget)
     np.testing.assert_allclose(found, often, atol=CLOSE)
     assert found.sum() == pytest.approx(budget, abs=0.02)  # its standard deviation is about 0.002
 
 
 @settings(derandomize=True, max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from([-np.inf, -1.0, 0.0, 1.0, 2.5, np.inf]), min_size=1, max_size=12), st.data())
-def test_without_luck_chances_are_those_of_the_choice(values: list[float], data: st.DataObject) -> None:
+def test_without_noise_probabilities_are_those_of_the_choice(values: list[float], data: st.DataObject) -> None:
     mean, budget = np.array(values), data.draw(st.integers(0, len(values)))
     found = find(mean, np.zeros(mean.size), np.full(mean.size, -1), NO_GROUPS, budget, draws=1)
     np.testing.assert_allclose(found, inclusion(mean[None], np.zeros(1), budget)[0], rtol=1e-15)
 
 
-def test_luck_that_is_lost_in_rounding_is_none() -> None:
-    mean, luck = np.full(5, 1e6), np.full(5, 1e-12)
-    np.testing.assert_allclose(find(mean, luck, np.full(5, -1), NO_GROUPS, 2, draws=3), 0.4, rtol=1e-15)
+def test_noise_that_is_lost_in_rounding_is_none() -> None:
+    mean, noise = np.full(5, 1e6), np.full(5, 1e-12)
+    np.testing.assert_allclose(find(mean, noise, np.full(5, -1), NO_GROUPS, 2, draws=3), 0.4, rtol=1e-15)
 
 
-def test_infinite_priorities_have_no_use_for_luck() -> None:
+def test_infinite_priorities_have_no_use_for_noise() -> None:
     mean = np.array([np.inf, 0.0, 0.0, -np.inf])
     found = find(mean, np.ones(4), np.full(4, -1), NO_GROUPS, 2)
     np.testing.assert_allclose(found, [1.0, 0.5, 0.5, 0.0], atol=0.01)
@@ -106,23 +106,23 @@ def test_nobody_and_everybody_are_certain(budget: int, chance: float) -> None:
 
 def test_agents_in_another_order_have_the_same_chances() -> None:
     order, minimum = np.random.default_rng(3).permutation(10), np.array([1, 0, 2])
-    plain = inclusion_probabilities(MEAN, LUCK, GROUP, minimum, 5, KEY, np.arange(10), 7)
-    turned = inclusion_probabilities(MEAN[order], LUCK[order], GROUP[order], minimum, 5, KEY, order, 7)
+    plain = inclusion_probabilities(MEAN, NOISE, GROUP, minimum, 5, KEY, np.arange(10), 7)
+    turned = inclusion_probabilities(MEAN[order], NOISE[order], GROUP[order], minimum, 5, KEY, order, 7)
     assert plain[order].tolist() == turned.tolist()
 
 
-def test_few_draws_do_for_many_agents_except_where_luck_is_small() -> None:
+def test_few_draws_do_for_many_agents_except_where_noise_is_small() -> None:
     rng = np.random.default_rng(4)
-    mean, luck, group = rng.normal(size=20_000), rng.random(20_000), rng.integers(-1, 3, 20_000)
-    few, many = (find(mean, luck, group, np.array([0, 900, 0]), 2_000, draws) for draws in (8, 400))
+    mean, noise, group = rng.normal(size=20_000), rng.random(20_000), rng.integers(-1, 3, 20_000)
+    few, many = (find(mean, noise, group, np.array([0, 900, 0]), 2_000, draws) for draws in (8, 400))
     apart = np.abs(few - many)
     assert np.sqrt((apart**2).mean()) < 0.01
-    assert apart[luck >= 0.1].max() < 0.05
+    assert apart[noise >= 0.1].max() < 0.05
 
 
 def test_the_law_of_bell_is_that_of_its_numbers() -> None:
     bits = rng.run_keys(5, np.arange(400_000))
-    drawn = np.sort([rng.bell(each) for each in bits])
+    drawn = np.sort([rng.near_normal(each) for each in bits])
     for x in np.linspace(-3.6, 3.6, 25):
-        assert bell_above(x) == pytest.approx((drawn > x).mean(), abs=5 * 0.5 / 400_000**0.5)
-    assert (bell_above(np.inf), bell_above(-np.inf)) == (0.0, 1.0)
+        assert near_normal_above(x) == pytest.approx((drawn > x).mean(), abs=5 * 0.5 / 400_000**0.5)
+    assert (near_normal_above(np.inf), near_normal_above(-np.inf)) == (0.0, 1.0)

@@ -53,9 +53,9 @@ def test_where_our_folder_cannot_be_written_a_kernel_is_not_kept_anywhere_else(m
 
 def test_an_edited_helper_means_another_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shutil.copytree(Path(str(MODULE.__file__)).parent, tmp_path / "kernels")
-    monkeypatch.setattr(MODULE, "__file__", str(tmp_path / "kernels" / "compiled.py"))
+    monkeypatch.setattr(MODULE, "__file__", str(tmp_path / "kernels" / "jit.py"))
     assert cache_folder.__wrapped__() == cache_folder()
-    helper = tmp_path / "kernels" / "randomness.py"
+    helper = tmp_path / "kernels" / "rng.py"
     helper.write_text(helper.read_text() + "\n# edited\n")
     edited = cache_folder.__wrapped__()
     assert edited != cache_folder()
@@ -93,7 +93,7 @@ def swap(pair: Pair) -> Pair:
     monkeypatch.syspath_prepend(tmp_path)
     for name in ("Pair", "Couple"):
         (tmp_path / "renamed.py").write_text(text.replace("Pair", name))
-        MODULE._stamp.cache_clear()
+        MODULE._file_digest.cache_clear()
         sys.modules.pop("renamed", None)
         invalidate_caches()
         module = import_module("renamed")

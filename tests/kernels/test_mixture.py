@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from restive.kernels.hierarchical_prior import LEAST, agreement, guess_excess, learn_pool, next_weight
-from restive.kernels.mixture import KINDS, learn_kinds
+from restive.kernels.hierarchical_prior import MIN_WEIGHT, agent_correlation, learn_pool, next_weight, prior_correlation
+from restive.kernels.mixture import N_TYPES, learn_mixture
 from restive.types import Floats, Ints
 
 
@@ -23,7 +23,7 @@ class Learnt(NamedTuple):
 
 def nothing(moves: Floats) -> Learnt:
     agents, actions, states, _ = moves.shape
-    share, weight = np.zeros((agents, KINDS)), np.zeros((actions, states))
+    share, weight = np.zeros((agents, N_TYPES)), np.zeros((actions, states))
     return Learnt(np.ones((actions, states, states)), share, weight, np.full_like(moves, np.nan))
 
 
@@ -32,7 +32,7 @@ def settle(moves: Floats, rounds: int = 20, seek: int = 10, learnt: Learnt | Non
     learnt = learnt or nothing(moves)
     for number in range(rounds):
         learn_pool(moves, learnt.pool)
-        learn_kinds(moves, learnt.pool, number == seek, learnt.share, learnt.weight, learnt.posterior)
+        learn_mixture(moves, learnt.pool, number == seek, learnt.share, learnt.weight, learnt.posterior)
     return learnt
 
 
@@ -40,7 +40,7 @@ def by_the_pool(moves: Floats, pool: Floats) -> tuple[Floats, Floats]:
     """Weight and posterior where there are no kinds: a row that rests on few moves is not worth more than they are."""
     alike, seen = pool.sum(axis=-1), moves.sum(axis=-1)
     known = 3.0 * moves.shape[-1] / (1 + alike) + (seen / (alike + seen)).sum(axis=0)
-    weight = np.maximum((alike + 1) * known / (known + 1) - 1, LEAST)
+    weight = np.maximum((alike + 1) * known / (known + 1) - 1, MIN_WEIGHT)
     return weight, moves + (weight / alike)[..., None] * pool
 
 
@@ -139,21 +139,21 @@ def literal_round(moves: Floats, pool: Floats, share: Floats, weight: Floats) ->
     rows /= rows.sum(axis=-1, keepdims=True)
     counted = moves * ((weight + 1) / (weight + np.maximum(seen, 1)))[..., None]
     score = np.einsum("nast,kast->nk", counted, np.log(rows / common))
-    score += np.log((share.sum(axis=0) + 0.5) / (len(moves) + 0.5 * KINDS))
+    score += np.log((share.sum(axis=0) + 0.5) / (len(moves) + 0.5 * N_TYPES))
     gained = np.logaddexp.reduce(score, axis=1)
     share = np.exp(score - gained[:, None])
     mixed = np.einsum("nk,kast->nast", share, rows)
     heavier = np.empty_like(weight)
     for a, s in np.ndindex(weight.shape):
         old = float(weight[a, s])
-        excess, whole = guess_excess(old, moves.shape[-1])
+        excess, whole = prior_correlation(old, moves.shape[-1])
         for times, row in zip(moves[:, a, s], mixed[:, a, s], strict=True):
             if times.sum() > 1:
                 pairs = float((times * (times - 1)).sum())
-                found, trust = agreement(times.sum(), pairs, float(times @ row), float(row @ row), old)
+                found, trust = agent_correlation(times.sum(), pairs, float(times @ row), float(row @ row), old)
                 excess, whole = excess + found, whole + trust
         heavier[a, s] = next_weight(old, excess / whole)
-    added = (KINDS - 1) * weight.size * (moves.shape[-1] - 1)
+    added = (N_TYPES - 1) * weight.size * (moves.shape[-1] - 1)
     if gained.sum() <= added * np.log(moves.sum()) / 2:
         return np.zeros_like(share), *by_the_pool(moves, pool)
     return share, heavier, moves + heavier[..., None] * mixed
@@ -164,11 +164,11 @@ def test_a_round_agrees_with_a_plain_mixture(seed: int) -> None:
     """From shares at random, with kinds that hold (even seeds) and with agents that have none: these are given up."""
     rng = np.random.default_rng(seed)
     moves = three_kinds(seed)[2] if seed % 2 == 0 else rng.integers(0, 4, (15, 2, 3, 3)).astype(np.float64)
-    share = rng.dirichlet(np.ones(KINDS), len(moves))
+    share = rng.dirichlet(np.ones(N_TYPES), len(moves))
     learnt = Learnt(rng.gamma(2.0, 2.0, (2, 3, 3)), share, rng.gamma(5.0, 2.0, (2, 3)), np.empty_like(moves))
     for _ in range(3):
         wanted = literal_round(moves, learnt.pool, learnt.share, learnt.weight)
-        learn_kinds(moves, learnt.pool, False, learnt.share, learnt.weight, learnt.posterior)
+        learn_mixture(moves, learnt.pool, False, learnt.share, learnt.weight, learnt.posterior)
         for one, other in zip(learnt[1:], wanted, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
         if not learnt.used:

@@ -142,11 +142,11 @@ def test_one_flipped_bit_flips_half_of_the_others() -> None:
 def test_bells_are_four_uniform_numbers_added_up() -> None:
     for key in (0, 1, 0xFFFF, 0x0123456789ABCDEF, 1 << 63, MASK):
         parts = [(key >> shift & 0xFFFF) - 32767.5 for shift in (0, 16, 32, 48)]
-        assert rng.bell(np.uint64(key)) == pytest.approx(sum(parts) * 3**0.5 / 65536, rel=1e-15, abs=1e-15)
+        assert rng.near_normal(np.uint64(key)) == pytest.approx(sum(parts) * 3**0.5 / 65536, rel=1e-15, abs=1e-15)
 
 
 def test_bells_have_mean_zero_variance_one_and_an_end() -> None:
-    drawn = np.array([rng.bell(key) for key in rng.run_keys(6, np.arange(40_000))])
+    drawn = np.array([rng.near_normal(key) for key in rng.run_keys(6, np.arange(40_000))])
     assert abs(drawn.mean()) < 4 / np.sqrt(drawn.size)
     # The fourth moment of four uniform numbers is 3 − 1.2 / 4 = 2.7, so a square has the variance 1.7.
     assert abs((drawn**2).mean() - 1) < 4 * np.sqrt(1.7 / drawn.size)
@@ -159,6 +159,6 @@ def test_bells_have_mean_zero_variance_one_and_an_end() -> None:
 def test_bells_of_neighbouring_agents_and_steps_are_unrelated() -> None:
     top = rng.run_keys(8, np.arange(1))
     steps = [rng.branch(top, rng.POSTERIOR, step)[0] for step in range(120)]
-    drawn = np.array([[rng.bell(np.uint64(rng.fold(key, agent))) for agent in range(120)] for key in steps])
+    drawn = np.array([[rng.near_normal(np.uint64(rng.fold(key, agent))) for agent in range(120)] for key in steps])
     for one, other in ((drawn[1:], drawn[:-1]), (drawn[:, 1:], drawn[:, :-1])):
         assert abs(np.corrcoef(one.ravel(), other.ravel())[0, 1]) < 4 / np.sqrt(one.size)

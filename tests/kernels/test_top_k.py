@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from restive.kernels import rng
-from restive.kernels.top_k import MANY, SAMPLE, choose, find_bar, inclusion
+from restive.kernels.top_k import MAX_SCAN, SAMPLE_SIZE, choose, find_cutoff, inclusion
 from restive.types import Floats, Ints
 
 PRIORITIES = st.one_of(st.sampled_from([0.0, -0.0, 1.0, 2.0, np.inf, -np.inf]), st.floats(allow_nan=False))
 
 
 def decide(priority: Floats, explore: float | Floats, budget: int, seed: int = 0, agents: Ints | None = None) -> Ints:
-    """The choice of every run, each with luck of its own."""
+    """The choice of every run, each with noise of its own."""
     runs, size = priority.shape
     top = rng.run_keys(seed, np.arange(runs))
     coins, ties = (rng.branch(top, stream, 0) for stream in (rng.EXPLORE, rng.TIE))
@@ -29,15 +29,15 @@ def decide(priority: Floats, explore: float | Floats, budget: int, seed: int = 0
 
 
 def decide_slowly(priority: Floats, explore: float, budget: int, seed: int = 0) -> Ints:
-    """Sort by priority and by luck, or by luck alone when the coin says so."""
+    """Sort by priority and by noise, or by noise alone when the coin says so."""
     runs, size = priority.shape
     top = rng.run_keys(seed, np.arange(runs))
     coin = rng.uniform(rng.branch(top, rng.EXPLORE, 0), np.zeros(1, np.int64))[:, 0]
-    luck = rng.uniform(rng.branch(top, rng.TIE, 0), np.arange(size))
+    noise = rng.uniform(rng.branch(top, rng.TIE, 0), np.arange(size))
     action = np.zeros((runs, size), np.int64)
     for r in range(runs):
         wish = np.zeros(size) if coin[r] < explore else priority[r]
-        action[r, np.lexsort((-luck[r], -wish))[:budget]] = 1
+        action[r, np.lexsort((-noise[r], -wish))[:budget]] = 1
     return action
 
 
@@ -45,7 +45,7 @@ def alike(row: list[float], runs: int) -> Floats:
     return np.tile(np.array(row, np.float64), (runs, 1))
 
 
-def find_bar_slowly(values: Floats, k: int) -> tuple[float, int, int]:
+def find_cutoff_slowly(values: Floats, k: int) -> tuple[float, int, int]:
     bar = np.sort(values)[-k]
     return bar, int((values > bar).sum()), int((values == bar).sum())
 
@@ -55,7 +55,7 @@ def find_bar_slowly(values: Floats, k: int) -> tuple[float, int, int]:
 def test_the_bar_agrees_with_sorting(values: list[float], data: st.DataObject) -> None:
     k = data.draw(st.integers(1, len(values)))
     array = np.array(values)
-    assert find_bar(array, k) == find_bar_slowly(array, k)
+    assert find_cutoff(array, k) == find_cutoff_slowly(array, k)
     assert array.tolist() == values
 
 
@@ -72,15 +72,15 @@ PATTERNS: dict[str, Callable[[int], Floats]] = {
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("size", [1, 2, 63, 64, 1000, MANY, MANY + 1, SAMPLE + 1, 3 * SAMPLE + 5])
+@pytest.mark.parametrize("size", [1, 2, 63, 64, 1000, MAX_SCAN, MAX_SCAN + 1, SAMPLE_SIZE + 1, 3 * SAMPLE_SIZE + 5])
 def test_the_bar_agrees_with_sorting_at_every_size(pattern: str, size: int) -> None:
     values = PATTERNS[pattern](size)
     for k in {1, 2, size // 10, size // 2, size - 1, size} & set(range(1, size + 1)):
-        assert find_bar(values, k) == find_bar_slowly(values, k)
+        assert find_cutoff(values, k) == find_cutoff_slowly(values, k)
 
 
-def test_a_large_choice_is_that_of_sorting_by_priority_and_luck() -> None:
-    priority = np.random.default_rng(3).integers(0, 6, (2, 2 * MANY)).astype(np.float64)
+def test_a_large_choice_is_that_of_sorting_by_priority_and_noise() -> None:
+    priority = np.random.default_rng(3).integers(0, 6, (2, 2 * MAX_SCAN)).astype(np.float64)
     for explore in (0.0, 1.0):
         assert np.array_equal(decide(priority, explore, 1500), decide_slowly(priority, explore, 1500))
 
@@ -100,7 +100,7 @@ def test_the_chosen_are_a_valid_top_of_any_priorities(row: list[float], budget: 
 
 @settings(derandomize=True, max_examples=100, deadline=None)
 @given(st.lists(PRIORITIES, min_size=1, max_size=9), st.integers(0, 9), st.sampled_from([0.0, 0.3, 1.0]))
-def test_the_choice_is_that_of_sorting_by_priority_and_luck(row: list[float], budget: int, explore: float) -> None:
+def test_the_choice_is_that_of_sorting_by_priority_and_noise(row: list[float], budget: int, explore: float) -> None:
     budget = min(budget, len(row))
     priority = alike(row, 5)
     assert np.array_equal(decide(priority, explore, budget), decide_slowly(priority, explore, budget))

@@ -192,15 +192,16 @@ def test_who_ranks_by_a_number_gives_it_as_the_estimate(name: str) -> None:
     world = World(make_problems("two-state-v1", agents=9, budget=3, seed=2), runs=2, seed=1)
     game = Simulation(world, make_policy(name))
     game.advance(45)
-    game.belief.worth[...] = np.random.default_rng(1).normal(size=game.belief.worth.shape)
+    table = game.belief.q if name == "wiql" else game.belief.indices
+    table[...] = np.random.default_rng(1).normal(size=table.shape)
     if name.endswith("-whittle"):
-        game.belief.over[...] = False  # no new model now: the indices in force are what is asked for
+        game.belief.over[...] = False  # no new model now
     priority = game.decide()[0].priority
-    benefit, error, luck = game.policy.estimate(game.belief, game.state)
+    benefit, error, noise = game.policy.estimate(game.belief, game.state)
     np.testing.assert_array_equal(benefit, priority)
     assert np.ptp(benefit) > 0
     assert np.isnan(error).all()
-    assert (luck == 0).all()
+    assert (noise == 0).all()
 
 
 def test_a_plan_gives_its_shares_and_nothing_before_it_is_made() -> None:
@@ -215,11 +216,11 @@ def test_a_plan_gives_its_shares_and_nothing_before_it_is_made() -> None:
 
 
 def test_a_policy_that_says_nothing_estimates_nothing() -> None:
-    benefit, error, luck = Own().estimate(Nothing(), np.zeros((2, 3), np.int64))
-    assert benefit.shape == error.shape == luck.shape == (2, 3)
+    benefit, error, noise = Own().estimate(Nothing(), np.zeros((2, 3), np.int64))
+    assert benefit.shape == error.shape == noise.shape == (2, 3)
     assert np.isnan(benefit).all()
     assert np.isnan(error).all()
-    assert (luck == 0).all()
+    assert (noise == 0).all()
 
 
 class Student(Oracle[Nothing]):

@@ -1,4 +1,4 @@
-"""Certainty equivalence follows the mean of the posterior, in the episodes of posterior sampling; luck has no say."""
+"""Certainty equivalence follows the mean of the posterior, in the episodes of posterior sampling; no noise is involved."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_indices_are_those_of_the_counts_when_the_episode_began() -> None:
         began = game.belief.age == 1
         rows = (counts.moves + 2.0) / (counts.moves.sum(axis=-1, keepdims=True) + 4.0)
         wanted = whittle_indices(rows.reshape(8, 2, 2, 2), mean_rewards(counts).reshape(8, 2), 0.7)
-        np.testing.assert_allclose(game.belief.worth[began], wanted.value.reshape(2, 4, 2)[began], atol=1e-12)
+        np.testing.assert_allclose(game.belief.indices[began], wanted.value.reshape(2, 4, 2)[began], atol=1e-12)
         seen += int(began.sum())
     assert 10 < seen < 120
 
@@ -57,7 +57,7 @@ def test_a_new_episode_is_due_whenever_posterior_sampling_has_one() -> None:
     assert 60 < began < 900
 
 
-def test_the_same_history_gives_the_same_ranking_under_other_luck() -> None:
+def test_the_same_history_gives_the_same_ranking_with_other_random_numbers() -> None:
     problem = make_problems("two-state-v1", agents=6, budget=2, seed=2)[0]
     one, other = (World(problem, runs=1, seed=seed) for seed in (1, 2))
     moves = np.random.default_rng(0).integers(0, 9, (1, 6, 2, 2, 2)).astype(np.float64)

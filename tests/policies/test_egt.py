@@ -41,17 +41,17 @@ class Literal:
         count = min(visits) if self.policy.exploration == "least" else max(visits)
         return min(1.0, self.policy.D / (math.pow(count + 1, self.policy.p) * min(self.policy.eta**2, 1 / 2)))
 
-    def choose(self, state: Ints, step: int, coin: float, luck: Floats) -> set[int]:
+    def choose(self, state: Ints, step: int, coin: float, tie: Floats) -> set[int]:
         everyone = range(self.agents)
         if coin < self.epsilon(state):
-            return set(sorted(everyone, key=lambda m: -luck[m])[: self.budget])
+            return set(sorted(everyone, key=lambda m: -tie[m])[: self.budget])
         estimates = {m: self.estimate(m, int(state[m])) for m in everyone}
         good = [m for m in everyone if estimates[m] >= self.gamma]
         others = [m for m in everyone if m not in good]
         bounds = {m: self.bound(m, int(state[m]), step) for m in others}
-        others.sort(key=lambda m: (-bounds[m], -luck[m]))
+        others.sort(key=lambda m: (-bounds[m], -tie[m]))
         candidates = good + others[: max(0, self.budget - len(good))]
-        return set(sorted(candidates, key=lambda m: (m not in good, -estimates[m], -luck[m]))[: self.budget])
+        return set(sorted(candidates, key=lambda m: (m not in good, -estimates[m], -tie[m]))[: self.budget])
 
     def learn(self, state: Ints, action: Ints, reward: Floats) -> None:
         for m in range(self.agents):
@@ -87,10 +87,10 @@ def test_every_choice_is_that_of_the_literal_algorithm(
         ranking = policy.rank(belief, state, draws)
         action = world.choose(ranking, draws)
         coins = rng.uniform(draws.branch(rng.EXPLORE), np.zeros(1, np.int64))[:, 0]
-        luck = draws.uniform(rng.TIE)
+        ties = draws.uniform(rng.TIE)
         for r in range(3):
             assert ranking.explore[r] == pytest.approx(literal[r].epsilon(state[r]), rel=1e-12)
-            chosen = literal[r].choose(state[r], step, coins[r], luck[r])
+            chosen = literal[r].choose(state[r], step, coins[r], ties[r])
             assert set(np.flatnonzero(action[r]).tolist()) == chosen, f"run {r}, step {step}"
         outcome = world.advance(state, action, draws)
         policy.learn(belief, state, action, outcome.reward, outcome.after)
@@ -263,10 +263,10 @@ def test_the_estimate_is_the_difference_of_means_with_an_error_by_the_range() ->
     belief = policy.start(Shape(runs=1, agents=3, states=2, budget=1, horizon=None, reward_range=np.array([4.0])))
     belief.visits[0, 0, 1], belief.total[0, 0, 1] = (1.0, 4.0), (0.5, 10.0)
     belief.visits[0, 1, 0], belief.total[0, 1, 0] = (9.0, 0.0), (3.0, 0.0)
-    benefit, error, luck = policy.estimate(belief, np.array([[1, 0, 0]]))
+    benefit, error, noise = policy.estimate(belief, np.array([[1, 0, 0]]))
     assert benefit.tolist() == [[10.0 / 4 - 0.5, 0.0, 0.0]]
     np.testing.assert_allclose(error, [[2.0 * math.sqrt(1 + 1 / 4), np.inf, np.inf]], rtol=1e-15)
-    assert luck.tolist() == [[0.0] * 3]
+    assert noise.tolist() == [[0.0] * 3]
 
 
 def test_with_a_threshold_of_ones_own_the_range_is_not_known_nor_the_error() -> None:

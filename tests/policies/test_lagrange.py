@@ -11,11 +11,11 @@ from restive.checks import check_policy
 from restive.contract import Draws, Shape, as_ranking
 from restive.kernels import rng
 from restive.policies.belief import flatten, grow
-from restive.policies.lagrange import Lagrange, Market
+from restive.policies.lagrange import Lagrange, LagrangeBelief
 from restive.problem import Problem
 from restive.types import Floats, Ints
 
-PRIOR = "above 0 and at most 1e9, the weight of each unseen move, or None to learn it"
+PRIOR = "above 0 and at most 1e9, the pseudo-count of each move, or None to estimate it"
 SETTINGS = (
     "lagrange",
     "lagrange:discount=0",
@@ -24,21 +24,21 @@ SETTINGS = (
     "lagrange:curiosity=3.0",
     "lagrange:prior=1",
     "lagrange:prior=0.01",
-    "lagrange:kinds=false",
-    "lagrange:curiosity=0,prior=1,kinds=False",
+    "lagrange:mixture=false",
+    "lagrange:curiosity=0,prior=1,mixture=False",
 )
 
 
-def some_belief(rng: np.random.Generator, policy: Lagrange, runs: int, agents: int, states: int) -> Market:
+def some_belief(rng: np.random.Generator, policy: Lagrange, runs: int, agents: int, states: int) -> LagrangeBelief:
     """A belief with everything at random that ranking and sweeping look at, in which nothing is due to be estimated."""
     belief = policy.start(Shape(runs, agents, states, agents // 3, None, np.ones(runs)))
     belief.counts.moves[...] = rng.integers(0, 5, belief.counts.moves.shape)
     belief.weight[...] = rng.gamma(2.0, 2.0, belief.weight.shape)
     row = rng.dirichlet(np.ones(states), (runs, agents, 2, states))
     belief.posterior[...] = belief.counts.moves + belief.weight[:, None, :, :, None] * row
-    belief.worth[...], belief.reward[...] = rng.normal(size=(2, *belief.worth.shape))
+    belief.value[...], belief.reward[...] = rng.normal(size=(2, *belief.value.shape))
     belief.price[...] = rng.normal(size=runs) / 3
-    belief.due[...] = 10**9
+    belief.next_estimate[...] = 10**9
     return belief
 
 
@@ -46,28 +46,30 @@ def some_draws(runs: int, agents: int, step: int = 3) -> Draws:
     return Draws(rng.run_keys(9, np.arange(runs)), np.arange(agents) + 5, step, 1)
 
 
-def luck_of(draws: Draws) -> Floats:
+def noise_of(draws: Draws) -> Floats:
     keys = draws.branch(rng.POSTERIOR)
-    return np.array([[rng.bell(np.uint64(rng.fold(key, n))) for n in draws.agents] for key in keys])
+    return np.array([[rng.near_normal(np.uint64(rng.fold(key, n))) for n in draws.agents] for key in keys])
 
 
-def literal_rank(belief: Market, state: Ints, curiosity: float, luck: Floats) -> Floats:
+def literal_rank(belief: LagrangeBelief, state: Ints, curiosity: float, noise: Floats) -> Floats:
     """The formula of the module's header."""
     where = state[:, :, None, None, None]
     here, moved = (np.take_along_axis(a, where, axis=3)[:, :, :, 0] for a in (belief.posterior, belief.counts.moves))
     own = moved.sum(axis=(2, 3)) / here.sum(axis=(2, 3))
     row = here / here.sum(axis=-1, keepdims=True)
-    mean = (row * belief.worth[:, :, None]).sum(axis=-1)
-    variance = (row * (belief.worth[:, :, None] - mean[..., None]) ** 2).sum(axis=-1)
+    mean = (row * belief.value[:, :, None]).sum(axis=-1)
+    variance = (row * (belief.value[:, :, None] - mean[..., None]) ** 2).sum(axis=-1)
     error = np.sqrt((variance / (here.sum(axis=-1) + 1)).sum(axis=-1))
-    priority: Floats = mean[..., 1] - belief.price[:, None] - mean[..., 0] + curiosity * own * error * luck
+    priority: Floats = mean[..., 1] - belief.price[:, None] - mean[..., 0] + curiosity * own * error * noise
     return priority
 
 
-def literal_sweep(belief: Market, state: Ints, action: Ints, discount: float, pace: float) -> tuple[Floats, Floats]:
+def literal_sweep(
+    belief: LagrangeBelief, state: Ints, action: Ints, discount: float, pace: float
+) -> tuple[Floats, Floats]:
     """Worth and price after one sweep."""
     row = belief.posterior / belief.posterior.sum(axis=-1, keepdims=True)
-    wait, act = np.moveaxis(np.einsum("rnast,rnt->rnas", row, belief.worth), 2, 0)
+    wait, act = np.moveaxis(np.einsum("rnast,rnt->rnas", row, belief.value), 2, 0)
     gain = act - belief.price[:, None, None] - wait
     best = wait + np.maximum(gain, 0)
     worth = belief.reward + discount * (best - best.mean(axis=-1, keepdims=True))
@@ -84,7 +86,7 @@ def test_priorities_are_those_of_the_formula(curiosity: float, states: int) -> N
     policy = Lagrange(curiosity=curiosity)
     belief, state = some_belief(rng, policy, 4, 30, states), rng.integers(0, states, (4, 30))
     draws = some_draws(4, 30)
-    wanted = literal_rank(belief, state, curiosity, luck_of(draws))
+    wanted = literal_rank(belief, state, curiosity, noise_of(draws))
     # With one state nothing is open; but equal squares differ by rounding, and the root of that is larger.
     exact = 1e-12 if states > 1 else 1e-7
     np.testing.assert_allclose(policy.rank(belief, state, draws), wanted, rtol=1e-12, atol=exact)
@@ -100,13 +102,13 @@ def test_a_step_sweeps_values_and_moves_the_price_by_the_formula(discount: float
     belief.step[...] = step
     state, after = rng.integers(0, 4, (2, 3, 30))
     action = rng.permuted(np.tile(np.arange(30) < budget, (3, 1)), axis=1).astype(np.int64)
-    before = belief._replace(posterior=belief.posterior.copy(), worth=belief.worth.copy(), price=belief.price.copy())
+    before = belief._replace(posterior=belief.posterior.copy(), value=belief.value.copy(), price=belief.price.copy())
     for r, n in np.ndindex(3, 30):
         before.posterior[r, n, action[r, n], state[r, n], after[r, n]] += 1
     policy.learn(belief, state, action, rng.normal(size=(3, 30)), after)
     worth, price = literal_sweep(before, state, action, discount, 0.6 / (1 + 0.02 * (step + 1)))
     np.testing.assert_array_equal(belief.posterior, before.posterior)
-    np.testing.assert_allclose(belief.worth, worth, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(belief.value, worth, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(belief.price, price, rtol=1e-12, atol=1e-12)
     assert bool((belief.price == before.price).all()) == (budget in (0, 30))
 
@@ -115,9 +117,9 @@ def test_values_rest_in_every_second_step_once_there_are_twenty() -> None:
     game = play("two-state-v1", "lagrange", 0)
     rested = []
     for step in range(1, 41):
-        worth = game.belief.worth.copy()
+        worth = game.belief.value.copy()
         game.advance(1)
-        if np.array_equal(worth, game.belief.worth):
+        if np.array_equal(worth, game.belief.value):
             rested.append(step)
     assert rested == list(range(21, 41, 2))
 
@@ -128,12 +130,12 @@ def test_one_priority_worked_out_by_hand() -> None:
     belief = policies[0].start(Shape(1, 1, 2, 1, None, np.ones(1)))
     belief.counts.moves[0, 0, 1, 0, 1] = 2.0
     belief.posterior[0, 0, 1, 0] = [1.0, 3.0]
-    belief.worth[0, 0], belief.price[0] = [0.0, 1.0], 0.1
+    belief.value[0, 0], belief.price[0] = [0.0, 1.0], 0.1
     draws, state = some_draws(1, 1), np.zeros((1, 1), np.int64)
     plain, curious = (float(policy.rank(belief, state, draws)[0, 0]) for policy in policies)
     assert plain == pytest.approx(0.15)
     # error² = (1/4) / (2 + 1) + (3/16) / (4 + 1) = 29/240; of the 6 in both rows 2 are moves of the agent's own
-    assert curious - plain == pytest.approx(2 * (2 / 6) * (29 / 240) ** 0.5 * float(luck_of(draws)[0, 0]))
+    assert curious - plain == pytest.approx(2 * (2 / 6) * (29 / 240) ** 0.5 * float(noise_of(draws)[0, 0]))
 
 
 def test_whom_acting_surely_helps_is_soon_the_one_who_is_chosen() -> None:
@@ -185,12 +187,12 @@ def test_the_order_of_agents_changes_no_choice_in_any_of_many_worlds() -> None:
     ("setting", "values", "must"),
     [
         ("discount", [1, 1.0, -0.1, np.nan, np.inf], "from 0 to below 1"),
-        ("curiosity", [-1, -1e-9, np.nan, np.inf, -np.inf, 10**400], "from 0 to 1e6, how much of the error is luck"),
+        ("curiosity", [-1, -1e-9, np.nan, np.inf, -np.inf, 10**400], "from 0 to 1e6, the noise per unit of error"),
         ("prior", [0, -1, np.nan, np.inf, 10**400], PRIOR),
         ("discount", ["high", None, True], "of type float or int"),
         ("curiosity", ["much", None, False], "of type float or int"),
         ("prior", ["one", True], "of type float or None or int"),
-        ("kinds", ["four", 1, 0, None, 0.5], "of type bool"),
+        ("mixture", ["four", 1, 0, None, 0.5], "of type bool"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused_in_one_sentence(setting: str, values: list[Any], must: str) -> None:
@@ -205,10 +207,10 @@ def test_settings_that_make_no_sense_are_refused_in_one_sentence(setting: str, v
     [
         ("prior=-1", f"lagrange: prior is -1; it must be {PRIOR}."),
         ("discount=nan", "lagrange: discount is nan; it must be from 0 to below 1."),
-        ("kinds=maybe", "lagrange: kinds is 'maybe'; it must be of type bool."),
+        ("mixture=maybe", "lagrange: mixture is 'maybe'; it must be of type bool."),
         (
             "price=1",
-            "lagrange: 'price=1' is not a setting; write setting=value. Settings: discount, curiosity, prior, kinds.",
+            "lagrange: 'price=1' is not a setting; write setting=value. Settings: discount, curiosity, prior, mixture.",
         ),
     ],
 )
@@ -292,7 +294,7 @@ def test_the_order_of_agents_does_not_matter_with_kinds_in_use(spec: str) -> Non
         plain.advance(1)
         turned.advance(1)
         assert np.array_equal(plain.state[:, order], turned.state), f"step {step}"
-    assert (plain.belief.share.sum(axis=(1, 2)) > 0).all()
+    assert (plain.belief.responsibility.sum(axis=(1, 2)) > 0).all()
 
 
 @pytest.mark.parametrize("stop", [1, 19, 49, 53, 120])
@@ -309,7 +311,7 @@ def test_a_snapshot_goes_on_bit_for_bit(stop: int, tmp_path: Path) -> None:
     np.testing.assert_array_equal(whole.state, resumed.state)
     for name, array in flatten(whole.belief).items():
         np.testing.assert_array_equal(array, flatten(resumed.belief)[name], err_msg=name)
-    assert whole.belief.share.any()
+    assert whole.belief.responsibility.any()
 
 
 def test_chunks_and_threads_do_not_matter() -> None:
@@ -347,7 +349,7 @@ def test_with_one_state_all_agents_are_alike() -> None:
 def test_what_it_keeps_is_what_was_seen() -> None:
     """Moves, the spread of rewards about their means, and a posterior of moves and the pool's row in every step."""
     world = World(make_problems("two-state-v1", agents=5, budget=2, seed=2)[0], runs=2, seed=4, noise=0.5)
-    policy = Lagrange(kinds=False)
+    policy = Lagrange(mixture=False)
     belief, state = policy.start(world.shape), world.first_states()
     seen: dict[tuple[int, int, int], list[float]] = {}
     moves = np.zeros_like(belief.counts.moves)
@@ -367,7 +369,7 @@ def test_what_it_keeps_is_what_was_seen() -> None:
         assert (belief.weight < belief.pool.sum(axis=-1) + 1e-12).all()
     for run in range(2):
         spread = sum(np.var(rewards) * len(rewards) for (r, _, _), rewards in seen.items() if r == run)
-        assert belief.spread[run] == pytest.approx(spread, rel=1e-9)
+        assert belief.squared_deviations[run] == pytest.approx(spread, rel=1e-9)
     np.testing.assert_allclose(belief.reward.sum(axis=-1), 0.0, atol=1e-12)
 
 
@@ -375,21 +377,23 @@ def test_a_given_prior_is_kept() -> None:
     game = play("few-types-v1", "lagrange:prior=0.25", 200, agents=30, budget=6)
     np.testing.assert_array_equal(game.belief.posterior, game.belief.counts.moves + 0.25)
     np.testing.assert_array_equal(game.belief.weight, 0.5)
-    assert not game.belief.share.any()
+    assert not game.belief.responsibility.any()
 
 
 def test_kinds_are_sought_after_fifty_steps_and_only_if_wanted() -> None:
-    kinds, none = (play("few-types-v1", f"lagrange:kinds={kinds}", 49, agents=30, budget=6) for kinds in (True, False))
-    assert not kinds.belief.share.any()
+    kinds, none = (
+        play("few-types-v1", f"lagrange:mixture={kinds}", 49, agents=30, budget=6) for kinds in (True, False)
+    )
+    assert not kinds.belief.responsibility.any()
     for game in (kinds, none):
         game.advance(10)
-    assert (kinds.belief.share.sum(axis=(1, 2)) > 0).all()
-    assert not none.belief.share.any()
+    assert (kinds.belief.responsibility.sum(axis=(1, 2)) > 0).all()
+    assert not none.belief.responsibility.any()
 
 
 def test_it_is_clearly_ahead_of_egt_and_wiql() -> None:
     problems = make_problems("two-state-v1", instances=12, agents=20, budget=4, seed=21)
-    names = ("lagrange", "egt", "wiql", "lagrange:curiosity=0,prior=1,kinds=False")
+    names = ("lagrange", "egt", "wiql", "lagrange:curiosity=0,prior=1,mixture=False")
     ours, *others, plain = (simulate(problems, name, 300, runs=3, seed=2).reward.mean(axis=1) for name in names)
     for other in others:
         ahead = ours - other
@@ -418,15 +422,15 @@ def test_the_estimate_is_what_the_priority_is_made_of(states: int, curiosity: fl
     belief, draws = some_belief(rng, policy, 3, 7, states), some_draws(3, 7)
     belief.step[...] = 9
     state = rng.integers(0, states, (3, 7))
-    benefit, error, luck = policy.estimate(belief, state)
+    benefit, error, noise = policy.estimate(belief, state)
     ranked = as_ranking(policy.rank(belief, state, draws), Shape(3, 7, states, 2, None, np.ones(3)), "lagrange")
-    whole = benefit - belief.price[:, None] + luck * luck_of(draws)
+    whole = benefit - belief.price[:, None] + noise * noise_of(draws)
     np.testing.assert_allclose(whole, ranked.priority, rtol=1e-12, atol=1e-12)
     steady = literal_rank(belief, state, 0.0, np.zeros((3, 7))) + belief.price[:, None]
     np.testing.assert_allclose(benefit, steady, rtol=1e-9, atol=1e-9)
     moved = np.take_along_axis(belief.counts.moves, state[:, :, None, None, None], axis=3).sum(axis=(2, 3, 4))
     here = np.take_along_axis(belief.posterior, state[:, :, None, None, None], axis=3).sum(axis=(2, 3, 4))
-    np.testing.assert_allclose(luck, curiosity * np.maximum(moved / here, 1e-6) * error, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(noise, curiosity * np.maximum(moved / here, 1e-6) * error, rtol=1e-9, atol=1e-12)
     assert error.min() >= 0
     assert (error.max() > 1e-6) == (states > 1)  # of one state nothing is open but how sums were rounded
 
@@ -434,27 +438,27 @@ def test_the_estimate_is_what_the_priority_is_made_of(states: int, curiosity: fl
 def test_before_the_first_step_nothing_is_known_and_the_error_has_no_end() -> None:
     policy, state = Lagrange(), np.array([[0, 1, 1]])
     belief = policy.start(Shape(1, 3, 2, 1, None, np.ones(1)))
-    benefit, error, luck = policy.estimate(belief, state)
+    benefit, error, noise = policy.estimate(belief, state)
     assert (benefit.tolist(), error.tolist()) == ([[0.0] * 3], [[np.inf] * 3])
-    assert np.isfinite(luck).all()
+    assert np.isfinite(noise).all()
     policy.learn(belief, state, np.array([[0, 1, 0]]), np.array([[0.0, 1.0, 1.0]]), np.array([[0, 1, 1]]))
     error = policy.estimate(belief, state).error
     assert (np.isfinite(error) & (error > 0)).all()
 
 
 def literal_learn_some(
-    belief: Market, some: Ints, state: Ints, action: Ints, policy: Lagrange
+    belief: LagrangeBelief, some: Ints, state: Ints, action: Ints, policy: Lagrange
 ) -> tuple[Floats, Floats]:
     """Worth of all agents, and the price by those seen; the moves of this step are counted already."""
     pace = 0.6 / (1 + 0.02)
-    full = np.zeros((state.shape[0], belief.worth.shape[1]), np.int64)
+    full = np.zeros((state.shape[0], belief.value.shape[1]), np.int64)
     full[:, some] = state
     worth, _ = literal_sweep(belief, full, full * 0, policy.discount, pace)
     row = belief.posterior / belief.posterior.sum(axis=-1, keepdims=True)
-    wait, act = np.moveaxis(np.einsum("rnast,rnt->rnas", row, belief.worth), 2, 0)
+    wait, act = np.moveaxis(np.einsum("rnast,rnt->rnas", row, belief.value), 2, 0)
     gain = np.take_along_axis((act - belief.price[:, None, None] - wait)[:, some], state[..., None], axis=-1)[..., 0]
     surplus = (gain > 0).sum(axis=1) - action.sum(axis=1)
-    return worth, belief.price + pace * np.abs(gain).mean(axis=1) * surplus / belief.worth.shape[1]
+    return worth, belief.price + pace * np.abs(gain).mean(axis=1) * surplus / belief.value.shape[1]
 
 
 @pytest.mark.parametrize("acted", [0.0, 0.4, 1.0])
@@ -463,7 +467,7 @@ def test_agents_that_were_not_seen_are_swept_and_do_not_move_the_price(acted: fl
     belief = some_belief(rng, policy, 3, 9, 2)
     state, after = rng.integers(0, 2, (2, 3, 4))
     action, reward = (rng.random((3, 4)) < acted).astype(np.int64), rng.normal(size=(3, 4))
-    expected = belief._replace(posterior=belief.posterior.copy(), worth=belief.worth.copy(), price=belief.price.copy())
+    expected = belief._replace(posterior=belief.posterior.copy(), value=belief.value.copy(), price=belief.price.copy())
     moves = belief.counts.moves.copy()
     for r, m in np.ndindex(3, 4):
         cell = (r, some[m], action[r, m], state[r, m], after[r, m])
@@ -474,7 +478,7 @@ def test_agents_that_were_not_seen_are_swept_and_do_not_move_the_price(acted: fl
     policy.learn_some(belief, some, state, action, reward, after)
     np.testing.assert_array_equal(belief.counts.moves, moves)
     np.testing.assert_array_equal(belief.counts.arrivals.sum(axis=2), np.isin(np.arange(9), some) * np.ones((3, 1)))
-    np.testing.assert_allclose(belief.worth, worth, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(belief.value, worth, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(belief.price, price, rtol=1e-12, atol=1e-12)
     assert (belief.price != before).any()
 
@@ -494,9 +498,9 @@ def test_seen_in_halves_agents_teach_as_much_of_moves_as_in_one() -> None:
     assert int(halves.step) == 60
 
 
-def grown_by(game: Simulation, newcomers: int) -> Market:
+def grown_by(game: Simulation, newcomers: int) -> LagrangeBelief:
     shape, belief = game.world.shape, game.belief
-    assert isinstance(belief, Market)
+    assert isinstance(belief, LagrangeBelief)
     return grow(game.policy, belief, shape._replace(agents=shape.agents + newcomers))
 
 
@@ -506,15 +510,15 @@ def test_newcomers_begin_with_what_the_others_have_taught(family: str) -> None:
     game = Simulation(World(problem, runs=2, seed=4, horizon=300), Lagrange())
     game.advance(250)
     old = game.belief
-    used = old.share[:, 0].sum(axis=1) > 0
+    used = old.responsibility[:, 0].sum(axis=1) > 0
     assert used.all() == (family == "few-types-v1")
     new = grown_by(game, 3)
     prior = (old.posterior - old.counts.moves).mean(axis=1)
     for n in (40, 41, 42):
         np.testing.assert_allclose(new.posterior[:, n], prior, rtol=1e-6)
         np.testing.assert_allclose(new.posterior[:, n].sum(axis=-1), old.weight, rtol=1e-12)
-        np.testing.assert_allclose(new.share[:, n].sum(axis=-1), used, atol=1e-12)
-        np.testing.assert_allclose(new.worth[:, n], old.worth.mean(axis=1), rtol=1e-12)
+        np.testing.assert_allclose(new.responsibility[:, n].sum(axis=-1), used, atol=1e-12)
+        np.testing.assert_allclose(new.value[:, n], old.value.mean(axis=1), rtol=1e-12)
         assert new.counts.moves[:, n].sum() == 0
     np.testing.assert_allclose(np.ptp(new.reward[:, 40:], axis=2), np.ptp(problem.reward), rtol=1e-6)
 
@@ -525,7 +529,7 @@ def test_newcomers_keep_a_prior_that_is_set_and_are_new_before_the_first_step() 
     game.advance(20)
     new = grown_by(game, 2)
     assert (new.posterior[:, 6:] == 0.25).all()
-    assert new.share.sum() == 0
+    assert new.responsibility.sum() == 0
     fresh = grown_by(Simulation(world, Lagrange()), 2)
     assert (fresh.posterior[:, 6:] == 1.0).all()
-    assert fresh.worth[:, 6:].tolist() == [[[0.0, 0.0]] * 2]
+    assert fresh.value[:, 6:].tolist() == [[[0.0, 0.0]] * 2]

@@ -70,7 +70,7 @@ def test_a_file_without_one_policy_is_refused(tmp_path: Path, text: str, sentenc
 
 
 def test_a_missing_file_is_named() -> None:
-    with pytest.raises(InputError, match=r"nowhere\.py: there is no such file"):
+    with pytest.raises(InputError, match=r"nowhere\.py: file not found"):
         make_policy("nowhere.py")
 
 

@@ -17,14 +17,14 @@ def test_episodes_end_as_the_source_says() -> None:
     began, length, before = np.zeros(2, int), np.zeros(2, int), visits.copy()
     drawn = 0
     for step in range(400):
-        worth = belief.worth.copy()
+        worth = belief.indices.copy()
         draws = world.draws(step)
         ranking = as_ranking(policy.rank(belief, state, draws), world.shape, policy.name)
         for run in range(2):
             over = step == 0 or step - began[run] > length[run] or (visits[run] > 2 * before[run]).any()
             assert over == (belief.age[run] == 0)
             if not over:
-                np.testing.assert_array_equal(worth[run], belief.worth[run])
+                np.testing.assert_array_equal(worth[run], belief.indices[run])
             if over:
                 began[run], length[run], before[run] = step, step - began[run], visits[run]
                 drawn += 1

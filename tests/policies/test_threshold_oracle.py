@@ -47,7 +47,7 @@ def test_the_default_threshold_makes_acting_free() -> None:
 def test_each_instance_has_a_threshold_of_its_own() -> None:
     problems = make_problems("two-state-v1", instances=3, agents=6, budget=2, seed=6)
     world, policy = World(problems, runs=2), ThresholdOracle()
-    table = policy.begin(world.shape, world.model).worth
+    table = policy.begin(world.shape, world.model).indices
     assert table.max(axis=(1, 2)).tolist() == world.threshold.tolist()
     assert len(set(world.threshold.tolist())) == 3
 

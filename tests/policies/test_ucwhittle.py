@@ -7,11 +7,11 @@ import pytest
 
 from restive import InputError, World, make_policy, make_problems, simulate
 from restive.contract import as_ranking
-from restive.policies.ucwhittle import Hopes, UCWhittle
+from restive.policies.ucwhittle import UCWhittle, UCWhittleBelief
 from restive.solvers.whittle import whittle_indices
 
 
-def play(policy: UCWhittle, world: World, steps: int) -> Hopes:
+def play(policy: UCWhittle, world: World, steps: int) -> UCWhittleBelief:
     belief, state = policy.start(world.shape), world.first_states()
     for step in range(steps):
         draws = world.draws(step)
@@ -22,7 +22,7 @@ def play(policy: UCWhittle, world: World, steps: int) -> Hopes:
     return belief
 
 
-def hopeful_by_hand(belief: Hopes, run: int, agent: int, step: int, price: float) -> np.ndarray:
+def hopeful_by_hand(belief: UCWhittleBelief, run: int, agent: int, step: int, price: float) -> np.ndarray:
     """The best of all corners of the box of a two-state agent, by value iteration for each."""
     moves, size = belief.counts.moves[run, agent], belief.counts.moves.shape[1]
     rows = []
@@ -59,20 +59,20 @@ def test_indices_are_those_of_the_most_hopeful_corner_of_the_box() -> None:
         for agent in range(4):
             model = hopeful_by_hand(belief, run, agent, 1000, price[run])
             expected = whittle_indices(model[None], np.array([[0.0, 1.0]]), 0.9).value[0]
-            np.testing.assert_allclose(belief.worth[run, agent], expected, atol=1e-6)
+            np.testing.assert_allclose(belief.indices[run, agent], expected, atol=1e-6)
 
 
 def test_it_plans_only_every_so_many_steps_and_then_moves_the_price() -> None:
     world = World(make_problems("two-state-v1", agents=6, budget=2, seed=1)[0], runs=3, seed=0)
     policy = UCWhittle(every=2000)
     belief = play(policy, world, 4001)
-    worth, price = belief.worth.copy(), belief.price.copy()
+    worth, price = belief.indices.copy(), belief.price.copy()
     state = np.ones((3, 6), np.int64)
     policy.rank(belief, state, world.draws(4020))
-    np.testing.assert_array_equal(belief.worth, worth)
+    np.testing.assert_array_equal(belief.indices, worth)
     policy.rank(belief, state, world.draws(6000))
-    assert not np.array_equal(belief.worth, worth)
-    np.testing.assert_array_equal(belief.price, np.sort(belief.worth[:, :, 1], axis=1)[:, -2])
+    assert not np.array_equal(belief.indices, worth)
+    np.testing.assert_array_equal(belief.price, np.sort(belief.indices[:, :, 1], axis=1)[:, -2])
     assert not np.array_equal(belief.price, price)
 
 

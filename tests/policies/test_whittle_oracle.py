@@ -33,7 +33,7 @@ def search_index(transition: Floats, reward: Floats, state: int, discount: float
 def test_the_table_agrees_with_a_search_over_prices(states: int) -> None:
     problems = make_problems("many-state-v1", instances=2, agents=2, budget=1, states=states, seed=12)
     world = World(problems, runs=2)
-    table = WhittleOracle().begin(world.shape, world.model).worth
+    table = WhittleOracle().begin(world.shape, world.model).indices
     for i, problem in enumerate(problems):
         for n in range(2):
             for s in range(states):
@@ -48,7 +48,7 @@ def test_the_largest_indices_of_the_states_are_chosen(discount: float) -> None:
     belief, state, draws = policy.begin(world.shape, world.model), world.first_states(), world.draws(0)
     action = world.choose(as_ranking(policy.rank(belief, state, draws), world.shape, policy.name), draws)
     for r in range(12):
-        index = belief.worth[world.model.instance[r], np.arange(8), state[r]]
+        index = belief.indices[world.model.instance[r], np.arange(8), state[r]]
         assert index[action[r] == 1].min() > index[action[r] == 0].max()
 
 
@@ -62,5 +62,5 @@ def test_the_table_is_that_of_its_discount() -> None:
     problem = make_problems("many-state-v1", agents=4, budget=1, states=3)[0]
     world = World(problem)
     for discount in (0.3, 0.9, 1.0):
-        table = WhittleOracle(discount=discount).begin(world.shape, world.model).worth[0]
+        table = WhittleOracle(discount=discount).begin(world.shape, world.model).indices[0]
         np.testing.assert_array_equal(table, whittle_indices(problem.transition, problem.reward, discount).value)

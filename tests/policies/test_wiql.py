@@ -20,11 +20,11 @@ class Literal:
     def value(self, agent: int, state: int, action: int) -> float:
         return self.worth.get((agent, state, action), 0.0)
 
-    def choose(self, state: Ints, step: int, coin: float, luck: Floats) -> set[int]:
+    def choose(self, state: Ints, step: int, coin: float, tie: Floats) -> set[int]:
         wish = [self.value(m, int(state[m]), 1) - self.value(m, int(state[m]), 0) for m in range(self.agents)]
         if coin < self.agents / (self.agents + step):
             wish = [0.0] * self.agents
-        return set(sorted(range(self.agents), key=lambda m: (-wish[m], -luck[m]))[: self.budget])
+        return set(sorted(range(self.agents), key=lambda m: (-wish[m], -tie[m]))[: self.budget])
 
     def learn(self, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         for m in range(self.agents):
@@ -48,9 +48,9 @@ def test_every_choice_is_that_of_the_literal_algorithm(discount: float, family: 
         ranking = policy.rank(belief, state, draws)
         action = world.choose(ranking, draws)
         coins = rng.uniform(draws.branch(rng.EXPLORE), np.zeros(1, np.int64))[:, 0]
-        luck = draws.uniform(rng.TIE)
+        ties = draws.uniform(rng.TIE)
         for r in range(4):
-            chosen = literal[r].choose(state[r], step, coins[r], luck[r])
+            chosen = literal[r].choose(state[r], step, coins[r], ties[r])
             assert set(np.flatnonzero(action[r]).tolist()) == chosen, f"run {r}, step {step}"
         outcome = world.advance(state, action, draws)
         policy.learn(belief, state, action, outcome.reward, outcome.after)
@@ -58,7 +58,7 @@ def test_every_choice_is_that_of_the_literal_algorithm(discount: float, family: 
             literal[r].learn(state[r], action[r], outcome.reward[r], outcome.after[r])
         state = outcome.after
     for (m, s, a), value in literal[2].worth.items():
-        assert belief.worth[2, m, s, a] == pytest.approx(value, rel=1e-12, abs=1e-12)
+        assert belief.q[2, m, s, a] == pytest.approx(value, rel=1e-12, abs=1e-12)
         assert belief.visits[2, m, s, a] == literal[2].visits[m, s, a]
 
 
@@ -67,13 +67,13 @@ def test_one_update_by_hand() -> None:
     belief = policy.begin(world.shape, world.model)
     state, after, action = np.array([[0]]), np.array([[1]]), np.array([[1]])
     policy.learn(belief, state, action, np.array([[4.0]]), after)
-    assert belief.worth[0, 0].tolist() == [[0.0, 2.0], [0.0, 0.0]]
+    assert belief.q[0, 0].tolist() == [[0.0, 2.0], [0.0, 0.0]]
     policy.learn(belief, after, action, np.array([[1.0]]), state)
     # The target is 1 + 1/2 · 2 = 2, and the first step of learning goes half way.
-    assert belief.worth[0, 0].tolist() == [[0.0, 2.0], [0.0, 1.0]]
+    assert belief.q[0, 0].tolist() == [[0.0, 2.0], [0.0, 1.0]]
     policy.learn(belief, state, action, np.array([[4.0]]), after)
     # The second visit goes a third of the way to 4 + 1/2 · 1.
-    assert belief.worth[0, 0, 0, 1] == pytest.approx(2.0 + (4.5 - 2.0) / 3)
+    assert belief.q[0, 0, 0, 1] == pytest.approx(2.0 + (4.5 - 2.0) / 3)
 
 
 def test_exploration_fades_with_the_steps() -> None:

@@ -15,7 +15,7 @@ from restive.files import Columns
 from restive.paper.tasks.playing import follow, kept_steps
 from restive.policies import make_policy
 from restive.policies.base import Oracle
-from restive.policies.egt import Egt, Memory
+from restive.policies.egt import Egt, EgtBelief
 from restive.problems import make_problems
 from restive.solvers.myopic import benefit
 from restive.types import Floats, Ints
@@ -61,14 +61,14 @@ def gaps(gains: Floats, threshold: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class TheoryEgt(Oracle[Memory]):
+class TheoryEgt(Oracle[EgtBelief]):
     """eps-GT with the settings of theorem 4.4, which need each instance's threshold and gap, taken from its model."""
 
     name: ClassVar[str] = "egt-theory"
     share: float = 0.5
     scale: float = 1.0
 
-    def start(self, shape: Shape, model: Model) -> Memory:
+    def start(self, shape: Shape, model: Model) -> EgtBelief:
         """Nothing seen; gamma and eta of each instance as the theorem sets them."""
         gains = benefit(model.transition, model.reward)
         gamma = thresholds(gains, self.share)
@@ -76,11 +76,11 @@ class TheoryEgt(Oracle[Memory]):
         empty = _player(shape.agents, shape.budget).start(shape)
         return empty._replace(gamma=gamma[model.instance], gap_squared=gap_squared[model.instance])
 
-    def rank(self, belief: Memory, state: Ints, draws: Draws) -> Ranking:
+    def rank(self, belief: EgtBelief, state: Ints, draws: Draws) -> Ranking:
         """As eps-GT."""
         return _player(state.shape[1], draws.budget).rank(belief, state, draws)
 
-    def learn(self, belief: Memory, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+    def learn(self, belief: EgtBelief, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """As eps-GT."""
         _player(state.shape[1], 1).learn(belief, state, action, reward, after)
 
