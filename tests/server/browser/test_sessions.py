@@ -59,7 +59,7 @@ def test_an_operator_decides_but_finds_no_settings_to_change(
     page.wait_for_url("**/list#main")
     assert closed_server.desk.store.audit_log(None)[0].by.startswith("the-operator (token ")
     page.get_by_role("link", name="Settings").click()
-    expect(page.get_by_role("heading", name="Take a list back")).to_be_visible()
+    expect(page.get_by_role("heading", name="Cancel a round")).to_be_visible()
     expect(page.get_by_role("button", name="Save")).to_have_count(0)
     expect(page.get_by_role("button", name="Erase")).to_have_count(0)
     expect(page.get_by_role("link", name="Audit")).to_have_count(0)
