@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from restive.desk.desk import Desk
 from restive.errors import InputError
 from restive.server.errors import Refusal, describe, translate
-from restive.server.middleware import protect
+from restive.server.middleware import add_middleware
 from restive.server.openapi import ABOUT, SUMMARY, TAGS, describe_api, find_methods
 from restive.server.openapi import router as document
 from restive.server.program_pool import Programs
@@ -41,7 +41,7 @@ def make_app(desk: Desk, settings: Settings) -> FastAPI:
     app.openapi = lambda: describe_api(app)  # type: ignore[method-assign]
     for kind in (InputError, Refusal, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _show_error)
-    protect(app, settings)
+    add_middleware(app, settings)
     return app
 
 

@@ -1,18 +1,17 @@
-"""Who asks: the principal of a token for the API, of a session cookie for the pages, or anybody at an open server.
+"""Authentication: bearer tokens for the API, session cookies for the pages, and the local admin of an open server.
 
-An open server asks nobody, as long as its store has no token: the first one that is made, by whatever process, closes
-it at once. A program that a principal cannot see is answered exactly as one that is not there. Posts from other sites
-are refused by the middleware, by Sec-Fetch-Site or Origin; session cookies are SameSite=Lax.
+An open server needs no token as long as its store has none; the first token, made by any process, closes it at once. A
+program that a principal cannot see is answered exactly like one that does not exist. Session cookies are SameSite=Lax;
+posts from other sites are rejected by the middleware.
 
-`request.state.principal` is whoever was let in.
+`request.state.principal` is the authenticated principal.
 """
 
 import hashlib
 import hmac
 import math
-import os
+import secrets
 from collections.abc import Awaitable, Callable
-from http.cookies import CookieError, SimpleCookie
 from typing import Annotated, TypeVar
 from urllib.parse import quote
 
@@ -20,7 +19,6 @@ import anyio
 from anyio.lowlevel import RunVar
 from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from restive.desk.store import Store
@@ -36,104 +34,101 @@ from restive.desk.tokens import (
 )
 from restive.errors import NotFound
 from restive.server.errors import Refusal
-from restive.server.rate_limit import Rates, name_address
+from restive.server.limits import CHALLENGE, MAX_SECRET_CHARACTERS, RateLimits, client_address, find_cookie
 from restive.server.settings import Settings
 
-COOKIE = "restive_session"
-MAX_SECRET = 500
-PROCESS_KEY = os.urandom(32)  # of forms that nobody has signed in for; they do not outlive the server
-LOOK_UPS = 8  # in the store at once; they must not wait behind a decision in the threads of programs
-SESSION_WRITES = 2  # at once, apart from look-ups, which must not wait until the store can be written to
+PROCESS_KEY = secrets.token_bytes(32)
+MAX_LOOKUPS = 8  # concurrent; they must not wait behind decisions in the threads of the program pool
+MAX_SESSION_WRITES = 2  # concurrent; lookups must not wait until the store can be written to
 BEARER = HTTPBearer(scheme_name="token", description="A token of `restive desk token`: rst_…", auto_error=False)
-CHALLENGE = {"WWW-Authenticate": 'Bearer realm="restive"'}
 
-_LOOK_UPS: RunVar[anyio.CapacityLimiter] = RunVar("restive look-ups")
-_WRITES: RunVar[anyio.CapacityLimiter] = RunVar("restive session writes")
+_lookups: RunVar[anyio.CapacityLimiter] = RunVar("restive lookups")
+_writes: RunVar[anyio.CapacityLimiter] = RunVar("restive session writes")
 T = TypeVar("T")
 Dependency = Callable[..., Awaitable[Principal]]
 
 
 def need_token(role: str) -> Dependency:
-    """A dependency of routes of the API: the principal of the bearer token, with that role in the program of the path."""
+    """Dependency of API routes: the principal of the bearer token, if it has the role in the program of the path."""
 
     async def principal(
         request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)] = None
     ) -> Principal:
         found = await find_bearer(request) or await find_local(request)
         if found is None:
-            raise Refusal(401, _why_not(request), CHALLENGE)
+            raise _unauthorized(request)
         return admit(request, found, role)
 
     return principal
 
 
 def need_session(role: str) -> Dependency:
-    """A dependency of pages: whoever is signed in; twins of pages that end in .json take a bearer token as well."""
+    """Dependency of pages: the signed-in principal; JSON endpoints of pages accept a bearer token as well."""
 
     async def principal(request: Request) -> Principal:
         found = await find_signed_in(request)
         if found is None and request.url.path.endswith(".json"):
             found = await find_bearer(request)
             if found is None:
-                raise Refusal(401, _why_not(request), CHALLENGE)
+                raise _unauthorized(request)
         if found is None:
-            raise send_to_sign_in(request)
+            raise redirect_to_sign_in(request)
         return admit(request, found, role)
 
     return principal
 
 
 async def find_bearer(request: Request) -> Principal | None:
-    """The principal of the token in the header, if there is a good one."""
+    """The principal of the bearer token, None without a valid one."""
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
     secret = secret.strip()
-    if scheme.lower() != "bearer" or not 0 < len(secret) <= MAX_SECRET:
+    if scheme.lower() != "bearer" or not 0 < len(secret) <= MAX_SECRET_CHARACTERS:
         return None
-    return _know(request, secret, await _look_up(find_principal, _store(request), secret))
+    return _note(request, secret, await _look_up(find_principal, _store(request), secret))
 
 
 async def find_signed_in(request: Request) -> Principal | None:
-    """Whoever is signed in with the cookie, or anybody at an open server."""
+    """The principal of the session cookie, or the local admin of an open server."""
     cookie = _cookie(request)
-    found = _know(request, cookie, await _look_up(find_session, _store(request), cookie)) if cookie else None
+    found = _note(request, cookie, await _look_up(find_session, _store(request), cookie)) if cookie else None
     return found or await find_local(request)
 
 
 async def find_local(request: Request) -> Principal | None:
-    """Anybody, at a server that is open and whose store has no token yet; whoever shows a token is not anybody."""
+    """The local admin, if the server is open and no token exists; never for requests with an Authorization header."""
     if not request.app.state.settings.open or "authorization" in request.headers:
         return None
     return None if await _look_up(has_tokens, _store(request)) else LOCAL
 
 
 def admit(request: Request, principal: Principal, role: str) -> Principal:
-    """The principal, if the role is held in the program of the path, or over the whole store where the path has none."""
+    """The principal, if it has the role in the program of the path, or in the store if the path has no program."""
     program = request.path_params.get("name")
     request.state.principal = principal
     if program is not None and not principal.sees(program):
-        raise NotFound(f"There is no program {program!r}.")  # word for word as `Programs` says it
-    if not _holds(principal, role, program):
-        where = "the whole store" if program is None else program
-        raise Refusal(403, f"{principal.name} may not do this; it needs the role {role} for {where}.")
+        raise NotFound(f"There is no program {program!r}.")  # the same message as in `Programs`
+    if not _has_role(principal, role, program):
+        where = "all programs" if program is None else program
+        raise Refusal(403, f"{principal.name} is not allowed to do this; it needs the role {role} for {where}.")
     return principal
 
 
-def _holds(principal: Principal, role: str, program: str | None) -> bool:
-    """Whether the role is held; what belongs to no program may be looked at with any role anywhere."""
+def _has_role(principal: Principal, role: str, program: str | None) -> bool:
+    """Whether the principal has the role; without a program, any role anywhere is enough for `viewer`."""
     return principal.may(role, program) or (program is None and role == "viewer" and bool(principal.grants))
 
 
-def send_to_sign_in(request: Request) -> Refusal:
-    """The way to the sign-in page and back; where a script asked for a part, the whole page goes there."""
-    back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    there = f"/login?next={quote(local_path(back), safe='')}"
+def redirect_to_sign_in(request: Request) -> Refusal:
+    """Redirect to the sign-in page, which redirects back; requests of htmx redirect the whole page."""
+    target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    address = f"/login?next={quote(local_path(target), safe='')}"
     if "hx-request" in request.headers:
-        return Refusal(401, "Sign in first.", {"HX-Redirect": there})
-    return Refusal(303, "Sign in first.", {"Location": there})
+        return Refusal(401, "Sign in first.", {"HX-Redirect": address})
+    return Refusal(303, "Sign in first.", {"Location": address})
 
 
 def local_path(given: str | None) -> str:
-    """Where to go after signing in: a path of this server, else the start.
+    """The path to go to after signing in: the given one if it is on this server, else the start page.
 
     >>> local_path("/programs/a/list?round=2"), local_path("//elsewhere.org"), local_path("https:elsewhere.org")
     ('/programs/a/list?round=2', '/', '/')
@@ -144,86 +139,62 @@ def local_path(given: str | None) -> str:
 
 
 async def sign_in(request: Request, response: Response, secret: str) -> bool:
-    """Open a session and set its cookie; False when the secret is nobody's. Too many attempts are refused."""
-    wait = _rates(request).sign_ins.take(name_address(request.scope))
+    """Open a session and set its cookie; return False if the token is not valid. Attempts are rate limited."""
+    wait = _rates(request).sign_ins.take(client_address(request.scope))
     if wait > 0:
-        after = {"Retry-After": str(max(math.ceil(wait), 1))}
-        raise Refusal(429, "Too many attempts to sign in; wait a minute.", after)
+        raise Refusal(429, "Too many sign-in attempts; wait a minute.", {"Retry-After": str(math.ceil(wait))})
     given, store = secret.strip(), _store(request)
-    if len(given) > MAX_SECRET or await _look_up(find_principal, store, given) is None:
+    if len(given) > MAX_SECRET_CHARACTERS or await _look_up(find_principal, store, given) is None:
         return False
     cookie = await _write(open_session, store, given)
     if cookie is None:
         return False
     settings: Settings = request.app.state.settings
-    name, secure = name_cookie(settings), settings.secure
-    response.set_cookie(name, cookie, max_age=HOURS * 3600, secure=secure, httponly=True, samesite="lax")
+    name, max_age = settings.cookie_name, HOURS * 3600
+    response.set_cookie(name, cookie, max_age=max_age, secure=settings.secure, httponly=True, samesite="lax")
     return True
 
 
 async def sign_out(request: Request, response: Response) -> None:
-    """End the session, here and in the store, which is written to only if it is somebody's."""
+    """End the session; an unknown cookie does not cause a write to the store."""
     cookie, store = _cookie(request), _store(request)
     if cookie and await _look_up(find_session, store, cookie) is not None:
         await _write(close_session, store, cookie)
     _rates(request).forget(cookie)
     settings: Settings = request.app.state.settings
-    response.delete_cookie(name_cookie(settings), secure=settings.secure, httponly=True, samesite="lax")
+    response.delete_cookie(settings.cookie_name, secure=settings.secure, httponly=True, samesite="lax")
     response.headers["Clear-Site-Data"] = '"cache"'
 
 
-def name_cookie(settings: Settings) -> str:
-    """What the session's cookie is called: by TLS so that browsers take it from this very host alone.
-
-    >>> name_cookie(Settings()), name_cookie(Settings(https=True))
-    ('restive_session', '__Host-restive_session')
-    """
-    return f"__Host-{COOKIE}" if settings.secure else COOKIE
-
-
-def find_secret(settings: Settings, headers: Headers) -> str:
-    """What a caller shows to be let in: a token, or a session cookie; it need not be a good one."""
-    if "authorization" in headers:
-        return headers["authorization"].partition(" ")[2].strip()
-    name = name_cookie(settings)
-    if name not in headers.get("cookie", ""):
-        return ""
-    try:
-        found = SimpleCookie(headers["cookie"]).get(name)
-    except CookieError:
-        return ""
-    return found.value if found else ""
-
-
 def form_key(request: Request) -> str:
-    """Key for HMACs of forms: differs between sessions, and outlives the server only with the session."""
+    """Key for HMACs of forms: it differs between sessions, and without a session it ends with the process."""
     cookie = _cookie(request)
     key = cookie.encode() if cookie else PROCESS_KEY
     return hmac.new(key, b"a form of restive", hashlib.sha256).hexdigest()
 
 
 async def _look_up(function: Callable[..., T], *args: object) -> T:
-    """What the store says, asked in a thread: a database that does not answer must not keep others waiting."""
-    return await anyio.to_thread.run_sync(lambda: function(*args), limiter=_limiter(_LOOK_UPS, LOOK_UPS))
+    """Query the store in a thread, so that a slow database does not block other requests."""
+    return await anyio.to_thread.run_sync(lambda: function(*args), limiter=_limiter(_lookups, MAX_LOOKUPS))
 
 
 async def _write(function: Callable[..., T], *args: object) -> T:
-    """Have the store written to, in a thread that no look-up needs."""
-    return await anyio.to_thread.run_sync(lambda: function(*args), limiter=_limiter(_WRITES, SESSION_WRITES))
+    """Write to the store in a thread that no lookup needs."""
+    return await anyio.to_thread.run_sync(lambda: function(*args), limiter=_limiter(_writes, MAX_SESSION_WRITES))
 
 
-def _limiter(kind: RunVar[anyio.CapacityLimiter], most: int) -> anyio.CapacityLimiter:
-    """The one of this event loop."""
+def _limiter(variable: RunVar[anyio.CapacityLimiter], total: int) -> anyio.CapacityLimiter:
+    """The limiter of this event loop."""
     try:
-        return kind.get()
+        return variable.get()
     except LookupError:
-        limiter = anyio.CapacityLimiter(most)
-        kind.set(limiter)
+        limiter = anyio.CapacityLimiter(total)
+        variable.set(limiter)
         return limiter
 
 
-def _know(request: Request, secret: str, principal: Principal | None) -> Principal | None:
-    """Count the next requests of whoever shows this against the principal, or no longer."""
+def _note(request: Request, secret: str, principal: Principal | None) -> Principal | None:
+    """Record whether a secret is valid, for the rate limits of the next requests; return the principal."""
     rates = _rates(request)
     if principal is None:
         rates.forget(secret)
@@ -232,15 +203,15 @@ def _know(request: Request, secret: str, principal: Principal | None) -> Princip
     return principal
 
 
-def _why_not(request: Request) -> str:
-    if "authorization" not in request.headers:
-        return "A token is needed: Authorization: Bearer rst_…; `restive desk token` makes one."
-    return "The token is not, or no longer, known here; `restive desk token` makes one."
+def _unauthorized(request: Request) -> Refusal:
+    missing = "authorization" not in request.headers
+    problem = "A token is required: Authorization: Bearer rst_…" if missing else "The token is not valid"
+    return Refusal(401, f"{problem}; `restive desk token` makes one.", CHALLENGE)
 
 
 def _cookie(request: Request) -> str:
-    value = request.cookies.get(name_cookie(request.app.state.settings), "")
-    return value if len(value) <= MAX_SECRET else ""
+    value = find_cookie(request.app.state.settings.cookie_name, request.headers)
+    return value if len(value) <= MAX_SECRET_CHARACTERS else ""
 
 
 def _store(request: Request) -> Store:
@@ -248,6 +219,6 @@ def _store(request: Request) -> Store:
     return store
 
 
-def _rates(request: Request) -> Rates:
-    rates: Rates = request.app.state.rates
+def _rates(request: Request) -> RateLimits:
+    rates: RateLimits = request.app.state.rates
     return rates

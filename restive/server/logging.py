@@ -1,15 +1,14 @@
-"""One line for each request on standard error: when, what for, how it went, by whose token; nothing about people.
+"""Logging, by Python's `logging`: one record for each request, without anything about people.
 
-A line names the route's template and the program, never the path or the query as they were asked, and the number of the
-token, never its secret. An error that nobody expected is a line with its type and where it came from; its message may
-hold anything, so it is left out, and so are the values in what libraries have to say. `style` is `json`, `text` or
-`none`.
+A record has the route's template and the program, never the path or the query, and the number of the token, never its
+secret. An unexpected error is logged with its type and places in the code; its message can contain anything and is left
+out, as are the values in messages of libraries. `configure_logging` is called by `restive serve`; an app that is run in
+another way logs to the logger `restive.server`, which can be configured as usual.
 """
 
 import json
 import logging
 import re
-import sys
 import time
 import traceback
 from collections.abc import Iterator, Mapping
@@ -20,27 +19,28 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from restive.server.metrics import Metrics
 
-NO_ROUTE = "(none)"
-STORE_FAILED = 503
-GONE = 499  # the caller left before there was an answer
+LOGGER = logging.getLogger("restive.server")
 LIBRARIES = {"uvicorn": logging.ERROR, "asyncio": logging.WARNING, "concurrent.futures": logging.WARNING}
+NO_ROUTE = "(none)"
+CLIENT_CLOSED_REQUEST = 499
 PROGRAM = re.compile(r"[\w.-]{1,100}")
-VALUE = re.compile(r"[(<\[{'\"=]")  # where a library's sentence goes on with what it had in hand
+VALUE = re.compile(r"[(<\[{'\"=]")  # what begins a value in the message of a library
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+MAX_CAUSES, MAX_FRAMES, MAX_MESSAGE_CHARACTERS = 5, 8, 200
 
 
-class Observe:
-    """Write a line about each request, and count it."""
+class AccessLog:
+    """Log and count each request."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, log: str) -> None:
-        self._app, self._metrics, self._style = app, metrics, log
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status, size, began = GONE, 0, time.perf_counter()
+        status, size, began = CLIENT_CLOSED_REQUEST, 0, time.perf_counter()
 
         async def send_noted(message: Message) -> None:
             nonlocal status, size
@@ -52,15 +52,15 @@ class Observe:
             with self._metrics.running.track_inprogress():
                 await self._app(scope, receive, send_noted)
         finally:
-            self._note(scope, status, size, time.perf_counter() - began)
+            self._record(scope, status, size, time.perf_counter() - began)
 
-    def _note(self, scope: Scope, status: int, size: int, seconds: float) -> None:
+    def _record(self, scope: Scope, status: int, size: int, seconds: float) -> None:
         route, method = find_route(scope), scope["method"] if scope["method"] in METHODS else "other"
-        self._metrics.note_request(route, method, status, seconds)
-        if status == STORE_FAILED and "busy" not in scope["state"]:
-            self._metrics.note_store_error()
-        principal = scope["state"].get("principal")
-        about = {
+        self._metrics.count_request(route, method, status, seconds)
+        if status == 503 and "busy" not in scope["state"]:
+            self._metrics.count_store_error()
+        principal, reason = scope["state"].get("principal"), scope["state"].get("why")
+        fields = {
             "request": scope["state"].get("id"),
             "method": method,
             "route": route,
@@ -70,54 +70,55 @@ class Observe:
             "bytes": size,
             "token": None if principal is None else principal.id,
         }
-        why = scope["state"].get("why")
-        write_line(self._style, "info" if why is None else "warning", about if why is None else about | {"why": why})
+        if reason is not None:
+            fields["reason"] = reason
+        _log(logging.INFO if reason is None else logging.WARNING, "request", fields)
 
 
 def log_error(error: BaseException, scope: Scope) -> None:
-    """Write a line about an error that nobody expected."""
-    about = {"request": scope["state"].get("id"), "route": find_route(scope), "error": describe_error(error)}
-    write_line(scope["app"].state.settings.log, "error", about)
+    """Log an unexpected error."""
+    fields = {"request": scope["state"].get("id"), "route": find_route(scope), "error": describe_error(error)}
+    _log(logging.ERROR, "unexpected error", fields)
+
+
+def _log(level: int, message: str, fields: Mapping[str, object]) -> None:
+    LOGGER.log(level, message, extra={"fields": fields})
 
 
 def find_route(scope: Mapping[str, Any]) -> str:
-    """The template of the route that a request went to: of these there are so many and no more."""
-    route = scope.get("route")
-    # Where routers are nested the route alone has only the last part of its path.
-    whole = scope.get("fastapi", {}).get("effective_route_context") if route is not None else None
-    for found in (whole, route):
-        if path := getattr(found, "path_format", None) or getattr(found, "path", None):
-            return str(path)
+    """The template of the matched route, of which there are finitely many."""
+    if path := getattr(scope.get("route"), "path", None):
+        return str(path)
     mounted = scope.get("app_root_path") is not None and scope.get("root_path")
     return f"{mounted}/*" if mounted and scope.get("endpoint") is not None else NO_ROUTE
 
 
 def find_program(scope: Mapping[str, Any]) -> str | None:
-    """The program that was asked for; before somebody was let in, anything could stand there."""
+    """The program of an authenticated request; before authentication the name could be anything."""
     name = (scope.get("path_params") or {}).get("name", "")
     return name if "principal" in scope["state"] and PROGRAM.fullmatch(name) else None
 
 
 def describe_error(error: BaseException) -> list[str]:
-    """The type of an error and where it came from, and the same of what caused it; no values."""
-    return [line for one in _causes(error) for line in (type(one).__qualname__, *_places(one))]
+    """Types and places in the code of an error and its causes, without values."""
+    return [line for cause in _causes(error) for line in (type(cause).__qualname__, *_frames(cause))]
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    for _ in range(5):
+    for _ in range(MAX_CAUSES):
         if error is None:
             return
         yield error
         error = error.__cause__ or error.__context__
 
 
-def _places(error: BaseException) -> list[str]:
-    frames = traceback.extract_tb(error.__traceback__)[-8:]
+def _frames(error: BaseException) -> list[str]:
+    frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
     return [f"{_shorten(frame.filename)}:{frame.lineno} in {frame.name}" for frame in frames]
 
 
 def _shorten(file: str) -> str:
-    """A file from its package on.
+    """The path of a source file from its package on.
 
     >>> _shorten("/home/ann/lib/site-packages/polars/io.py"), _shorten("/srv/restive/server/app.py")
     ('polars/io.py', 'restive/server/app.py')
@@ -126,53 +127,49 @@ def _shorten(file: str) -> str:
     return parts[2] if parts[1] else "/".join(file.rsplit("/", 3)[-3:])
 
 
-def write_line(style: str, level: str, about: Mapping[str, object]) -> None:
-    """Write one line, whole."""
-    if style == "none":
-        return
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    if style == "json":
-        line = json.dumps({"time": now, "level": level, **about})
-    else:
-        line = " ".join(
-            [now, level, *(f"{name}={_plain(value)}" for name, value in about.items() if value is not None)]
-        )
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
+class Formatter(logging.Formatter):
+    """One line for each record, as JSON or text; records of libraries without the values in their messages."""
+
+    def __init__(self, style: str) -> None:
+        super().__init__()
+        self._json = style == "json"
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format one record."""
+        fields: dict[str, object] = getattr(record, "fields", None) or _library_fields(record)
+        now = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        level = record.levelname.lower()
+        if self._json:
+            return json.dumps({"time": now, "level": level, **fields})
+        texts = [f"{name}={_as_text(value)}" for name, value in fields.items() if value is not None]
+        return " ".join([now, level, *texts])
 
 
-def _plain(value: object) -> str:
+def _as_text(value: object) -> str:
     return " < ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-class Lines(logging.Handler):
-    """What libraries log, as lines of the one kind; without the values that they would put into their sentences."""
-
-    def __init__(self, style: str) -> None:
-        super().__init__(logging.WARNING)
-        self._style = style
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write one record."""
-        error = record.exc_info[1] if record.exc_info else None
-        about: dict[str, object] = {"logger": record.name, "said": _first_words(str(record.msg))}
-        write_line(self._style, record.levelname.lower(), about | ({"error": describe_error(error)} if error else {}))
+def _library_fields(record: logging.LogRecord) -> dict[str, object]:
+    error = record.exc_info[1] if record.exc_info else None
+    fields: dict[str, object] = {"logger": record.name, "message": _strip_values(str(record.msg))}
+    return fields | ({"error": describe_error(error)} if error else {})
 
 
-def _first_words(said: str) -> str:
-    """The first line up to the first value: asyncio puts whatever it had in hand into its sentences.
+def _strip_values(message: str) -> str:
+    """The first line of a message up to its first value.
 
-    >>> _first_words("Exception in callback read(b'ann')\\nhandle: <Handle read>")
+    >>> _strip_values("Exception in callback read(b'ann')\\nhandle: <Handle read>")
     'Exception in callback read'
     """
-    line = said.strip().partition("\n")[0]
-    return VALUE.split(line, maxsplit=1)[0].strip()[:200]
+    line = message.strip().partition("\n")[0]
+    return VALUE.split(line, maxsplit=1)[0].strip()[:MAX_MESSAGE_CHARACTERS]
 
 
-def capture_libraries(style: str) -> None:
-    """Have the libraries of the server log by the same lines."""
-    handler = Lines(style)
-    for name, level in LIBRARIES.items():
+def configure_logging(style: str) -> None:
+    """Log to standard error as `json` or `text`, or not at all (`none`)."""
+    handler = logging.NullHandler() if style == "none" else logging.StreamHandler()
+    handler.setFormatter(Formatter(style))
+    for name, level in {LOGGER.name: logging.INFO, **LIBRARIES}.items():
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)

@@ -1,7 +1,6 @@
-"""What is counted, for Prometheus: requests by route, what the desk decided and learned, and how long it took.
+"""Prometheus metrics: requests by route, rounds, outcomes and errors of the store.
 
-Labels are route templates, methods and statuses, of which there are few whatever anybody asks for. Each app has its own
-registry.
+Labels are route templates, methods and statuses, so their number is bounded. Each app has its own registry.
 """
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
@@ -9,46 +8,52 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 
 from restive.version import __version__
 
-SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+BUCKET_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class Metrics:
-    """The counts of one app."""
+    """The metrics of one app."""
 
     media_type = CONTENT_TYPE_PLAIN_0_0_4
 
     def __init__(self) -> None:
-        self.registry = book = CollectorRegistry()
+        self.registry = registry = CollectorRegistry()
         labels = ("route", "method", "status")
-        self.requests = Counter("restive_requests", "Requests answered.", labels, registry=book)
+        self.requests = Counter("restive_requests", "Requests answered.", labels, registry=registry)
         self.seconds = Histogram(
-            "restive_request_seconds", "Time to answer a request.", ("route", "method"), buckets=SECONDS, registry=book
+            "restive_request_duration_seconds",
+            "Duration of requests.",
+            ("route", "method"),
+            buckets=BUCKET_SECONDS,
+            registry=registry,
         )
-        self.running = Gauge("restive_requests_running", "Requests under way.", registry=book)
-        self.rounds = Counter("restive_rounds_decided", "Rounds decided.", registry=book)
-        self.people = Counter("restive_people_advised", "People on the lists of rounds decided.", registry=book)
-        self.outcomes = Counter("restive_outcomes_recorded", "Outcomes recorded.", registry=book)
-        self.store_errors = Counter("restive_store_errors", "Requests that the store failed at.", registry=book)
-        Info("restive_build", "The version.", registry=book).info({"version": __version__})
+        self.running = Gauge("restive_requests_in_progress", "Requests in progress.", registry=registry)
+        self.rounds = Counter("restive_rounds_decided", "Rounds decided.", registry=registry)
+        self.people = Counter("restive_people_listed", "People on the lists of decided rounds.", registry=registry)
+        self.outcomes = Counter("restive_outcomes_recorded", "Outcomes recorded.", registry=registry)
+        self.store_errors = Counter(
+            "restive_store_errors", "Requests that failed because of the store.", registry=registry
+        )
+        Info("restive_build", "The version.", registry=registry).info({"version": __version__})
 
-    def note_request(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Count a request that was answered."""
+    def count_request(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count a request."""
         self.requests.labels(route, method, str(status)).inc()
         self.seconds.labels(route, method).observe(seconds)
 
-    def note_round(self, people: int) -> None:
-        """Count a round that was decided, with so many people on its list."""
+    def count_round(self, people: int) -> None:
+        """Count a decided round with this many people on its list."""
         self.rounds.inc()
         self.people.inc(people)
 
-    def note_outcomes(self, count: int) -> None:
-        """Count outcomes that were recorded."""
+    def count_outcomes(self, count: int) -> None:
+        """Count recorded outcomes."""
         self.outcomes.inc(count)
 
-    def note_store_error(self) -> None:
-        """Count a request that the store failed at."""
+    def count_store_error(self) -> None:
+        """Count a request that failed because of the store."""
         self.store_errors.inc()
 
     def render(self) -> bytes:
-        """All counts as Prometheus reads them; `media_type` says what that is."""
+        """All metrics in the Prometheus text format."""
         return generate_latest(self.registry)

@@ -1,110 +1,105 @@
-"""What stands before every route: small layers of plain ASGI, put around an app in one order by `protect`.
+"""Middleware of the server, in plain ASGI; `add_middleware` adds it in this order, the outermost first:
 
-    Forwarded who asks, where a proxy passes requests on (`restive.server.proxies`)
-    Mark      a request id, and the security headers of every answer
-    Observe   one line in the log and the metrics of each request (`restive.server.logging`)
-    Catch     an error that nobody expected becomes an answer that says nothing of the code
-    Places    an open server is there for this machine's own pages and programs alone; no site sends another's forms
-    Turns     not more than so many requests a second
-    Sizes     bodies that are too large, or too slow in coming (`restive.server.body_limit`)
+    ProxyHeadersMiddleware    client address and scheme from a trusted proxy (uvicorn's own)
+    ResponseHeaders           request id and security headers
+    AccessLog                 one log record and the metrics of each request (`restive.server.logging`)
+    CatchErrors               unexpected errors become a 500 response without details
+    CheckRequest              header size, Host, cross-site requests, and requests to an open server from elsewhere
+    RateLimitMiddleware       requests a second (`restive.server.limits`)
+    BodyLimitMiddleware       size and duration of bodies (`restive.server.limits`)
 
-A refusal has the shape of every other failure; a browser that asked for a page gets a sentence to read.
+Errors have the same shape as all others; a browser that asked for a page gets a page.
 """
 
-import math
-import os
 import re
+import secrets
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from restive.server.auth import find_secret
-from restive.server.body_limit import Sizes
 from restive.server.errors import Refusal
-from restive.server.logging import Observe, log_error
+from restive.server.limits import BodyLimitMiddleware, RateLimitMiddleware, RateLimits
+from restive.server.logging import AccessLog, log_error
 from restive.server.metrics import Metrics
-from restive.server.proxies import Forwarded
-from restive.server.rate_limit import Rates
 from restive.server.refusing import refuse
-from restive.server.settings import LOCAL_NAMES, Settings
+from restive.server.settings import LOCAL_NAMES, LOCAL_NETWORKS, Settings
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-RELAYED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-PERMISSIONS = "camera=(), geolocation=(), microphone=(), payment=(), usb=()"
-SECURITY = {
-    "Content-Security-Policy": POLICY,
+PROXY_HEADERS = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
+SECURITY_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": PERMISSIONS,
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
-YEAR = 31_536_000  # seconds
+YEAR_SECONDS = 31_536_000
 
 
-def protect(app: Starlette, settings: Settings) -> None:
-    """Put all layers around the app; its state gets `rates`, which `identity` needs, and `metrics`."""
-    app.state.rates = Rates(settings.rate, settings.burst, settings.sign_ins)
+def add_middleware(app: Starlette, settings: Settings) -> None:
+    """Add all middleware to the app; `app.state` gets `rates` and `metrics`."""
+    app.state.rates = RateLimits(settings.rate, settings.burst, settings.max_sign_ins_per_minute)
     app.state.metrics = Metrics()
-    app.add_middleware(Sizes, settings=settings, rates=app.state.rates)  # the innermost first
-    app.add_middleware(Turns, settings=settings, rates=app.state.rates)
-    app.add_middleware(Places, settings=settings)
-    app.add_middleware(Catch)
-    app.add_middleware(Observe, metrics=app.state.metrics, log=settings.log)
-    app.add_middleware(Mark, settings=settings)
+    app.add_middleware(BodyLimitMiddleware, settings=settings, rates=app.state.rates)  # the innermost first
+    app.add_middleware(RateLimitMiddleware, settings=settings, rates=app.state.rates)
+    app.add_middleware(CheckRequest, settings=settings)
+    app.add_middleware(CatchErrors)
+    app.add_middleware(AccessLog, metrics=app.state.metrics)
+    app.add_middleware(ResponseHeaders, settings=settings)
     if settings.behind_proxy:
-        app.add_middleware(Forwarded, named=settings.proxies)
+        trusted = list(settings.trusted_proxies or LOCAL_NETWORKS)
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=trusted)
 
 
-class Mark:
-    """Give each request an id, its own if that is a plain one, and each answer the security headers."""
+class ResponseHeaders:
+    """Give each request an id, the client's own if it is well formed, and each response the security headers."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
-        self._always = SECURITY | ({"Strict-Transport-Security": f"max-age={YEAR}"} if settings.secure else {})
+        hsts = {"Strict-Transport-Security": f"max-age={YEAR_SECONDS}"} if settings.secure else {}
+        self._headers = SECURITY_HEADERS | hsts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         given = Headers(scope=scope).get("x-request-id", "")
-        mark = given if REQUEST_ID.fullmatch(given) else os.urandom(8).hex()
-        scope.setdefault("state", {})["id"] = mark
+        request_id = given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        scope.setdefault("state", {})["id"] = request_id
 
-        async def send_marked(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._add(MutableHeaders(scope=message), mark)
+                self._add(MutableHeaders(scope=message), request_id)
             await send(message)
 
-        await self._app(scope, receive, send_marked)
+        await self._app(scope, receive, send_with_headers)
 
-    def _add(self, headers: MutableHeaders, mark: str) -> None:
-        headers["X-Request-ID"] = mark
-        for name, value in self._always.items():
+    def _add(self, headers: MutableHeaders, request_id: str) -> None:
+        headers["X-Request-ID"] = request_id
+        for name, value in self._headers.items():
             headers.setdefault(name, value)
         headers.setdefault("Cache-Control", "private, no-cache" if "etag" in headers else "no-store")
         if "server" in headers:
             del headers["server"]
 
 
-class Catch:
-    """Answer every error that comes as far as this; keep a record of those that nobody expected."""
+class CatchErrors:
+    """Turn errors into responses, and log unexpected ones."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -120,68 +115,60 @@ class Catch:
         except ClientDisconnect:
             pass
         except Exception as error:
-            # Where the answer has begun it ends in the middle, so that nobody takes it for whole.
-            if started:
+            if started:  # the response stays incomplete, so that the client does not mistake it for a complete one
                 log_error(error, scope)
                 raise
             if await refuse(error, scope, receive, send) == 500:
                 log_error(error, scope)
 
 
-class Places:
-    """Refuse what another site made a browser send, and whatever comes to an open server from beyond this machine."""
+class CheckRequest:
+    """Reject malformed and cross-site requests, and requests to an open server from other machines or sites."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self._app, self._open = app, settings.open
+        self._app, self._open, self._max_header_bytes = app, settings.open, settings.max_header_bytes
         self._names = {*LOCAL_NAMES, f"[{settings.host}]" if ":" in settings.host else settings.host}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        wrong = self._fault(scope["method"], Headers(scope=scope)) if scope["type"] == "http" else None
-        if wrong is None:
+        """Handle one request."""
+        error = self._find_error(scope) if scope["type"] == "http" else None
+        if error is None:
             await self._app(scope, receive, send)
         else:
-            await refuse(Refusal(*wrong), scope, receive, send)
+            await refuse(error, scope, receive, send)
 
-    def _fault(self, method: str, headers: Headers) -> tuple[int, str] | None:
+    def _find_error(self, scope: Scope) -> Refusal | None:
+        headers = Headers(scope=scope)
+        size = (
+            len(scope["path"])
+            + len(scope["query_string"])
+            + sum(len(name) + len(value) + 4 for name, value in headers.raw)
+        )
+        if size > self._max_header_bytes:
+            return Refusal(431, "The address and headers of the request are too large.")
+        if len(headers.getlist("host")) != 1 or ("content-length" in headers and "transfer-encoding" in headers):
+            return Refusal(400, "The request must have one Host header, and one way to give the length of its body.")
         if self._open and _host(headers) not in self._names:
-            return 421, "This server has no tokens yet, so it answers to localhost and 127.0.0.1 alone."
-        if self._open and any(name in headers for name in RELAYED):
-            return 421, "This server has no tokens yet, so it is not to be reached by a proxy; see --behind-proxy."
-        if "authorization" not in headers and _from_elsewhere(method, headers):
-            return 403, "Another site asked for this, which is not allowed."
+            return Refusal(421, "This server has no tokens yet, so it only answers to localhost and 127.0.0.1.")
+        if self._open and any(name in headers for name in PROXY_HEADERS):
+            return Refusal(
+                421, "This server has no tokens yet, so it cannot be used behind a proxy; see --behind-proxy."
+            )
+        if "authorization" not in headers and _is_cross_site(scope["method"], headers):
+            return Refusal(403, "Cross-site requests are not allowed.")
         return None
 
 
-class Turns:
-    """Refuse whoever asks too often."""
-
-    def __init__(self, app: ASGIApp, settings: Settings, rates: Rates) -> None:
-        self._app, self._settings, self._rates = app, settings, rates
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        wait = 0.0
-        if scope["type"] == "http":
-            secret = find_secret(self._settings, Headers(scope=scope))
-            wait = self._rates.requests.take(self._rates.name_caller(secret, scope))
-        if wait:
-            after = {"Retry-After": str(math.ceil(wait))}
-            await refuse(Refusal(429, "Too many requests; wait and ask less often.", after), scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
-
-
 def _host(headers: Headers) -> str:
-    """The host that was asked for, without its port."""
-    return re.sub(r":\d*$", "", headers.get("host", "").lower())
+    """The requested host without its port."""
+    return re.sub(r":\d*$", "", headers["host"].lower())
 
 
-def _from_elsewhere(method: str, headers: Headers) -> bool:
-    """Whether a page of another site had the browser ask; following a link from there is all it may do."""
+def _is_cross_site(method: str, headers: Headers) -> bool:
+    """Whether a page of another site made the browser send this; following a link from there is allowed."""
     site, safe = headers.get("sec-fetch-site"), method in SAFE_METHODS
     if site is not None:
         follows = safe and headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         return site not in ("same-origin", "none") and not follows
     origin = headers.get("origin")
-    return origin is not None and not safe and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
+    return origin is not None and not safe and urlsplit(origin).netloc.lower() != headers["host"].lower()

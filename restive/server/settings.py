@@ -1,103 +1,99 @@
-"""Settings of a server: where it listens, whom it lets in, and how much of anything one caller may ask of it.
+"""Settings of the server: addresses, limits and timeouts.
 
-A server is open when it asks nobody for a token. It may be so only where nobody but this machine can reach it, and only
-as long as its store has no token: see `restive.server.auth`. Sizes are bytes, times are seconds.
+Sizes are in bytes, durations in seconds. An open server asks for no token; it is only allowed on a loopback address,
+and only until the store has its first token (see `restive.server.auth`).
 """
 
 import ipaddress
-import math
 from dataclasses import dataclass, field
 
 from restive.errors import InputError, check_number, check_whole
 
-MIB = 1 << 20
+KIB, MIB = 1 << 10, 1 << 20
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
-LOGS = ("text", "json", "none")
+LOCAL_NETWORKS = ("127.0.0.0/8", "::1")
+LOG_FORMATS = ("text", "json", "none")
+POSITIVE = (
+    "burst", "max_sign_ins_per_minute", "max_concurrent_requests", "max_connections", "max_table_bytes",
+    "max_json_bytes", "max_form_bytes", "max_anonymous_bytes", "max_total_bytes", "max_header_bytes",
+    "min_body_rate",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What reading one uploaded table may cost; `at_once` tables are read at a time, others wait for their turn."""
+class UploadLimits:
+    """Limits of the process that reads one uploaded table."""
 
-    memory: int = 2048 * MIB
-    processor_seconds: int = 120
-    seconds: float = 120.0
-    result: int = 512 * MIB
-    in_process: int = 64 * MIB  # a plain CSV file up to this size needs no process of its own
-    at_once: int = 2
+    max_memory_bytes: int = 2048 * MIB
+    max_result_bytes: int = 512 * MIB
+    cpu_seconds: int = 120
+    timeout_seconds: float = 120.0
+    max_in_process_bytes: int = 64 * MIB  # plain CSV files up to this size are read in a thread of the server
+    max_concurrent: int = 2
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All limits and switches of one server."""
+    """All settings of one server."""
 
     host: str = "127.0.0.1"
     port: int = 8787
-    open: bool = False  # nobody is asked for a token, as long as there is none
-    https: bool = False  # it answers by TLS itself
-    behind_proxy: bool = False  # others come by a proxy, which says who they are
-    proxies: tuple[str, ...] = ()  # addresses of trusted proxies; none: those on this machine
-    plain_http: bool = False  # callers beyond this machine may come without TLS
-    largest_table: int = 256 * MIB
-    largest_json: int = 32 * MIB
-    largest_form: int = 1 * MIB  # a form without a file
-    largest_unknown: int = 64 << 10  # of whoever was not let in before
-    largest_together: int = 1024 * MIB  # of all requests under way
-    largest_head: int = 32 << 10  # request line and headers
-    rate: float = 300.0  # requests a second of one token or address, for long
-    burst: int = 600  # and at once
-    sign_ins: int = 10  # a minute and address
-    at_once: int = 32  # requests under way of one token or address at one program
-    queue_seconds: float = 60.0  # in line for a program
+    open: bool = False  # no token is asked for, as long as the store has none
+    https: bool = False  # the server terminates TLS itself
+    behind_proxy: bool = False  # X-Forwarded-For and X-Forwarded-Proto of trusted proxies are used
+    trusted_proxies: tuple[str, ...] = ()  # addresses or networks; empty: this machine only
+    plain_http: bool = False  # unencrypted HTTP is allowed beyond this machine
+    max_table_bytes: int = 256 * MIB
+    max_json_bytes: int = 32 * MIB
+    max_form_bytes: int = 1 * MIB  # a form without a file
+    max_anonymous_bytes: int = 64 * KIB  # a body without a token or cookie, and a sign-in form
+    max_total_bytes: int = 1024 * MIB  # all bodies in progress together
+    max_header_bytes: int = 32 * KIB
+    rate: float = 300.0  # requests a second, for each token or address
+    burst: int = 600
+    max_sign_ins_per_minute: int = 10  # for each address
+    max_concurrent_requests: int = 32  # for each token or address, at one program
+    max_connections: int = 1000
+    queue_seconds: float = 60.0  # wait for a program that is in use
     header_seconds: float = 10.0
-    idle_seconds: float = 30.0  # between two requests of one connection
+    idle_seconds: float = 30.0  # between two requests on one connection
     body_seconds: float = 60.0
-    body_pace: int = 256 << 10  # bytes a second that a body must bring beyond `body_seconds`
-    linger_seconds: float = 5.0  # for the rest of a body that is too large, so that the refusal is reported_at
-    stall_seconds: float = 120.0  # for a caller who takes nothing of an answer
-    answer_pace: int = 32 << 10  # bytes a second that a caller must take beyond `stall_seconds`
-    largest_unsent: int = 256 * MIB  # of all answers that wait for callers to take them
-    shutdown_seconds: float = 60.0  # for what is under way when the server is to end
-    connections: int = 10_000
+    min_body_rate: int = 256 * KIB  # bytes a second, beyond `body_seconds`
+    linger_seconds: float = 5.0  # the rest of a rejected body is discarded this long, so that the client sees the error
+    stall_seconds: float = 30.0  # a client must take what is buffered for it within this time
+    shutdown_seconds: float = 60.0
     log: str = "json"
-    reading: Limits = field(default_factory=Limits)
+    uploads: UploadLimits = field(default_factory=UploadLimits)
 
     def __post_init__(self) -> None:
         check_whole("port", self.port, 0, 65_535)
         check_number("rate", self.rate, "it must be a number of requests a second, from 0.1 to 1000000", 0.1, 1e6)
-        check_whole("burst", self.burst, 1)
-        for size in ("largest_table", "largest_json", "largest_form", "largest_unknown", "connections", "sign_ins"):
-            check_whole(size, getattr(self, size), 1)
-        check_whole("at_once", self.at_once, 1)
-        if self.log not in LOGS:
-            raise InputError(f"log is {self.log!r}; it must be one of {', '.join(LOGS)}.")
+        for name in POSITIVE:
+            check_whole(name, getattr(self, name), 1)
+        if self.log not in LOG_FORMATS:
+            raise InputError(f"log is {self.log!r}; it must be one of {', '.join(LOG_FORMATS)}.")
         if self.open and (self.behind_proxy or not is_local(self.host)):
-            raise InputError(f"a server on {self.host} can be reached from elsewhere, so it cannot go without tokens.")
+            raise InputError(f"A server on {self.host} can be reached from other machines, so it needs tokens.")
+        for proxy in self.trusted_proxies:
+            check_network(proxy)
 
     @property
     def secure(self) -> bool:
-        """Whether browsers reach it by https, so that cookies may insist on that."""
+        """Whether browsers reach the server by HTTPS, so that cookies can be marked Secure."""
         return self.https or (self.behind_proxy and not self.plain_http)
 
-    def body_time(self, received: int) -> float:
-        """How long a body may keep the server waiting in all, once so much of it is there.
+    @property
+    def cookie_name(self) -> str:
+        """Name of the session cookie; with HTTPS it has the prefix that binds it to this host.
 
-        >>> Settings(body_seconds=60, body_pace=1000).body_time(5000)
-        65.0
+        >>> Settings().cookie_name, Settings(https=True).cookie_name
+        ('restive_session', '__Host-restive_session')
         """
-        return math.inf if self.body_pace == 0 else self.body_seconds + received / self.body_pace
-
-    def answer_time(self, taken: int) -> float:
-        """How long a caller may keep the server waiting in all, having taken so much of what it waited with.
-
-        >>> Settings(stall_seconds=60, answer_pace=1000).answer_time(5000)
-        65.0
-        """
-        return math.inf if self.answer_pace == 0 else self.stall_seconds + taken / self.answer_pace
+        return "__Host-restive_session" if self.secure else "restive_session"
 
 
 def is_local(host: str) -> bool:
-    """Whether only this machine can reach the address.
+    """Whether an address can only be reached from this machine.
 
     >>> [is_local(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "example.org")]
     [True, True, True, False, False]
@@ -106,3 +102,11 @@ def is_local(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host.lower() == "localhost"
+
+
+def check_network(text: str) -> None:
+    """Raise an error unless the text is an IP address or network."""
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise InputError(f"{text!r} is not a proxy address; write 10.0.0.7 or 10.0.0.0/24.") from None

@@ -20,7 +20,7 @@ from restive.desk import store as store_module
 from restive.desk.database import CODES, find_cause
 from restive.desk.store import Store, StoreError
 from restive.errors import InputError
-from restive.server.auth import LOOK_UPS
+from restive.server.auth import MAX_LOOKUPS
 from restive.server.program_pool import THREADS
 
 NOTHING = "nothing of this call was recorded"
@@ -354,6 +354,6 @@ def test_a_cause_that_nobody_foresaw_is_quoted() -> None:
 
 def test_there_are_connections_for_all_threads_of_a_server(store: Store) -> None:
     with contextlib.ExitStack() as stack:
-        for _ in range(2 * (THREADS + LOOK_UPS)):  # one that writes, and one that reads beside it
+        for _ in range(2 * (THREADS + MAX_LOOKUPS)):  # one that writes, and one that reads beside it
             stack.enter_context(store._engine.connect())
         assert store.programs() == []

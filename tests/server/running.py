@@ -1,4 +1,4 @@
-"""Servers to test against: a plain app behind all layers, one on real sockets, and the command in its own process."""
+"""Servers to test: a small app with all middleware, one on real sockets, and the command in its own process."""
 
 import asyncio
 import contextlib
@@ -27,9 +27,8 @@ from starlette.types import ASGIApp
 from restive.desk import StoreError
 from restive.errors import InputError
 from restive.server.errors import Refusal
-from restive.server.listening import bind
-from restive.server.middleware import protect
-from restive.server.run import Server, make_config
+from restive.server.middleware import add_middleware
+from restive.server.run import Server, listen, make_config
 from restive.server.settings import Settings
 
 OPEN = Settings(open=True, log="none")
@@ -72,7 +71,7 @@ async def fill(request: Request) -> Response:
 
 
 def make_plain(settings: Settings = OPEN) -> Starlette:
-    """An app behind all layers that does next to nothing."""
+    """A small app with all middleware."""
     every = ["GET", "POST", "PUT"]
     app = Starlette(
         routes=[
@@ -88,7 +87,7 @@ def make_plain(settings: Settings = OPEN) -> Starlette:
         ]
     )
     app.state.settings = settings
-    protect(app, settings)
+    add_middleware(app, settings)
     return app
 
 
@@ -110,28 +109,29 @@ def ask_all(app: ASGIApp, requests: list[tuple[str, str, dict[str, Any]]]) -> li
 
 @contextmanager
 def run_server(app: ASGIApp, settings: Settings) -> Iterator[tuple[str, int]]:
-    """Answer on a real socket while the block runs; the address."""
-    sockets = bind("127.0.0.1", 0)
+    """Serve on a real socket while the block runs; yields the address."""
+    listener = listen("127.0.0.1", 0)
     server = Server(make_config(app, settings))
-    thread = threading.Thread(target=server.run, args=[sockets])
+    thread = threading.Thread(target=server.run, args=[[listener]])
     thread.start()
     try:
-        yield "127.0.0.1", sockets[0].getsockname()[1]
+        yield "127.0.0.1", listener.getsockname()[1]
     finally:
         server.should_exit = True
         thread.join()
+        listener.close()
 
 
 @contextmanager
 def run_plain(**changes: Any) -> Iterator[tuple[str, int]]:
-    """The plain app on a real socket, with other settings than the usual ones."""
+    """The small app on a real socket, with changed settings."""
     settings = replace(OPEN, **changes)
     with run_server(make_plain(settings), settings) as place:
         yield place
 
 
 def hear(connection: socket.socket) -> bytes:
-    """All that the server says until it hangs up."""
+    """All that the server sends until it closes the connection."""
     said = b""
     with contextlib.suppress(ConnectionError):
         while piece := connection.recv(65536):
@@ -177,7 +177,7 @@ class Command:
     def address(self) -> str:
         """Where it listens, once it does."""
         while (line := self.line()) is not None:
-            if (found := re.search(r"https?://\S+?(?=;|$)", line)) is not None:
+            if (found := re.search(r"https?://\S+?(?=[;,]|$)", line)) is not None:
                 self.line()
                 return found[0]
         raise AssertionError(f"it ended: {self.said}")
@@ -205,7 +205,7 @@ class Command:
 
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for localhost that nobody vouches for, and its key."""
+    """A self-signed certificate for localhost, and its key."""
     certificate, key = folder / "certificate.pem", folder / "key.pem"
     subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject]

@@ -14,10 +14,10 @@ from restive.desk import Desk
 from restive.desk.tokens import Principal, make_token, open_session, revoke_token
 from restive.server.app import make_app
 from restive.server.auth import (
-    _WRITES,
-    LOOK_UPS,
-    SESSION_WRITES,
+    MAX_LOOKUPS,
+    MAX_SESSION_WRITES,
     _limiter,
+    _writes,
     form_key,
     local_path,
     need_session,
@@ -115,7 +115,7 @@ def test_a_token_is_let_in_where_it_has_the_role_and_nowhere_else(site: Site) ->
     low = site.get("/test/south/needs/x", secret)
     assert (low.status_code, low.json()["detail"]) == (
         403,
-        "ann may not do this; it needs the role operator for south.",
+        "ann is not allowed to do this; it needs the role operator for south.",
     )
     assert site.get("/test/anything", secret).json() == "ann"
     assert site.get("/test/store", secret).status_code == 403
@@ -237,7 +237,7 @@ def test_a_cookie_is_no_token_of_the_api(site: Site) -> None:
 
 
 def test_attempts_to_sign_in_are_few_for_each_address(desk: Desk) -> None:
-    for site in make_site(desk, replace(Settings(log="none"), sign_ins=3)):
+    for site in make_site(desk, replace(Settings(log="none"), max_sign_ins_per_minute=3)):
         secret = site.token("ann", all="viewer")
         assert [site.post("/test/in", secret=f"guess {n}").json() for n in range(3)] == [False] * 3
         refused = site.post("/test/in", secret=secret)
@@ -267,7 +267,7 @@ def test_nobody_is_sent_to_another_site_after_signing_in(elsewhere: str | None) 
 
 
 def test_whoever_may_try_again_at_once_is_reported_to_wait_a_second(desk: Desk) -> None:
-    for site in make_site(desk, replace(Settings(log="none"), sign_ins=300)):
+    for site in make_site(desk, replace(Settings(log="none"), max_sign_ins_per_minute=300)):
         codes = [site.post("/test/in", secret="guess") for _ in range(310)]
         assert {answer.headers["retry-after"] for answer in codes if answer.status_code == 429} == {"1"}
 
@@ -293,10 +293,10 @@ def test_a_made_up_cookie_is_signed_out_without_writing_to_the_store(site: Site)
 
 def test_look_ups_do_not_wait_behind_sessions_that_wait_for_the_store(site: Site) -> None:
     secret = site.token("ann", all="viewer")
-    cookies = [open_session(site.desk.store, secret) for _ in range(2 * LOOK_UPS)]
+    cookies = [open_session(site.desk.store, secret) for _ in range(2 * MAX_LOOKUPS)]
 
     def waiting() -> int:
-        line = _limiter(_WRITES, SESSION_WRITES).statistics()
+        line = _limiter(_writes, MAX_SESSION_WRITES).statistics()
         return line.borrowed_tokens + line.tasks_waiting
 
     async def play() -> int:

@@ -1,4 +1,4 @@
-"""Lists as files: written beside the program, sent from the disk, and gone afterwards."""
+"""Lists as files: written without the program, sent, and removed afterwards."""
 
 import asyncio
 import threading
@@ -10,16 +10,17 @@ from typing import Any
 
 import polars as pl
 import pytest
+from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
 from restive.desk import Desk
 from restive.server import downloads
-from restive.server.downloads import FromDisk, Sheet, write_file
+from restive.server.downloads import Sheet, TemporaryFileResponse, write_file
 from restive.server.program_pool import THREADS
 from server.calling import API, Caller
 
 LIST = f"{API}/programs/shops/rounds/1/list"
-HTTP: dict[str, Any] = {"type": "http", "method": "GET", "asgi": {"spec_version": "2.3"}}
+HTTP: dict[str, Any] = {"type": "http", "method": "GET", "headers": [], "asgi": {"spec_version": "2.3"}}
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def decided(caller: Caller) -> Caller:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where temporary files lie."""
+    """The folder of temporary files."""
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     return tmp_path / "temporary"
@@ -38,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def go(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """No file is written before this is set."""
+    """No file is written before this event is set."""
     event = threading.Event()
 
     def write_later(sheet: Sheet) -> Any:
@@ -50,64 +51,53 @@ def go(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     event.set()
 
 
-def test_a_file_comes_in_pieces_and_leaves_nothing_behind(
+def test_a_file_is_sent_and_removed(decided: Caller, folder: Path) -> None:
+    answer = decided.call("GET", f"{LIST}.csv")
+    advice = decided.desk.program("shops").advice(1)
+    assert pl.read_csv(BytesIO(answer.content))["agent"].to_list() == advice.table["agent"].to_list()
+    assert 'filename="shops-round-1.csv"' in answer.headers["content-disposition"]
+    assert list(folder.iterdir()) == []
+
+
+def test_a_file_is_removed_when_the_client_disconnects(decided: Caller, folder: Path) -> None:
+    async def fail(message: Message) -> None:
+        raise ClientDisconnect
+
+    async def story() -> None:
+        path = write_file(Sheet(decided.desk.program("shops").advice(1), "csv"))
+        assert path.exists()
+        with pytest.raises(ClientDisconnect):
+            await TemporaryFileResponse(path)(HTTP, asyncio.Event().wait, fail)  # type: ignore[arg-type]
+
+    decided.run(story())
+    assert list(folder.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_written_is_removed(
     decided: Caller, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(downloads, "PIECE", 1000)
-    advice, sent = decided.desk.program("shops").advice(1), list[Message]()
+    def fail(*_: object) -> None:
+        raise OSError
 
-    async def story() -> FromDisk:
-        file = write_file(Sheet(advice, "csv"))
-        assert list(folder.iterdir()) == []
-        answer = FromDisk(file, {}, "text/csv")
-
-        async def send(message: Message) -> None:
-            sent.append(message)
-
-        await answer(HTTP, asyncio.Event().wait, send)  # type: ignore[arg-type]
-        return answer
-
-    answer = decided.run(story())
-    pieces = [message["body"] for message in sent[1:]]
-    assert max(map(len, pieces)) == 1000
-    assert pl.read_csv(BytesIO(b"".join(pieces)))["agent"].to_list() == advice.table["agent"].to_list()
-    assert answer._file.closed
-
-
-def test_the_file_of_a_caller_who_leaves_is_closed(decided: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(downloads, "PIECE", 1000)
-
-    async def story() -> FromDisk:
-        answer = FromDisk(write_file(Sheet(decided.desk.program("shops").advice(1), "csv")), {}, "text/csv")
-        begun = asyncio.Event()
-
-        async def receive() -> Message:
-            await begun.wait()
-            return {"type": "http.disconnect"}
-
-        async def send(message: Message) -> None:
-            begun.set()
-            await asyncio.Event().wait()
-
-        await asyncio.wait_for(answer(HTTP, receive, send), 20)
-        return answer
-
-    assert decided.run(story())._file.closed
+    monkeypatch.setattr(downloads, "write_table_file", fail)
+    with pytest.raises(OSError):  # noqa: PT011
+        write_file(Sheet(decided.desk.program("shops").advice(1), "csv"))
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
-def test_an_answer_says_how_long_its_file_is(decided: Caller, ending: str) -> None:
+def test_a_file_has_a_length_and_a_tag(decided: Caller, ending: str) -> None:
     answer = decided.call("GET", f"{LIST}.{ending}")
     assert int(answer.headers["content-length"]) == len(answer.content) > 1000
     assert decided.call("GET", f"{LIST}.{ending}", headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
 
 
 @pytest.mark.parametrize("path", [f"{LIST}.csv", "/programs/shops/list.csv"])
-def test_others_have_the_program_and_the_threads_while_files_are_written(
+def test_programs_and_threads_are_free_while_files_are_written(
     decided: Caller, desk: Desk, go: threading.Event, path: str
 ) -> None:
     desk.create("other", states=["low", "high"])
-    decided.app.state.settings = replace(decided.app.state.settings, at_once=100)
+    decided.app.state.settings = replace(decided.app.state.settings, max_concurrent_requests=100)
     programs = decided.app.state.programs
 
     async def story() -> list[int]:

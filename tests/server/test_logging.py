@@ -3,7 +3,6 @@ import json
 import logging
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,17 @@ import pytest
 from restive.desk import Desk
 from restive.desk.tokens import make_token
 from restive.server.app import make_app
-from restive.server.logging import LIBRARIES, capture_libraries, describe_error
+from restive.server.logging import LIBRARIES, LOGGER, configure_logging, describe_error
 from restive.server.settings import Settings
-from server.running import OPEN, ask, make_plain
+from server.running import ask, make_plain
 
 STATES: dict[str, Any] = {"states": ["low", "high"], "rewards": [0, 1], "budget": 1}
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def loggers() -> Iterator[None]:
-    """Leave loggers as they were."""
-    found = {name: logging.getLogger(name) for name in LIBRARIES}
+    """Leave the loggers as they were."""
+    found = {name: logging.getLogger(name) for name in (LOGGER.name, *LIBRARIES)}
     before = {name: (each.handlers, each.propagate, each.level) for name, each in found.items()}
     yield
     for name, each in found.items():
@@ -35,8 +34,8 @@ def read(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 
 
 def test_a_request_is_one_line_of_json(capsys: pytest.CaptureFixture[str]) -> None:
-    app = make_plain(replace(OPEN, log="json"))
-    ask(app, path="/fill/7?who=ann", headers={"X-Request-ID": "mine"})
+    configure_logging("json")
+    ask(make_plain(), path="/fill/7?who=ann", headers={"X-Request-ID": "mine"})
     (line,) = read(capsys)
     assert line.pop("time").endswith("Z")
     assert line.pop("ms") >= 0
@@ -52,23 +51,33 @@ def test_a_request_is_one_line_of_json(capsys: pytest.CaptureFixture[str]) -> No
     }
 
 
-def test_a_line_of_text_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    ask(make_plain(replace(OPEN, log="text")), path="/fill/7", headers={"X-Request-ID": "mine"})
+def test_a_line_of_text_has_the_same_fields(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging("text")
+    ask(make_plain(), path="/fill/7", headers={"X-Request-ID": "mine"})
     (line,) = capsys.readouterr().err.splitlines()
     assert " info request=mine method=GET route=/fill/{size} status=200 ms=" in line
     assert line.endswith(" bytes=7")
 
 
-def test_no_line_is_written_where_none_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
-    app = make_plain(replace(OPEN, log="none"))
+def test_nothing_is_logged_with_the_format_none(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging("none")
+    app = make_plain()
     ask(app)
     ask(app, path="/fail")
     assert capsys.readouterr().err == ""
 
 
-def test_the_log_knows_tokens_by_number_and_programs_by_name_and_people_not_at_all(
+def test_an_app_logs_to_a_logger_that_can_be_configured(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, LOGGER.name):
+        ask(make_plain())
+    (record,) = caplog.records
+    assert (record.name, record.levelname, record.fields["route"]) == ("restive.server", "INFO", "/")  # type: ignore[attr-defined]
+
+
+def test_the_log_has_numbers_of_tokens_and_names_of_programs_but_no_people(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    configure_logging("json")
     with Desk(tmp_path / "store.db") as desk:
         desk.create("north", **STATES)
         secret = make_token(desk.store, "ward", {"north": "viewer"})
@@ -88,10 +97,11 @@ def test_the_log_knows_tokens_by_number_and_programs_by_name_and_people_not_at_a
     assert [line["token"] for line in lines] == [1, 1, None, None]
 
 
-def test_an_error_that_nobody_expected_is_kept_with_its_place_but_without_values(
+def test_an_unexpected_error_is_logged_with_its_place_but_without_values(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    ask(make_plain(replace(OPEN, log="json")), path="/fail?secret=ann", headers={"X-Request-ID": "mine"})
+    configure_logging("json")
+    ask(make_plain(), path="/fail?secret=ann", headers={"X-Request-ID": "mine"})
     error, line = read(capsys)
     assert (error["level"], error["request"], error["route"]) == ("error", "mine", "/fail")
     assert error["error"][0] == "RuntimeError"
@@ -101,7 +111,7 @@ def test_an_error_that_nobody_expected_is_kept_with_its_place_but_without_values
     assert "ann" not in json.dumps([error, line])
 
 
-def test_an_error_brings_its_causes_along() -> None:
+def test_an_error_is_described_with_its_causes() -> None:
     try:
         try:
             raise KeyError("ann")
@@ -112,26 +122,27 @@ def test_an_error_brings_its_causes_along() -> None:
     assert [line for line in said if " in " not in line] == ["ValueError", "KeyError"]
 
 
-def test_what_libraries_say_is_a_line_too_without_its_values(capsys: pytest.CaptureFixture[str], loggers: None) -> None:
-    capture_libraries("json")
+def test_messages_of_libraries_are_logged_without_values(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging("json")
     logging.getLogger("uvicorn.error").error("cannot serve %s", "ann")
     logging.getLogger("uvicorn.error").warning("not worth a line")
     logging.getLogger("asyncio").warning("slow %s", "ann", exc_info=ValueError("ann"))
     first, second = read(capsys)
-    assert (first["logger"], first["said"], first["level"]) == ("uvicorn.error", "cannot serve %s", "error")
-    assert (second["said"], second["error"]) == ("slow %s", ["ValueError"])
+    assert (first["logger"], first["message"], first["level"]) == ("uvicorn.error", "cannot serve %s", "error")
+    assert (second["message"], second["error"]) == ("slow %s", ["ValueError"])
 
 
-def test_any_method_and_path_make_only_so_many_kinds_of_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    app = make_plain(replace(OPEN, log="json"))
+def test_unknown_methods_and_paths_are_logged_by_kind(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging("json")
+    app = make_plain()
     for path in ("/a", "/b", "/programs/x/list", "/programs/y/list"):
         ask(app, "BREW", path)
     kinds = {(line["method"], line["route"]) for line in read(capsys)}
     assert kinds == {("other", "(none)"), ("other", "/programs/{name}/list")}
 
 
-def test_what_asyncio_had_in_hand_is_not_written(capsys: pytest.CaptureFixture[str], loggers: None) -> None:
-    capture_libraries("json")
+def test_values_in_messages_of_asyncio_are_not_logged(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging("json")
 
     async def fail() -> None:
         loop = asyncio.get_running_loop()
@@ -145,13 +156,16 @@ def test_what_asyncio_had_in_hand_is_not_written(capsys: pytest.CaptureFixture[s
     asyncio.run(fail())
     written = capsys.readouterr().err
     first, second = [json.loads(line) for line in written.splitlines()]
-    assert (first["said"], first["error"]) == ("It was never retrieved", ["ValueError"])
-    assert second["said"].startswith("Exception in callback")
+    assert (first["message"], first["error"]) == ("It was never retrieved", ["ValueError"])
+    assert second["message"].startswith("Exception in callback")
     assert second["error"][0] == "KeyError"
     assert "ann" not in written
 
 
-def test_a_store_that_fails_is_a_warning_that_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failure_of_the_store_is_a_warning_with_its_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure_logging("json")
     with Desk(tmp_path / "store.db") as desk:
         desk.create("north", **STATES)
         app = make_app(desk, Settings(open=True, log="json"))
@@ -162,5 +176,5 @@ def test_a_store_that_fails_is_a_warning_that_says_why(tmp_path: Path, capsys: p
         app.state.programs.close()
     (line,) = read(capsys)
     assert (answer.status_code, line["status"], line["level"]) == (503, 503, "warning")
-    assert "no such table" in line["why"]
+    assert "no such table" in line["reason"]
     assert "no such table" not in answer.text

@@ -28,8 +28,8 @@ def test_requests_are_counted_by_route_method_and_status() -> None:
     route = "/programs/{name}/list"
     assert found["restive_requests_total", labels(route=route, method="GET", status="200")] == 2
     assert found["restive_requests_total", labels(route="(none)", method="GET", status="404")] == 1
-    assert found["restive_request_seconds_count", labels(route=route, method="GET")] == 2
-    assert found["restive_requests_running", ()] == 0
+    assert found["restive_request_duration_seconds_count", labels(route=route, method="GET")] == 2
+    assert found["restive_requests_in_progress", ()] == 0
 
 
 def test_no_request_adds_a_label_of_its_own() -> None:
@@ -42,18 +42,18 @@ def test_no_request_adds_a_label_of_its_own() -> None:
 
 def test_what_the_desk_did_is_counted() -> None:
     metrics = Metrics()
-    metrics.note_round(50)
-    metrics.note_round(0)
-    metrics.note_outcomes(40)
-    metrics.note_store_error()
+    metrics.count_round(50)
+    metrics.count_round(0)
+    metrics.count_outcomes(40)
+    metrics.count_store_error()
     found = read(metrics)
-    names = ("rounds_decided", "people_advised", "outcomes_recorded", "store_errors")
+    names = ("rounds_decided", "people_listed", "outcomes_recorded", "store_errors")
     assert [found[f"restive_{name}_total", ()] for name in names] == [2, 50, 40, 1]
     assert found["restive_build_info", labels(version=__version__)] == 1
 
 
 def test_a_store_that_fails_is_counted_and_a_busy_server_is_not() -> None:
-    app = make_plain(replace(OPEN, largest_together=10))
+    app = make_plain(replace(OPEN, max_total_bytes=10))
     ask_all(app, [("GET", "/store", {}), ("POST", "/count", {"content": b"x" * 11}), ("GET", "/", {})])
     found = read(app.state.metrics)
     assert [
@@ -65,5 +65,5 @@ def test_a_store_that_fails_is_counted_and_a_busy_server_is_not() -> None:
 
 def test_each_app_has_counts_of_its_own() -> None:
     one, other = Metrics(), Metrics()
-    one.note_round(1)
+    one.count_round(1)
     assert read(other)["restive_rounds_decided_total", ()] == 0

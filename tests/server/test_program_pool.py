@@ -1,13 +1,25 @@
 import asyncio
+import sqlite3
 import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
 
+import httpx
 import pytest
+from fastapi import FastAPI
 
 from restive.desk import Desk
 from restive.desk.program import Program
 from restive.errors import NotFound
 from restive.server import program_pool
 from restive.server.program_pool import Programs, _Opened
+from server.calling import API, Caller
+
+ROUNDS = "/api/v1/programs/shops/rounds"
+ANN = {"states": [{"agent": "ann", "state": "low"}]}
 
 
 @pytest.fixture
@@ -15,7 +27,7 @@ def opened(desk: Desk) -> Programs:
     return Programs(desk)
 
 
-def test_callers_get_a_program_one_at_a_time_in_the_order_of_asking(opened: Programs) -> None:
+def test_requests_get_a_program_one_at_a_time_in_the_order_of_arrival(opened: Programs) -> None:
     seen: list[tuple[str, int]] = []
 
     async def use(number: int) -> None:
@@ -36,7 +48,7 @@ def test_callers_get_a_program_one_at_a_time_in_the_order_of_asking(opened: Prog
     assert seen == [(what, number) for number in range(5) for what in ("begins", "ends")]
 
 
-def test_a_caller_who_is_gone_keeps_the_program_until_its_work_is_done(opened: Programs) -> None:
+def test_a_cancelled_request_holds_the_program_until_its_work_is_done(opened: Programs) -> None:
     begun, go, order = threading.Event(), threading.Event(), []
 
     def work() -> None:
@@ -69,7 +81,7 @@ def test_a_caller_who_is_gone_keeps_the_program_until_its_work_is_done(opened: P
     assert order == ["worked", "second"]
 
 
-def test_an_error_of_a_work_reaches_its_caller(opened: Programs) -> None:
+def test_an_error_in_a_thread_is_raised_in_the_caller(opened: Programs) -> None:
     def fail() -> None:
         raise KeyError("x")
 
@@ -77,7 +89,7 @@ def test_an_error_of_a_work_reaches_its_caller(opened: Programs) -> None:
         asyncio.run(opened.run(fail))
 
 
-def test_a_program_that_is_not_there_is_refused_without_naming_others(opened: Programs) -> None:
+def test_an_unknown_program_is_an_error_that_names_no_others(opened: Programs) -> None:
     async def use() -> None:
         async with opened.using("shop"):
             pass
@@ -94,9 +106,7 @@ def test_length_counts_events_of_other_processes_too(opened: Programs, desk: Des
     assert opened.length("shops") == 4
 
 
-def test_programs_not_used_for_longest_are_closed_unless_somebody_has_them(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_least_recently_used_programs_are_closed_unless_in_use(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program_pool, "MAX_OPEN", 2)
     for name in ("b", "c", "d"):
         desk.create(name, states=["low", "high"])
@@ -115,7 +125,7 @@ def test_programs_not_used_for_longest_are_closed_unless_somebody_has_them(
     asyncio.run(story())
 
 
-def test_a_program_that_somebody_waits_for_is_not_closed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_with_waiting_requests_is_not_closed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program_pool, "MAX_OPEN", 1)
     desk.create("b", states=["low", "high"])
     opened, inside = Programs(desk), list[Program]()
@@ -131,7 +141,7 @@ def test_a_program_that_somebody_waits_for_is_not_closed(desk: Desk, monkeypatch
             async with opened.using("b"):
                 pass
             opened._opened["b"] = opened._opened.get("b") or _Opened(desk.program("b"))
-        assert "shops" in opened._opened  # nobody has it at this moment, and somebody waits for it
+        assert "shops" in opened._opened
         await waiting
         assert inside == [program]
 
@@ -151,7 +161,7 @@ def test_programs_are_closed_after_an_error_too(desk: Desk, monkeypatch: pytest.
     assert not opened._opened
 
 
-def test_a_busy_program_is_summed_up_as_it_was_and_any_other_as_it_is(opened: Programs, desk: Desk) -> None:
+def test_the_summary_of_a_busy_program_is_the_last_one(opened: Programs, desk: Desk) -> None:
     async def story() -> list[int | None]:
         found = [await opened.summarise("shops")]
         await opened.run(desk.program("shops").decide, {"ann": "low"})
@@ -161,3 +171,71 @@ def test_a_busy_program_is_summed_up_as_it_was_and_any_other_as_it_is(opened: Pr
         return [each["rounds"] for each in found]
 
     assert asyncio.run(story()) == [0, 0, 1]
+
+
+@contextmanager
+def writing(store: Path) -> Iterator[None]:
+    """Lock the store for all other writers."""
+    with closing(sqlite3.connect(store, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("ROLLBACK")
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def count_users(app: FastAPI) -> int:
+    opened = app.state.programs._opened.get("shops")
+    return 0 if opened is None else int(opened.users)
+
+
+def test_a_request_whose_client_disconnects_is_finished(app: FastAPI, live: str, desk: Desk, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with httpx.AsyncClient(base_url=live, timeout=20) as client:
+            with writing(tmp_path / "store.db"):
+                only = asyncio.ensure_future(client.post(ROUNDS, json=ANN))
+                await asyncio.to_thread(wait_until, lambda: count_users(app) == 1)
+                locked = app.state.programs._opened["shops"].lock.locked
+                await asyncio.to_thread(wait_until, locked)
+                only.cancel()
+        await asyncio.to_thread(wait_until, lambda: count_users(app) == 0)
+
+    asyncio.run(story())
+    assert desk.program("shops").advice(1).chosen == ["ann"]
+
+
+def test_the_queue_of_a_program_is_limited_in_length_and_time(caller: Caller) -> None:
+    caller.app.state.settings = replace(caller.app.state.settings, max_concurrent_requests=3, queue_seconds=0.05)
+
+    async def story() -> list[httpx.Response]:
+        async with caller.app.state.programs.using("shops"):
+            asked = [caller.client.get(f"{API}/programs/shops") for _ in range(5)]
+            return await asyncio.wait_for(asyncio.gather(*asked), 20)
+
+    answers = caller.run(story())
+    assert sorted(answer.status_code for answer in answers) == [429, 429, 503, 503, 503]
+    for answer in answers:
+        assert int(answer.headers["retry-after"]) > 0
+    assert {answer.json()["type"] for answer in answers} == {"/api#busy", "/api#too-many"}
+    assert "restive_store_errors_total 0.0" in caller.call("GET", "/metrics").text
+    assert caller.call("GET", f"{API}/programs/shops").status_code == 200
+
+
+def test_the_length_of_the_queue_is_limited_for_each_token(principals: Callable[..., Caller]) -> None:
+    one, other = principals("viewer"), principals("viewer")
+    one.app.state.settings = replace(one.app.state.settings, max_concurrent_requests=1)
+
+    async def story() -> tuple[int, list[int]]:
+        async with one.app.state.programs.using("shops"):
+            waiting = [asyncio.ensure_future(each.client.get(f"{API}/programs/shops")) for each in (one, other)]
+            while count_users(one.app) < 3:
+                await asyncio.sleep(0.001)
+            refused = await one.client.get(f"{API}/programs/shops")
+        return refused.status_code, [(await each).status_code for each in waiting]
+
+    assert one.run(story()) == (429, [200, 200])

@@ -1,9 +1,11 @@
-"""The server as a process: how it begins, how it ends, and what becomes of it when its store goes away."""
+"""The server as a process: start, socket, TLS, warm-up, signals, and an outage of the store."""
 
 import asyncio
+import resource
 import signal
 import socket
 import ssl
+import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +24,17 @@ from starlette.routing import Route
 from restive.desk import Desk
 from restive.desk.tokens import make_token
 from restive.errors import InputError
-from restive.server.run import introduce, settle
+from restive.server import run
+from restive.server.run import (
+    SPARE_FILES,
+    check_exposure,
+    find_policies,
+    listen,
+    load_tls,
+    reserve_files,
+    start_messages,
+    warm_up,
+)
 from restive.server.settings import Settings
 from server.running import CLOSED, Command, hear, make_certificate, run_server
 
@@ -30,36 +42,31 @@ BEYOND = Settings(host="0.0.0.0")
 
 
 def test_a_server_on_this_machine_is_open_until_there_is_a_token() -> None:
-    assert settle(Settings(), tokens=False, tls=False).open
-    assert not settle(Settings(), tokens=True, tls=False).open
+    assert check_exposure(Settings(), tokens=False, tls=False).open
+    assert not check_exposure(Settings(), tokens=True, tls=False).open
 
 
 @pytest.mark.parametrize("settings", [BEYOND, replace(BEYOND, plain_http=True), Settings(behind_proxy=True)])
 @pytest.mark.parametrize("tls", [False, True])
 def test_nobody_beyond_this_machine_is_served_without_tokens(settings: Settings, tls: bool) -> None:
-    with pytest.raises(InputError, match="its store has no token yet; make one with `restive desk token`"):
-        settle(settings, tokens=False, tls=tls)
+    with pytest.raises(InputError, match=r"its store has no token yet\. Make one with `restive desk token`"):
+        check_exposure(settings, tokens=False, tls=tls)
 
 
-def test_beyond_this_machine_there_is_tls_or_somebody_said_otherwise() -> None:
-    with pytest.raises(InputError, match="would cross the network in the clear; give --certificate"):
-        settle(BEYOND, tokens=True, tls=False)
-    assert settle(BEYOND, tokens=True, tls=True).https
-    for said in (replace(BEYOND, plain_http=True), replace(BEYOND, behind_proxy=True)):
-        assert not settle(said, tokens=True, tls=False).open
+def test_beyond_this_machine_tls_is_needed_unless_the_settings_allow_otherwise() -> None:
+    with pytest.raises(InputError, match=r"would be sent unencrypted\. Use --certificate"):
+        check_exposure(BEYOND, tokens=True, tls=False)
+    assert check_exposure(BEYOND, tokens=True, tls=True).https
+    for allowed in (replace(BEYOND, plain_http=True), replace(BEYOND, behind_proxy=True)):
+        assert not check_exposure(allowed, tokens=True, tls=False).open
 
 
-def test_a_proxy_that_is_no_address_is_refused_at_the_start() -> None:
-    with pytest.raises(InputError, match="is no address of a proxy"):
-        settle(replace(BEYOND, behind_proxy=True, proxies=("proxy",)), tokens=True, tls=False)
-
-
-def test_the_introduction_says_where_to_whom_and_over_what() -> None:
-    opened = [*introduce(Settings(open=True), "a.db", "http://127.0.0.1:1")]
-    assert opened[0] == "no token yet, so it listens on this machine only: http://127.0.0.1:1"
-    assert opened[-1] == "the store is a.db; Ctrl+C ends"
-    closed = [*introduce(replace(BEYOND, plain_http=True), "a.db", "http://0.0.0.0:1")]
-    assert closed[0] == "listening on http://0.0.0.0:1; whoever asks needs a token"
+def test_the_start_messages_have_the_address_the_access_and_the_store() -> None:
+    opened = [*start_messages(Settings(open=True), "a.db", "http://127.0.0.1:1")]
+    assert opened[0] == "listening on http://127.0.0.1:1, for this machine only: the store has no token yet"
+    assert opened[-1] == "the store is a.db; press Ctrl+C to stop"
+    closed = [*start_messages(replace(BEYOND, plain_http=True), "a.db", "http://0.0.0.0:1")]
+    assert closed[0] == "listening on http://0.0.0.0:1; a token is required"
     assert closed[1].startswith("without TLS")
 
 
@@ -68,7 +75,7 @@ def store(tmp_path: Path) -> str:
     return str(tmp_path / "store.db")
 
 
-def test_it_makes_its_store_is_closed_by_the_first_token_and_ends_in_order_when_reported_to(store: str) -> None:
+def test_it_creates_its_store_is_closed_by_the_first_token_and_stops_on_sigterm(store: str) -> None:
     with Command("--store", store) as command, httpx.Client(base_url=command.address()) as client:
         assert client.get("/health").status_code == 200
         assert client.get("/api/v1/me").json()["name"] == "local"
@@ -85,7 +92,7 @@ def test_it_makes_its_store_is_closed_by_the_first_token_and_ends_in_order_when_
     assert secret not in "".join(command.said)
 
 
-def test_it_answers_by_tls_and_is_ended_from_the_keyboard(store: str, tmp_path: Path) -> None:
+def test_it_serves_tls_and_stops_on_ctrl_c(store: str, tmp_path: Path) -> None:
     certificate, key = make_certificate(tmp_path)
     with Desk(store) as desk:
         secret = make_token(desk.store, "ann", {None: "admin"})
@@ -105,7 +112,7 @@ def test_it_answers_by_tls_and_is_ended_from_the_keyboard(store: str, tmp_path: 
 
 
 class Slow:
-    """An app whose work in a thread goes on until it is let go."""
+    """An app whose work in a thread waits for an event."""
 
     def __init__(self) -> None:
         self.begun, self.go_on, self.done = threading.Event(), threading.Event(), threading.Event()
@@ -122,7 +129,7 @@ class Slow:
         return Response("done")
 
 
-def test_what_is_under_way_is_finished_and_answered_while_nobody_new_is_let_in() -> None:
+def test_requests_in_progress_are_finished_while_new_connections_are_refused() -> None:
     slow, answers = Slow(), []
     running = run_server(slow.app, CLOSED)
     place = running.__enter__()
@@ -134,7 +141,7 @@ def test_what_is_under_way_is_finished_and_answered_while_nobody_new_is_let_in()
         caller.start()
         assert slow.begun.wait(30)
         ending.start()
-        assert hear(idle) == b""  # it is on its way out, and the work still goes on
+        assert hear(idle) == b""
     assert not slow.done.is_set()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(place, timeout=30)
@@ -156,13 +163,13 @@ def is_listening(host: str, port: int) -> bool:
         return True
 
 
-def test_a_second_signal_ends_at_once(store: str) -> None:
+def test_a_second_signal_ends_the_process_at_once(store: str) -> None:
     with Command("--store", store) as command:
         host, port = command.address().removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=30) as caller:
             head = b"POST /api/v1/programs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             caller.sendall(head + b"Content-Length: 9\r\nExpect: 100-continue\r\n\r\n")
-            assert caller.recv(100).startswith(b"HTTP/1.1 100 ")  # the request is under way, and waits for its body
+            assert caller.recv(100).startswith(b"HTTP/1.1 100 ")  # the request is in progress and waits for its body
             command.tell(signal.SIGTERM)
             while is_listening(host, int(port)):
                 pass
@@ -177,7 +184,7 @@ def ask_until(client: httpx.Client, path: str, status: int) -> httpx.Response:
     return answer
 
 
-def test_a_store_that_goes_away_is_said_so_until_it_is_back() -> None:
+def test_an_outage_of_the_store_is_reported_until_it_is_over() -> None:
     postgres = Postgres()
     try:
         postgres.start()
@@ -196,3 +203,97 @@ def test_a_store_that_goes_away_is_said_so_until_it_is_back() -> None:
             assert command.wait() == 0
     finally:
         postgres.remove()
+
+
+def test_a_port_in_use_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(InputError, match=f"^Port {port} of 127.0.0.1 is in use, perhaps by another"):
+            listen("127.0.0.1", port)
+
+
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "999.1.1.1", "a" * 300])
+def test_an_unknown_host_is_an_error(host: str) -> None:
+    with pytest.raises(InputError, match="is not an address to listen on"):
+        listen(host, 0)
+
+
+def test_an_address_of_another_machine_is_an_error() -> None:
+    with pytest.raises(InputError, match=r"of 192\.0\.2\.1 cannot be listened on"):
+        listen("192.0.2.1", 0)
+
+
+def test_tls_needs_both_files_and_they_must_belong_together(tmp_path: Path) -> None:
+    certificate, key = make_certificate(tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    _, wrong = make_certificate(other)
+    assert load_tls(None, None) is None
+    assert load_tls(certificate, key) is not None
+    with pytest.raises(InputError, match="needs both --certificate and --key"):
+        load_tls(certificate, None)
+    with pytest.raises(InputError, match="are not a certificate and its unencrypted key"):
+        load_tls(certificate, wrong)
+    with pytest.raises(InputError, match="Cannot read"):
+        load_tls(certificate, tmp_path / "missing.pem")
+
+
+def test_an_encrypted_key_is_an_error_and_does_not_ask_for_a_password(tmp_path: Path) -> None:
+    certificate, key = make_certificate(tmp_path)
+    locked = tmp_path / "locked.pem"
+    command = ["openssl", "rsa", "-aes256", "-passout", "pass:hush", "-in", str(key), "-out", str(locked)]
+    subprocess.run(command, check=True, capture_output=True)
+    with pytest.raises(InputError, match="unencrypted key"):
+        load_tls(certificate, locked)
+
+
+def test_the_limit_on_open_files_is_raised_as_far_as_allowed() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (512, before[1]))
+        assert reserve_files(600) == 600
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 600 + SPARE_FILES
+        assert reserve_files(10**9) == resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE_FILES
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path / "desk.db")
+
+
+def make(desk: Desk, name: str, policy: str, shadow: str | None = None) -> None:
+    desk.create(name, states=["low", "high"], rewards=[0, 1], policy=policy, shadow=shadow)
+
+
+def test_the_policies_in_use_are_found_without_duplicates_the_newest_first(desk: Desk) -> None:
+    with desk:
+        assert find_policies(desk.store) == [("lagrange", None)]
+        for name, policy, shadow in (("a", "egt", None), ("b", "egt:eta=0.5", "wiql"), ("c", "egt", None)):
+            make(desk, name, policy, shadow)
+        assert find_policies(desk.store) == [("egt", None), ("egt:eta=0.5", "wiql")]
+
+
+def test_warming_up_uses_each_policy_and_does_not_change_the_desk(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[tuple[str, int]] = []
+
+    class Watched(Desk):
+        def __exit__(self, *rest: object) -> None:
+            played.extend((program.config.policy, len(program.rounds)) for program in self.programs())
+            super().__exit__(None, None, None)
+
+    with desk:
+        make(desk, "a", "egt", "wiql")
+        make(desk, "b", "lagrange")
+        before = desk.store.audit_log(None)
+        monkeypatch.setattr(run, "Desk", Watched)
+        warm_up(desk)
+        assert played == [("lagrange", 2), ("egt", 2)]
+        assert desk.store.audit_log(None) == before
+
+
+def test_errors_while_warming_up_are_ignored(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "find_policies", lambda store: [("no such policy", None)])
+    with desk:
+        warm_up(desk)

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from restive.server.uploads import JSON, KINDS
+from restive.server.uploads import JSON, TABLE_TYPES
 
 BINARY = {"type": "string", "contentMediaType": "application/octet-stream"}
 
@@ -22,7 +22,7 @@ def brings(model: type[BaseModel]) -> dict[str, Any]:
 def brings_table(model: type[BaseModel], example: str) -> dict[str, Any]:
     """A body of JSON, or a table as a file of another kind, with its settings in the address."""
     content: dict[str, Any] = {JSON: {"schema": refer(model)}}
-    for kind, ending in KINDS.items():
+    for kind, ending in TABLE_TYPES.items():
         content[kind] = {"schema": {"type": "string"}, "example": example} if ending == "csv" else {"schema": BINARY}
     return {"requestBody": {"required": True, "content": content}}
 

@@ -11,7 +11,6 @@ from restive.desk.export import agents_table
 from restive.desk.history import find_history
 from restive.desk.program import Program
 from restive.desk.tokens import Principal
-from restive.server.columns import OUTCOMES
 from restive.server.queries import Find, OfAgent, WithOutcomes
 from restive.server.requests import Erase, Learn, Leave
 from restive.server.routes.deps import (
@@ -28,7 +27,7 @@ from restive.server.routes.deps import (
     show,
 )
 from restive.server.routes.describing import brings, brings_table
-from restive.server.uploads import take_settings, take_table
+from restive.server.uploads import OUTCOMES, take_settings, take_table
 from restive.server.wording import speak
 
 router = make_router("people")
@@ -55,7 +54,7 @@ async def learn(
     def act(program: Program) -> Told:
         taken = program.learn(asked.table, given.round, given.correct, given.dry_run, context=context)
         if not given.dry_run:
-            request.app.state.metrics.note_outcomes(taken.new + taken.corrected)
+            request.app.state.metrics.count_outcomes(taken.new + taken.corrected)
         return tell(taken._asdict(), recorded=not given.dry_run)
 
     def repeat(_: Program, answer: dict[str, Any]) -> Told:

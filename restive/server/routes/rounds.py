@@ -9,8 +9,7 @@ from restive.desk.export import summarise_rounds
 from restive.desk.program import Program
 from restive.desk.recommendation import Advice
 from restive.errors import InputError
-from restive.server.columns import STATES
-from restive.server.downloads import TYPES, Sheet
+from restive.server.downloads import MEDIA_TYPES, Sheet
 from restive.server.hiding import hide_configs
 from restive.server.queries import DryRun, Page, WithStates
 from restive.server.requests import Decide, Mend
@@ -29,7 +28,7 @@ from restive.server.routes.deps import (
     show,
 )
 from restive.server.routes.describing import answers_file, brings_table
-from restive.server.uploads import digest, take_table
+from restive.server.uploads import STATES, digest, take_table
 from restive.server.wording import speak
 
 router = make_router("rounds")
@@ -58,7 +57,7 @@ async def decide(
         settings = given.model_dump(exclude={"states"})
         advice = program.decide(asked.table, **settings, context=context)
         if not given.dry_run:
-            request.app.state.metrics.note_round(len(advice.chosen))
+            request.app.state.metrics.count_round(len(advice.chosen))
         return tell(advice, recorded=not given.dry_run)
 
     def repeat(program: Program, answer: dict[str, Any]) -> Told:
@@ -127,7 +126,7 @@ def _add_file(ending: str) -> None:
     @router.get(
         f"/programs/{{name}}/rounds/{{round}}/list.{ending}",
         summary=f"The list as .{ending}",
-        responses=answers_file(TYPES[ending]),
+        responses=answers_file(MEDIA_TYPES[ending]),
         response_class=Response,
         name=f"list_{ending}",
     )
@@ -136,7 +135,7 @@ def _add_file(ending: str) -> None:
         return await show(request, name, lambda program: Sheet(program.advice(round), ending))
 
 
-for _ending in TYPES:
+for _ending in MEDIA_TYPES:
     _add_file(_ending)
 
 

@@ -34,8 +34,8 @@ from restive.desk.tokens import Principal
 from restive.errors import InputError, check_whole
 from restive.server.auth import form_key, need_session
 from restive.server.errors import Refusal
-from restive.server.reading import Kind, read_table
 from restive.server.settings import Settings
+from restive.server.table_reader import Kind, read_table
 from restive.server.views.base import FLASH_COOKIE
 
 FILE_TYPES: Mapping[str, Kind] = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".xlsx": "xlsx", ".parquet": "parquet"}
@@ -166,7 +166,7 @@ async def read_uploaded(form: Form, settings: Settings) -> Table | None:
     with tempfile.TemporaryDirectory(prefix="restive-") as folder:
         place = Path(folder) / f"table{ending}"
         digest = await run_in_threadpool(_write, form, place)
-        return Table(await read_table(place, FILE_TYPES[ending], name, settings.reading), name, digest)
+        return Table(await read_table(place, FILE_TYPES[ending], name, settings.uploads), name, digest)
 
 
 def plain_name(name: str) -> str:

@@ -128,7 +128,7 @@ def decide_states(
     context = RequestContext(by=principal.signature, key=key, asked=f"{asked.digest} {round_}")
     try:
         number = program.decide(*asked[:4], round=round_, again=asked.again, new=asked.new, context=context).round
-        metrics.note_round(program.projection.totals(number).advised)
+        metrics.count_round(program.projection.totals(number).advised)
     except Repeated as done:
         number = int(done.answer["round"])
     listed = count(program.projection.totals(number).advised, program.config.words)

@@ -115,7 +115,7 @@ def test_a_server_whose_store_hangs_says_soon_that_it_is_not_ready(
             assert threading.active_count() <= before + 1  # one question for all of them
         assert {failure.type for failure in failures} == {"/api#store"}
         assert {failure.detail for failure in failures} == {
-            "The store does not answer; nothing was changed: try again when it does."
+            "The store does not answer; nothing was changed. Try again later."
         }
         assert caller.call("GET", "/ready").status_code in (200, 503)  # the answer to the open question may be late
         caller.run(asyncio.wait_for(app.state.programs._pulse, 20))

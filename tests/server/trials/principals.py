@@ -66,7 +66,7 @@ class Door:
         clock.days = 2
         self.secrets |= furnish(desk)
         self.cookies |= {name: open_session(desk.store, self.secrets[name]) or "" for name in HOLDERS}
-        self.app = make_app(desk, Settings(log="none", rate=1e6, burst=10**6, sign_ins=10**6))
+        self.app = make_app(desk, Settings(log="none", rate=1e6, burst=10**6, max_sign_ins_per_minute=10**6))
         self._runner = runner
 
     def ask(self, method: str, path: str, **given: Any) -> httpx.Response:

@@ -132,7 +132,7 @@ def test_nobody_honest_notices_a_crowd(
     store = str(tmp_path / "store.db")
     secrets = furnish(store)
     make_billion(), make_archive()
-    with Served(store, "--largest-body", "16") as served:
+    with Served(store, "--max-body", "16") as served:
         with Client(served.address, secrets["honest"]) as client:
             client.program(NAME).decide({"first": 1})
         weigher = Weigher(served.process)

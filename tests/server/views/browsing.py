@@ -84,12 +84,12 @@ def read_text(page: str) -> str:
 
 
 @contextmanager
-def open_site(folder: Path, closed: bool = True, largest_table: int = 64 * 2**20, **settings: Any) -> Iterator[Site]:
+def open_site(folder: Path, closed: bool = True, max_table_bytes: int = 64 * 2**20, **settings: Any) -> Iterator[Site]:
     """A server in this process; one that asks for tokens, or one that is open to its own machine."""
     content, tokens = make_store(closed, **settings)
     (folder / "desk.db").write_bytes(content)
     with Desk(folder / "desk.db") as desk, asyncio.Runner() as runner:
-        app = make_app(desk, Settings(open=not closed, log="none", largest_table=largest_table))
+        app = make_app(desk, Settings(open=not closed, log="none", max_table_bytes=max_table_bytes))
         yield Site(desk, app, runner, tokens)
         app.state.programs.close()
 

@@ -36,7 +36,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         desk.create("new", states=["low", "high"], budget=5)
         tokens = {role: make_token(desk.store, f"the-{role}", {None: role}) for role in ROLES}
         tokens["stranger"] = make_token(desk.store, "stranger", {"new": "viewer"})
-        app = make_app(desk, Settings(log="none", rate=1e6, burst=10**6, sign_ins=10**6))
+        app = make_app(desk, Settings(log="none", rate=1e6, burst=10**6, max_sign_ins_per_minute=10**6))
         yield Site(desk, app, runner, tokens)
         app.state.programs.close()
 

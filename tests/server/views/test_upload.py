@@ -291,7 +291,7 @@ def test_no_upload_stays_behind(browser: Browser, tmp_path: Path, monkeypatch: p
 
 
 def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
-    with open_site(tmp_path, largest_table=2000) as site:
+    with open_site(tmp_path, max_table_bytes=2000) as site:
         browser = site.browser("operator")
         assert browser.post(STATES, {"step": "check"}, ("monday.csv", MONDAY)).status_code == 200
         assert browser.post(STATES, {"step": "check"}, ("monday.csv", MONDAY + b"\n" * 2000)).status_code == 413

@@ -13,9 +13,9 @@ from polars.testing import assert_frame_equal
 
 from restive.desk.table_files import read_table_file, write_table_file
 from restive.errors import InputError
-from restive.server import reading
-from restive.server.reading import is_plain, read_table
-from restive.server.settings import MIB, Limits
+from restive.server import table_reader
+from restive.server.settings import MIB, UploadLimits
+from restive.server.table_reader import is_plain, read_table
 
 TABLE = pl.DataFrame({"agent": ["007", "ann", "Zoë"], "state": ["low", None, "high"]})
 
@@ -30,11 +30,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-def read(path: Path, kind: Literal["csv", "xlsx", "parquet"], limits: Limits | None = None) -> pl.DataFrame:
-    return asyncio.run(read_table(path, kind, "states", limits or Limits()))
+def read(path: Path, kind: Literal["csv", "xlsx", "parquet"], limits: UploadLimits | None = None) -> pl.DataFrame:
+    return asyncio.run(read_table(path, kind, "states", limits or UploadLimits()))
 
 
-def refusal(path: Path, kind: Literal["csv", "xlsx", "parquet"], limits: Limits | None = None) -> str:
+def refusal(path: Path, kind: Literal["csv", "xlsx", "parquet"], limits: UploadLimits | None = None) -> str:
     with pytest.raises(InputError) as error:
         read(path, kind, limits)
     return str(error.value)
@@ -84,7 +84,7 @@ def damage(content: bytes) -> bytes:
     return content[:half] + bytes(255 - byte for byte in content[half : half + 40]) + content[half + 40 :]
 
 
-def test_a_damaged_file_is_one_sentence(tmp_path: Path, folder: Path) -> None:
+def test_a_damaged_file_is_an_error(tmp_path: Path, folder: Path) -> None:
     path = tmp_path / "table.parquet"
     pl.DataFrame({"agent": [f"{n * n}" for n in range(1000)]}).write_parquet(path)
     path.write_bytes(damage(path.read_bytes()))
@@ -92,25 +92,27 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path, folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_a_few_bytes_that_stand_for_very_many_rows_are_refused(tmp_path: Path, folder: Path) -> None:
+def test_a_small_file_that_expands_to_very_many_rows_is_rejected(tmp_path: Path, folder: Path) -> None:
     path = tmp_path / "bomb.parquet"
     pl.DataFrame({"agent": pl.repeat(1, 30_000_000, dtype=pl.Int8, eager=True)}).write_parquet(path)
     assert path.stat().st_size < MIB
-    said = refusal(path, "parquet", replace(Limits(), memory=384 * MIB))
+    said = refusal(path, "parquet", replace(UploadLimits(), max_memory_bytes=384 * MIB))
     assert said == (
-        "states: it cannot be read within 384 MiB and 120 s; it is damaged, stands for far more than its size, "
-        "or is no Parquet file."
+        "states: it cannot be read within 384 MiB and 120 s; it is damaged, expands to far more than its "
+        "size, or is not a Parquet file."
     )
-    assert refusal(path, "parquet", replace(Limits(), result=8 * MIB)).startswith("states: it cannot be read within")
+    assert refusal(path, "parquet", replace(UploadLimits(), max_result_bytes=8 * MIB)).startswith(
+        "states: it cannot be read within"
+    )
     assert list(folder.iterdir()) == []
 
 
-def test_an_archive_that_unpacks_to_far_more_than_it_is_is_refused(tmp_path: Path) -> None:
+def test_a_zip_bomb_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "bomb.xlsx"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         archive.writestr("xl/workbook.xml", b"<workbook/>")
         archive.writestr("xl/worksheets/sheet1.xml", b" " * (300 * MIB))
-    said = refusal(path, "xlsx", replace(Limits(), memory=384 * MIB))
+    said = refusal(path, "xlsx", replace(UploadLimits(), max_memory_bytes=384 * MIB))
     assert said.startswith(
         ("states: it cannot be read within 384 MiB", "states: the file is damaged or is not an Excel file")
     )
@@ -120,23 +122,23 @@ def test_a_header_with_far_more_columns_than_the_rows_does_not_fill_the_memory(t
     path = tmp_path / "wide.csv"
     path.write_text(",".join(f"c{n}" for n in range(5000)) + "\n" + "x\n" * 50_000)
     assert not is_plain(path, 64 * MIB)
-    assert refusal(path, "csv", replace(Limits(), memory=512 * MIB)).startswith("states")
+    assert refusal(path, "csv", replace(UploadLimits(), max_memory_bytes=512 * MIB)).startswith("states")
 
 
 def test_reading_that_takes_too_long_is_ended(tmp_path: Path, folder: Path) -> None:
     path = tmp_path / "table.parquet"
     TABLE.write_parquet(path)
-    said = refusal(path, "parquet", replace(Limits(), seconds=0.05))
+    said = refusal(path, "parquet", replace(UploadLimits(), timeout_seconds=0.05))
     assert said == "states: reading it takes longer than 0.05 s; split the table."
     assert list(folder.iterdir()) == []
 
 
-def test_whoever_gives_up_leaves_neither_a_process_nor_a_file_behind(tmp_path: Path, folder: Path) -> None:
+def test_cancelling_leaves_neither_a_process_nor_a_file(tmp_path: Path, folder: Path) -> None:
     path = tmp_path / "table.parquet"
     TABLE.write_parquet(path)
 
     async def give_up() -> None:
-        task = asyncio.create_task(read_table(path, "parquet", "states", Limits()))
+        task = asyncio.create_task(read_table(path, "parquet", "states", UploadLimits()))
         while not any(folder.iterdir()):
             await asyncio.sleep(0)
         task.cancel()
@@ -147,22 +149,22 @@ def test_whoever_gives_up_leaves_neither_a_process_nor_a_file_behind(tmp_path: P
     assert list(folder.iterdir()) == []
 
 
-def test_what_the_child_leaves_is_for_this_user_alone(tmp_path: Path) -> None:
+def test_only_this_user_can_read_the_result_of_the_child(tmp_path: Path) -> None:
     source, result = tmp_path / "table.csv", tmp_path / "result.arrow"
     source.write_text("agent\nann\n")
     before = os.umask(0o022)
     try:
-        code = reading.leave_table(source, result)
+        code = table_reader.convert(source, result)
     finally:
         os.umask(before)
-    assert code == reading.READ
+    assert code == table_reader.EXIT_OK
     assert stat.S_IMODE(result.stat().st_mode) == 0o600
     assert pl.read_ipc_stream(result)["agent"].to_list() == ["ann"]
 
 
-def test_the_child_is_reported_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RESTIVE_STORE", "postgresql://user:secret@host/name")
-    assert "secret" not in str(reading._environment())
+def test_the_child_gets_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESTIVE_STORE", "postgresql://user:hush@host/name")
+    assert "hush" not in str(table_reader.child_environment())
 
 
 def test_no_more_tables_are_read_at_once_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,9 +181,15 @@ def test_no_more_tables_are_read_at_once_than_allowed(tmp_path: Path, monkeypatc
         return TABLE
 
     async def read_many() -> None:
-        limits = replace(Limits(), at_once=2)
+        limits = replace(UploadLimits(), max_concurrent=2)
         await asyncio.gather(*(read_table(path, "parquet", "states", limits) for _ in range(6)))
 
-    monkeypatch.setattr(reading, "_read_in_child", read_slowly)
+    monkeypatch.setattr(table_reader, "_read_in_child", read_slowly)
     asyncio.run(read_many())
     assert most == 2
+
+
+def test_the_length_of_cells_is_limited_in_the_child(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    pl.DataFrame({"agent": ["ann", "x" * 10_001], "state": ["low", "low"]}).write_parquet(path)
+    assert refusal(path, "parquet") == "states, column agent: a cell is longer than 10,000 bytes."

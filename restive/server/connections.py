@@ -1,0 +1,166 @@
+"""Timeouts and limits of connections, which an ASGI app cannot see and uvicorn has no options for.
+
+`Connection` is an `asyncio.Protocol` that passes everything on to uvicorn's own HTTP protocol. It closes a connection
+
+- that has not sent the head of a request after `header_seconds`;
+- whose client does not take buffered response data within `stall_seconds`;
+- that waits for a request while there are more than `max_connections`, the longest waiting first.
+
+`ConnectionMiddleware` tells it when a request starts and ends, and splits large response bodies, so that only a bounded
+part of a response is buffered. The size of request heads, pipelining and idle connections are limited by uvicorn.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, cast
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from restive.server.settings import KIB, Settings
+
+CHUNK_BYTES = 128 * KIB
+
+_current: ContextVar["Connection"] = ContextVar("connection")
+
+
+class ConnectionPool:
+    """The open connections of one server."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._open: set[Connection] = set()
+        self._waiting: dict[Connection, None] = {}  # without a request, the longest waiting first
+
+    def add(self, connection: "Connection") -> None:
+        """Add a connection; close the one that waits longest if there are too many."""
+        self._open.add(connection)
+        self._waiting[connection] = None
+        if len(self._open) > self.settings.max_connections:
+            oldest = next(iter(self._waiting))
+            self.remove(oldest)
+            oldest.abort()
+
+    def remove(self, connection: "Connection") -> None:
+        """Remove a closed connection."""
+        self._open.discard(connection)
+        self._waiting.pop(connection, None)
+
+    def set_waiting(self, connection: "Connection", waiting: bool) -> None:
+        """Record whether a connection waits for a request."""
+        self._waiting.pop(connection, None)
+        if waiting and connection in self._open:
+            self._waiting[connection] = None
+
+
+class Timer:
+    """A timer that runs at most once at a time."""
+
+    def __init__(self) -> None:
+        self._handle: asyncio.TimerHandle | None = None
+
+    def start(self, seconds: float, callback: Callable[[], None]) -> None:
+        """Start the timer, unless it runs already."""
+        if self._handle is None:
+            self._handle = asyncio.get_running_loop().call_later(seconds, callback)
+
+    def stop(self) -> None:
+        """Stop the timer."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+
+class Connection(asyncio.Protocol):
+    """uvicorn's HTTP protocol with timeouts for request heads and unread responses."""
+
+    def __init__(self, pool: ConnectionPool, **arguments: Any) -> None:
+        self._pool, self._protocol = pool, H11Protocol(**arguments)
+        self._requests = 0
+        self._head_timer, self._stall_timer = Timer(), Timer()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Start to wait for a request."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._protocol.connection_made(self._transport)
+        self._pool.add(self)
+        self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the timers."""
+        self._pool.remove(self)
+        self._head_timer.stop()
+        self._stall_timer.stop()
+        self._protocol.connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass data on; the first bytes of a request start the timer for its head."""
+        if not self._requests:
+            self._expect_head()
+        _current.set(self)  # requests run in tasks that are created here and inherit the context
+        self._protocol.data_received(data)
+
+    def eof_received(self) -> None:
+        """Pass the end of the stream on."""
+        self._protocol.eof_received()
+
+    def pause_writing(self) -> None:
+        """Start the timer for a client that does not read fast enough."""
+        self._stall_timer.start(self._pool.settings.stall_seconds, self.abort)
+        self._protocol.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Stop that timer."""
+        self._stall_timer.stop()
+        self._protocol.resume_writing()
+
+    def begin_request(self) -> None:
+        """Stop the timer for the head."""
+        self._requests += 1
+        self._head_timer.stop()
+        self._pool.set_waiting(self, False)
+
+    def end_request(self) -> None:
+        """Wait for the next request."""
+        self._requests -= 1
+        self._pool.set_waiting(self, not self._requests)
+
+    def abort(self) -> None:
+        """Close the connection and discard what is buffered."""
+        self._transport.abort()
+
+    def _expect_head(self) -> None:
+        self._head_timer.start(self._pool.settings.header_seconds, self._transport.close)
+
+
+class ConnectionMiddleware:
+    """Report the start and end of each request to its connection, and split large response bodies."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        connection = _current.get()
+        connection.begin_request()
+        try:
+            await self._app(scope, receive, partial(_send_in_chunks, send))
+        finally:
+            connection.end_request()
+
+
+async def _send_in_chunks(send: Send, message: Message) -> None:
+    body = message.get("body", b"")
+    for start in range(0, len(body) - CHUNK_BYTES, CHUNK_BYTES):
+        await send({**message, "body": body[start : start + CHUNK_BYTES], "more_body": True})
+    await send({**message, "body": body[(len(body) - 1) // CHUNK_BYTES * CHUNK_BYTES :]} if body else message)
+
+
+def make_protocol(settings: Settings) -> Callable[..., asyncio.Protocol]:
+    """Factory of the connections of one server, for `uvicorn.Config(http=...)`."""
+    return partial(Connection, ConnectionPool(settings))

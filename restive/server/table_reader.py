@@ -1,0 +1,157 @@
+"""Read uploaded tables; Parquet and Excel files, and CSV files that are large or unusual, in a child process.
+
+A damaged file can crash the process that reads it, and a few bytes can expand to a billion rows. The child has limits
+on memory, time and the size of its result, gets none of the server's environment, and is the first to be killed when
+the machine runs out of memory. It writes the table as an Arrow stream to a temporary folder that only this user can
+read and that is always removed.
+
+    python -m restive.server.table_reader FILE RESULT MEMORY_BYTES CPU_SECONDS TIMEOUT_SECONDS RESULT_BYTES
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+from weakref import WeakKeyDictionary
+
+import polars as pl
+
+from restive.desk.table_files import read_table_file
+from restive.errors import InputError
+from restive.server.settings import MIB, UploadLimits
+
+Kind = Literal["csv", "xlsx", "parquet"]
+FORMAT_NAMES = {"csv": "CSV", "xlsx": "Excel", "parquet": "Parquet"}
+SMALL_BYTES = 1 * MIB  # CSV files up to this size do not wait for their turn
+CHILD_THREADS = "2"
+CHILD_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TEMP", "SYSTEMROOT")
+EXIT_OK, EXIT_INPUT_ERROR = 0, 2
+MAX_MESSAGE_BYTES = 10_000
+MAX_CELL_BYTES = 10_000
+
+_semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+
+async def read_table(path: Path, kind: Kind, name: str, limits: UploadLimits) -> pl.DataFrame:
+    """Read a table file, as `read_table_file` does; error messages call it `name`."""
+    with tempfile.TemporaryDirectory(prefix="restive-") as folder:
+        link = Path(folder) / f"table.{kind}"
+        try:
+            link.symlink_to(path.absolute())
+        except OSError:  # Windows without the privilege for links
+            shutil.copyfile(path, link)
+        try:
+            if kind == "csv" and await asyncio.to_thread(is_plain, path, SMALL_BYTES):
+                return await asyncio.to_thread(read_table_file, link)
+            loop = asyncio.get_running_loop()
+            async with _semaphores.setdefault(loop, asyncio.Semaphore(limits.max_concurrent)):
+                if kind == "csv" and await asyncio.to_thread(is_plain, path, limits.max_in_process_bytes):
+                    return await asyncio.to_thread(read_table_file, link)
+                return await _read_in_child(link, kind, limits)
+        except InputError as error:
+            raise InputError(name + str(error).removeprefix(link.name)) from None
+
+
+def is_plain(path: Path, max_bytes: int) -> bool:
+    """Whether a CSV file can be read fast and has no more cells than bytes; small files may contain quotes."""
+    if path.stat().st_size > max_bytes:
+        return False
+    content = path.read_bytes()
+    header = content[:MIB].lstrip().partition(b"\n")[0]
+    columns = max(map(header.count, (b",", b";", b"\t"))) + 1
+    lines = content.count(b"\n") + content.count(b"\r")
+    unusual = b'"' in content or content.count(b"\r") != content.count(b"\r\n")
+    return columns * lines <= 4 * len(content) + SMALL_BYTES and (len(content) <= SMALL_BYTES or not unusual)
+
+
+async def _read_in_child(path: Path, kind: Kind, limits: UploadLimits) -> pl.DataFrame:
+    result = path.with_name("result.arrow")
+    numbers = (limits.max_memory_bytes, limits.cpu_seconds, int(limits.timeout_seconds) + 1, limits.max_result_bytes)
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "restive.server.table_reader", str(path), str(result), *map(str, numbers)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=child_environment(),
+        start_new_session=True,  # Ctrl+C at the terminal is for the server only
+    )
+    try:
+        async with asyncio.timeout(limits.timeout_seconds):
+            output, _ = await child.communicate()
+    except TimeoutError:
+        message = f"{path.name}: reading it takes longer than {limits.timeout_seconds:g} s; split the table."
+        raise InputError(message) from None
+    finally:
+        if child.returncode is None:
+            with suppress(ProcessLookupError):
+                child.kill()
+            await child.wait()
+    if child.returncode == EXIT_INPUT_ERROR and output:
+        raise InputError(output.decode(errors="replace").strip())
+    if child.returncode != EXIT_OK:
+        raise InputError(
+            f"{path.name}: it cannot be read within {limits.max_memory_bytes // MIB} MiB and {limits.cpu_seconds} s; "
+            f"it is damaged, expands to far more than its size, or is not a {FORMAT_NAMES[kind]} file."
+        )
+    return await asyncio.to_thread(pl.read_ipc_stream, result)
+
+
+def child_environment() -> dict[str, str]:
+    """Environment of the child: where the package is, and none of the server's secrets."""
+    kept = {name: os.environ[name] for name in CHILD_ENVIRONMENT if name in os.environ}
+    return kept | {"PYTHONPATH": str(Path(__file__).parents[2]), "POLARS_MAX_THREADS": CHILD_THREADS}
+
+
+def _set_limits(memory_bytes: int, cpu_seconds: int, timeout_seconds: int, result_bytes: int) -> None:
+    """Limit this process; memory by its data, because the allocator reserves far more addresses than it uses."""
+    import resource
+
+    signal.alarm(timeout_seconds)  # in case the server is gone
+    for kind, limit in (
+        (resource.RLIMIT_DATA, memory_bytes),
+        (resource.RLIMIT_CPU, cpu_seconds),
+        (resource.RLIMIT_FSIZE, result_bytes),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(kind)[1]
+        allowed = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(kind, (allowed, allowed))
+    os.nice(5)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def convert(source: Path, result: Path) -> int:
+    """Read a table and write it as an Arrow stream; return the exit code, and print the message of an input error."""
+    os.umask(0o077)
+    try:
+        table = read_table_file(source)
+        for column in table.select(pl.col(pl.String)):
+            if (column.str.len_bytes().max() or 0) > MAX_CELL_BYTES:  # type: ignore[operator]
+                raise InputError(
+                    f"{source.name}, column {column.name[:100]}: a cell is longer than {MAX_CELL_BYTES:,} bytes."
+                )
+        table.write_ipc_stream(result, compression="uncompressed")
+    except InputError as error:
+        print(str(error)[:MAX_MESSAGE_BYTES])
+        return EXIT_INPUT_ERROR
+    return EXIT_OK
+
+
+def main(arguments: list[str]) -> None:
+    """Run the child."""
+    if sys.platform != "win32":
+        _set_limits(*map(int, arguments[2:6]))
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    code = convert(Path(arguments[0]), Path(arguments[1]))
+    sys.stdout.flush()
+    os._exit(code)  # cleaning up takes longer than reading
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
