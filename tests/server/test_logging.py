@@ -30,7 +30,7 @@ def loggers() -> Iterator[None]:
 
 
 def read(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    return [json.loads(line) for line in capsys.readouterr().err.splitlines() if line.startswith("{")]
 
 
 def test_a_request_is_one_line_of_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,7 +91,7 @@ def test_the_log_has_numbers_of_tokens_and_names_of_programs_but_no_people(
     assert statuses == [200, 404, 404, 404]
     assert "Ann" not in written
     assert secret not in written
-    lines = [json.loads(line) for line in written.splitlines()]
+    lines = [json.loads(line) for line in written.splitlines() if line.startswith("{")]
     assert [line["route"] for line in lines] == [f"{own}/{{name}}/people", f"{own}/{{name}}", "(none)", "(none)"]
     assert [line["program"] for line in lines] == ["north", None, None, None]
     assert [line["token"] for line in lines] == [1, 1, None, None]
