@@ -40,7 +40,7 @@ from restive.server.errors import RETRY_AFTER, Refusal, describe, translate
 from restive.server.hiding import name_policy
 from restive.server.views.charts import PLOTS
 from restive.server.views.filters import FILTERS
-from restive.server.views.glossary import GLOSSARY
+from restive.server.views.glossary import read_glossary
 from restive.version import __version__
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
@@ -213,7 +213,7 @@ def _explainer(request: Request) -> Callable[[str], Markup]:
     def why(word: str) -> Markup:
         used.append(word)
         template = templates().get_template("why.html")
-        return Markup(template.render(word=word, entry=GLOSSARY[word], id=f"{prefix}-{word}-{len(used)}"))
+        return Markup(template.render(word=word, entry=read_glossary()[word], id=f"{prefix}-{word}-{len(used)}"))
 
     return why
 

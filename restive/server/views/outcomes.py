@@ -22,7 +22,7 @@ from restive.desk.rounds import DONE, UNKNOWN
 from restive.errors import InputError, NotFound
 from restive.server.metrics import Metrics
 from restive.server.views.base import PageRoute, ask, head, link, page, paginate, read_number, render_in_thread
-from restive.server.views.forms import Form, Operator, Table, make_key, read_uploaded, redirect, take_form
+from restive.server.views.forms import Form, Operator, make_key, read_uploaded, redirect, take_form
 from restive.server.views.upload import (
     MAX_ROUND,
     NO_TABLE,
@@ -229,12 +229,8 @@ async def _read_request(request: Request, form: Form) -> OutcomesRequest:
     table = await read_uploaded(form, request.app.state.settings)
     if table is None:
         raise InputError(NO_TABLE)
-    return await run_in_threadpool(_parse_request, form, table)
-
-
-def _parse_request(form: Form, table: Table) -> OutcomesRequest:
-    round_ = form.whole("round", 1, MAX_ROUND)
-    return OutcomesRequest(table.frame, round_, form.checked("correct"), form.digest(TABLE_FIELDS, table))
+    digest = await run_in_threadpool(form.digest, TABLE_FIELDS, table)
+    return OutcomesRequest(table.frame, form.whole("round", 1, MAX_ROUND), form.checked("correct"), digest)
 
 
 def _describe_round(line: RoundTotals) -> dict[str, Any]:

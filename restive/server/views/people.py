@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 from fastapi import APIRouter, Request
 
+from restive.desk.export import agents_table
 from restive.desk.history import find_history
 from restive.desk.names import Names
 from restive.desk.program import Program
@@ -38,8 +39,8 @@ def search(program: Program, find: str, page: int) -> dict[str, Any]:
     if find:
         numbers = numbers[np.argsort(~_starts_with(program.names, numbers, find.lower()), kind="stable")]
     part = paginate(page, numbers.size, PEOPLE_PER_PAGE)
-    rows = [describe(program, number) for number in numbers[part.rows].tolist()]
-    return {"program": head(program), "find": find, "part": part._asdict(), "people": rows}
+    people = describe(program, numbers[part.rows])
+    return {"program": head(program), "find": find, "part": part._asdict(), "people": people}
 
 
 def _starts_with(names: Names, numbers: Ints, prefix: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -48,25 +49,16 @@ def _starts_with(names: Names, numbers: Ints, prefix: str) -> np.ndarray[Any, np
     return ids.str.to_lowercase().str.starts_with(prefix).to_numpy()
 
 
-def describe(program: Program, number: int) -> dict[str, Any]:
-    """The summary of one person."""
-    projection, config = program.projection, program.config
-    agents = projection.agents
-    state, group, state_round, last_action = (
-        int(getattr(agents, name)[number]) for name in ("state", "group", "state_round", "last_action")
-    )
-    seen = int(agents.seen[number])
-    return {
-        "agent": program.names.call([number])[0],
-        "group": projection.groups[group] if group >= 0 else None,
-        "state": config.states[state] if state >= 0 else None,
-        "state_round": state_round if state >= 0 and state_round > NEVER else None,
-        "control": bool(agents.control[number]),
-        "active": bool(agents.active[number]),
-        "last_listed": last_action if last_action > NEVER else None,
-        "outcomes": seen,
-        "reward": float(agents.total[number]) / seen if seen else None,
-    }
+def describe(program: Program, numbers: Ints) -> list[dict[str, Any]]:
+    """Summaries of some people."""
+    agents, names = program.projection.agents, pl.Series("agent", program.names.call(numbers), pl.String)
+    rows = agents_table(program, numbers).with_columns(names).to_dicts()
+    for row in rows:
+        state_round, last_action = (int(column[row["number"]]) for column in (agents.state_round, agents.last_action))
+        row["state_round"] = state_round if row["state"] is not None and state_round > NEVER else None
+        row["last_action"] = last_action if last_action > NEVER else None
+        row["reward_mean"] = row["reward_total"] / row["rounds_seen"] if row["rounds_seen"] else None
+    return rows
 
 
 def build_person(program: Program, agent: str, page: int) -> dict[str, Any]:
@@ -79,7 +71,7 @@ def build_person(program: Program, agent: str, page: int) -> dict[str, Any]:
     part = paginate(page, len(rounds), ROUNDS_PER_PAGE)
     return {
         "program": head(program),
-        "person": describe(program, int(number)),
+        "person": describe(program, np.array([number]))[0],
         "listed": sum(bool(row.get("chosen")) for row in rounds),
         "done": sum(bool(row.get("done")) for row in rounds),
         "part": part._asdict(),

@@ -8,7 +8,7 @@ from restive.api.types import ProgramSummary
 from restive.desk.templates import TEMPLATES
 from restive.server.hiding import name_policy
 from restive.server.views.base import PageRoute, page, paginate, read_number
-from restive.server.views.glossary import GLOSSARY
+from restive.server.views.glossary import read_glossary
 
 CARDS_PER_PAGE = 24
 
@@ -29,7 +29,7 @@ async def show_programs(request: Request, page: str = "") -> dict[str, Any]:
 @page(router, "/glossary", "glossary.html")
 async def show_glossary() -> dict[str, Any]:
     """All terms in alphabetical order."""
-    entries = sorted(GLOSSARY.items(), key=lambda item: item[1].title)
+    entries = sorted(read_glossary().items(), key=lambda item: item[1].title)
     return {"glossary": {key: entry._asdict() for key, entry in entries}}
 
 

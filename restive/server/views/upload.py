@@ -25,7 +25,6 @@ from restive.server.views.base import PageRoute, ask, head, is_fragment, link, p
 from restive.server.views.forms import (
     Form,
     Operator,
-    Table,
     make_key,
     plain_name,
     read_uploaded,
@@ -141,10 +140,6 @@ async def _read_request(request: Request, form: Form) -> StatesRequest:
         raise InputError(f"{NO_TABLE} To use the last known states, tick the box.")
     if table is not None and form.checked("known"):
         raise InputError("There is a table, and the box for the last known states is ticked. Use one of them.")
-    return await run_in_threadpool(_parse_request, form, table)
-
-
-def _parse_request(form: Form, table: Table | None) -> StatesRequest:
     return StatesRequest(
         None if table is None else table.frame,
         form.whole("budget", 0, MAX_BUDGET),
@@ -152,7 +147,7 @@ def _parse_request(form: Form, table: Table | None) -> StatesRequest:
         form.ids("never"),
         form.checked("again"),
         form.checked("new"),
-        form.digest(STATES_FIELDS, table),
+        await run_in_threadpool(form.digest, STATES_FIELDS, table),
     )
 
 

@@ -49,7 +49,7 @@ def test_a_person_has_the_history_of_the_desk_newest_first(viewer: Browser, play
     known = find_history(played.desk.program("demo"), "pharmacist-03")
     assert reported["rounds"] == known[::-1]
     assert reported["listed"] == sum(row["chosen"] for row in known)
-    assert reported["person"]["outcomes"] == sum("reward" in row for row in known)
+    assert reported["person"]["rounds_seen"] == sum("reward" in row for row in known)
 
 
 def test_somebody_in_the_control_group_is_said_to_be(viewer: Browser, played: Site) -> None:
