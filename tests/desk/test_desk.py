@@ -13,7 +13,7 @@ from restive.desk.replay import digest, replay
 from restive.desk.templates import TEMPLATES
 from restive.errors import InputError
 from restive.policies.belief import flatten
-from restive.simulate import Simulation
+from restive.simulation import Simulation
 from restive.world import World
 
 LEARNERS = ["random", "egt", "wiql", "ucwhittle", "thompson-whittle", "cet-whittle", "lagrange", "rma2b"]
@@ -214,7 +214,7 @@ def test_the_seed_follows_from_the_name_unless_it_is_given() -> None:
         ({"template": "farmacy"}, "did you mean 'pharmacy'"),
         ({"states": ["low", "high"], "policy": "egtt"}, "there is no policy 'egtt'"),
         ({"states": ["low", "high"], "shadow": "whittle-oracle"}, "needs to know how people move"),
-        ({"states": ["low", "high"], "policy": "nowhere.py"}, "there is no such file"),
+        ({"states": ["low", "high"], "policy": "nowhere.py"}, "file not found"),
         ({"states": ["low", "high"], "colour": "red"}, "a config has no 'colour'"),
         ({"states": ["low", "high"], "rewards": [1, 2, 3]}, "give 2 numbers, one for each state"),
     ],
