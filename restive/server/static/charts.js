@@ -1,16 +1,16 @@
 /* Lines with their 95% bands, drawn by uPlot from the data beside them (`data-plot` of a .plot):
    {"x": [...], "name": "Round", "sides": [{"name", "kind", "mean", "low", "high"}], "zero": false}
-   The same numbers stand in a table below, so the drawing is hidden from screen readers. */
+   A table below has the same numbers, so the chart is hidden from screen readers. */
 "use strict";
 (() => {
-  const WIDE = 3; // a band may reach beyond the scale where it is so many times as wide as usual
-  const DOTS = 40; // up to so many rounds each has its dot
+  const WIDE = 3; // bands more than this many times as wide as the median may leave the scale
+  const DOTS = 40; // up to this many rounds have dots
 
   const median = (values) => values.length ? [...values].sort((a, b) => a - b)[values.length >> 1] : NaN;
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   const known = (value) => value !== null && Number.isFinite(value);
 
-  /* From the lowest to the highest of what is shown, but for bands so wide that they would flatten the rest. */
+  /* The range of the values; very wide bands are ignored, because they would flatten the rest. */
   const findEnds = (sides, zero) => {
     const all = zero ? [0] : [];
     for (const side of sides) {

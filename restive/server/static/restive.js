@@ -1,7 +1,7 @@
-/* What pages can do better with a script; everything works without. No build step, no globals. */
+/* Enhancements of the pages; everything works without this script. */
 "use strict";
 (() => {
-  /* A button that only a script can serve is there only with one. */
+  /* The print button needs a script, so it is hidden without one. */
   const wake = (root) => {
     for (const button of root.querySelectorAll("[data-print]")) {
       button.hidden = false;
@@ -9,7 +9,7 @@
     }
   };
 
-  /* The section one is in stays in sight where the row of sections is wider than a phone. */
+  /* Scroll the navigation to the current section on narrow screens. */
   const showCurrent = () => {
     const row = document.querySelector(".sections");
     const here = row && row.querySelector("[aria-current]");

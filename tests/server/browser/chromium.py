@@ -1,8 +1,7 @@
-"""A real browser: where it is, and windows of it in which everything that goes wrong is written down.
+"""A real browser: how to find it, and windows that collect problems.
 
-A window fails its test by a request to another place than the server, by an error on the console, by anything that the
-content security policy had to forbid, by an error in a script, and by a dialog that nobody
-asked for. Names other than the server's do not resolve.
+A problem is a request to another host, an error on the console, a violation of the content security policy, an error in
+a script, or a dialog. Host names other than the server's do not resolve.
 """
 
 import os
@@ -28,7 +27,7 @@ QUIET = (
     "--no-first-run",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
-PATIENCE = 20_000  # milliseconds until something that is waited for counts as missing
+TIMEOUT_MS = 20_000
 LISTEN = """addEventListener("securitypolicyviolation", (event) =>
     console.error(`forbidden by ${event.effectiveDirective}: ${event.blockedURI}`))"""
 REFUSED = re.compile(r"Failed to load resource: the server responded with a status of (\d+)")
@@ -41,12 +40,12 @@ PHONE: dict[str, Any] = {
 
 
 def find_browser() -> str | None:
-    """The program of the browser, None where there is none."""
+    """The path of the browser, None if there is none."""
     return os.environ.get("RESTIVE_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
 def need_browser() -> str:
-    """The program of the browser; without one a test fails, unless it is said that there need not be one."""
+    """The path of the browser; without one the test fails, unless RESTIVE_NO_BROWSER is set."""
     if os.environ.get("RESTIVE_NO_BROWSER"):
         pytest.skip("RESTIVE_NO_BROWSER is set")
     found = find_browser()
@@ -56,18 +55,18 @@ def need_browser() -> str:
 
 
 class Window:
-    """The browser of one person: tabs share their cookies. `refused` are the statuses that a story leads to."""
+    """The browser of one person: tabs share their cookies. `refused` are the error statuses that the test expects."""
 
     def __init__(self, chromium: Browser, place: str, refused: Sequence[int] = (), **given: Any) -> None:
         self.context = chromium.new_context(base_url=place, **{"viewport": {"width": 1280, "height": 900}, **given})
-        self.context.set_default_timeout(PATIENCE)
+        self.context.set_default_timeout(TIMEOUT_MS)
         self.context.add_init_script(LISTEN)
-        self.reported_at: list[str] = []
+        self.problems: list[str] = []
         self._place, self._refused = place, refused
-        self.context.on("request", self._hear_request)
-        self.context.on("console", self._hear_console)
-        self.context.on("weberror", self._hear_error)
-        self.context.on("dialog", self._hear_dialog)
+        self.context.on("request", self._on_request)
+        self.context.on("console", self._on_console)
+        self.context.on("weberror", self._on_error)
+        self.context.on("dialog", self._on_dialog)
 
     def tab(self, path: str = "/") -> Page:
         """A new tab that shows a page."""
@@ -75,26 +74,26 @@ class Window:
         page.goto(path)
         return page
 
-    def _hear_request(self, request: Request) -> None:
+    def _on_request(self, request: Request) -> None:
         address = urlsplit(request.url)
         if address.scheme != "data" and f"{address.scheme}://{address.netloc}" != self._place:
-            self.reported_at.append(f"asked for {request.url}")
+            self.problems.append(f"asked for {request.url}")
 
-    def _hear_console(self, message: ConsoleMessage) -> None:
+    def _on_console(self, message: ConsoleMessage) -> None:
         refused = REFUSED.match(message.text)
         if message.type in ("error", "warning") and not (refused and int(refused[1]) in self._refused):
-            self.reported_at.append(f"{urlsplit(message.location['url']).path}: {message.text}")
+            self.problems.append(f"{urlsplit(message.location['url']).path}: {message.text}")
 
-    def _hear_error(self, error: WebError) -> None:
-        self.reported_at.append(str(error.error))
+    def _on_error(self, error: WebError) -> None:
+        self.problems.append(str(error.error))
 
-    def _hear_dialog(self, dialog: Dialog) -> None:
-        self.reported_at.append(f"a dialog: {dialog.message}")
+    def _on_dialog(self, dialog: Dialog) -> None:
+        self.problems.append(f"a dialog: {dialog.message}")
         dialog.dismiss()
 
 
 def walk_to(page: Page, wanted: Locator, steps: int = 60) -> None:
-    """Press Tab until the focus is on `wanted`; every stop on the way can be seen, and so can its focus."""
+    """Press Tab until the focus is on `wanted`; every stop on the way is visible and shows its focus."""
     for _ in range(steps):
         page.keyboard.press("Tab")
         seen = page.evaluate(
@@ -110,10 +109,10 @@ def walk_to(page: Page, wanted: Locator, steps: int = 60) -> None:
 def choose_by_keyboard(page: Page, field: Locator, file: Path) -> None:
     """Choose a file without a mouse."""
     walk_to(page, field)
-    for key in ("Enter", "Space", "Enter"):  # a busy machine now and then leaves the first press without an answer
+    for key in ("Enter", "Space", "Enter"):  # a busy machine sometimes ignores the first press
         with suppress(TimeoutError):
-            with page.expect_file_chooser(timeout=PATIENCE / 3) as choosing:
+            with page.expect_file_chooser(timeout=TIMEOUT_MS / 3) as choosing:
                 page.keyboard.press(key)
             choosing.value.set_files(file)
             return
-    raise AssertionError("no key opens the choice of a file")
+    raise AssertionError("no key opens the file chooser")

@@ -1,4 +1,4 @@
-"""One browser, and two servers in processes of their own: `open_server` asks nobody, `closed_server` for a token."""
+"""One browser and two servers in their own processes: `open_server` without sign-in, `closed_server` with tokens."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from restive.desk import Desk
 from restive.desk.demo import play_demo
 from restive.desk.tokens import make_token
-from server.browser.chromium import PATIENCE, QUIET, Window, need_browser
+from server.browser.chromium import QUIET, TIMEOUT_MS, Window, need_browser
 from server.browser.scenes import HOSTILE
 from server.running import Command
 
@@ -22,7 +22,7 @@ Windows = Callable[..., Window]
 
 @dataclass(frozen=True)
 class Live:
-    """A server that runs, and its store as seen from outside."""
+    """A running server and its store."""
 
     place: str
     desk: Desk
@@ -31,9 +31,9 @@ class Live:
 
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    """The browser; other tests may run event loops of their own, so it ends with this folder."""
+    """The browser; it ends with this folder, because other tests run their own event loops."""
     program = need_browser()
-    expect.set_options(timeout=PATIENCE)
+    expect.set_options(timeout=TIMEOUT_MS)
     with sync_playwright() as playing:
         browser = playing.chromium.launch(executable_path=program, args=[*QUIET])
         yield browser
@@ -48,7 +48,7 @@ def run_server(place: Path, desk: Desk, **tokens: str) -> Iterator[Live]:
 
 @pytest.fixture(scope="package")
 def open_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """A server on somebody's own machine, over an empty store; each story makes a program of its own."""
+    """An open server over an empty store; each test creates its own program."""
     place = tmp_path_factory.mktemp("open") / "desk.db"
     with Desk(place) as desk, run_server(place, desk) as live:
         yield live
@@ -56,7 +56,7 @@ def open_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 @pytest.fixture(scope="package")
 def closed_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """A server of a team, with programs to look at: `demo`, `odd` with hostile ids, `new` without a round."""
+    """A server with tokens and three programs: `demo`, `odd` with hostile ids, and `new` without a round."""
     place = tmp_path_factory.mktemp("closed") / "desk.db"
     with Desk(place) as desk:
         play_demo(desk, "demo", agents=60, rounds=5, budget=6)
@@ -71,7 +71,7 @@ def closed_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 @pytest.fixture
 def windows(chromium: Browser) -> Iterator[Windows]:
-    """Opens windows, and closes them; nothing may have gone wrong in any."""
+    """Opens windows and closes them; the test fails if any of them has a problem."""
     opened: list[Window] = []
 
     def open_window(live: Live, refused: Sequence[int] = (), **given: Any) -> Window:
@@ -81,4 +81,4 @@ def windows(chromium: Browser) -> Iterator[Windows]:
     yield open_window
     for window in opened:
         window.context.close()
-    assert [said for window in opened for said in window.reported_at] == []
+    assert [said for window in opened for said in window.problems] == []

@@ -1,7 +1,7 @@
-"""Everything there is to see: each page of the server, and what pages turn into when something is done on them.
+"""Scenes: each page of the server, and what it shows after a user has done something on it.
 
-A scene is an address and what to do there. `find_pages` reads the pages from the server itself, so that one which has
-no scene is noticed.
+A scene is a URL and what to do there. `find_pages` reads the pages from the server, so that a page without a scene is
+noticed.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +21,7 @@ HOSTILE = (IMAGE, "<script>alert(1)</script>", "quo\"te's&amp;", "a b/c?d=e#f%2e
 
 
 class Scene(NamedTuple):
-    """What to look at: the route, an address of it, and what to do there; `signed_in` or not."""
+    """A route, a URL of it, and what to do there."""
 
     route: str
     path: str
@@ -46,30 +46,30 @@ def find_pages(routes: Iterable[BaseRoute]) -> Iterator[str]:
             yield path
 
 
-def ask_why(page: Page) -> None:
-    """Open the first question mark."""
+def open_definition(page: Page) -> None:
+    """Open the first definition."""
     page.locator("main .why").first.click()
     expect(page.locator(".meaning:popover-open")).to_be_visible()
 
 
-def be_wrong(page: Page) -> None:
-    """Check a table in which a good deal is wrong."""
+def check_invalid(page: Page) -> None:
+    """Check a table with many errors."""
     table = f"agent,state\n{IMAGE},low\n,silent\n{IMAGE},silent\n{LONG},{LONG}\n"
     expect(check(page, table)).to_contain_text("Nothing was recorded")
 
 
-def be_right(page: Page) -> None:
-    """Check a table that is well."""
+def check_valid(page: Page) -> None:
+    """Check a valid table."""
     expect(check(page, f"agent,state\n{IMAGE},low\n{LONG},high\n")).to_contain_text("The table is valid")
 
 
 def report(page: Page) -> None:
-    """Check outcomes that are well."""
+    """Check valid outcomes."""
     expect(check(page, f"agent,done,next_state\n{LONG},yes,high\n")).to_contain_text("The table is valid")
 
 
 def press(button: str, **fields: str) -> Callable[[Page], None]:
-    """Fill in fields and press a button; the page comes again."""
+    """Fill in fields and press a button that reloads the page."""
 
     def act(page: Page) -> None:
         for label, value in fields.items():
@@ -81,7 +81,7 @@ def press(button: str, **fields: str) -> Callable[[Page], None]:
 
 
 def open_all(page: Page) -> None:
-    """Open everything that can be opened."""
+    """Open all details."""
     page.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
 
 
@@ -98,11 +98,11 @@ SCENES = (
     Scene("/audit", "/audit"),
     Scene(PROGRAM, "/programs/demo"),
     Scene(f"{PROGRAM}/status", at("demo", "status"), open_all),
-    Scene(f"{PROGRAM}/status", at("demo", "status"), ask_why, called="asked"),
+    Scene(f"{PROGRAM}/status", at("demo", "status"), open_definition, called="asked"),
     Scene(f"{PROGRAM}/status", at("new", "status")),
     Scene(f"{PROGRAM}/status", at("odd", "status")),
     Scene(f"{PROGRAM}/list", at("demo", "list")),
-    Scene(f"{PROGRAM}/list", at("demo", "list?round=2"), ask_why, called="asked"),
+    Scene(f"{PROGRAM}/list", at("demo", "list?round=2"), open_definition, called="asked"),
     Scene(f"{PROGRAM}/list", at("new", "list")),
     Scene(f"{PROGRAM}/list", at("odd", "list")),
     Scene(f"{PROGRAM}/rounds", at("demo", "rounds")),
@@ -120,9 +120,9 @@ SCENES = (
     Scene(f"{PROGRAM}/shadow", at("demo", "shadow")),
     Scene(f"{PROGRAM}/shadow", at("new", "shadow")),
     Scene(f"{PROGRAM}/states", at("demo", "states"), open_all),
-    Scene(f"{PROGRAM}/states", at("demo", "states"), ask_why, called="asked"),
-    Scene(f"{PROGRAM}/states", at("demo", "states"), be_wrong, called="wrong"),
-    Scene(f"{PROGRAM}/states", at("odd", "states"), be_right, called="right"),
+    Scene(f"{PROGRAM}/states", at("demo", "states"), open_definition, called="asked"),
+    Scene(f"{PROGRAM}/states", at("demo", "states"), check_invalid, called="wrong"),
+    Scene(f"{PROGRAM}/states", at("odd", "states"), check_valid, called="right"),
     Scene(f"{PROGRAM}/outcomes", at("demo", "outcomes?round=5")),
     Scene(f"{PROGRAM}/outcomes", at("new", "outcomes")),
     Scene(f"{PROGRAM}/outcomes", at("odd", "outcomes"), report, called="right"),

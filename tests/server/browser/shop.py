@@ -1,4 +1,4 @@
-"""A shop with customers to play stories with: tables as a lead saves them, programs that are some rounds old."""
+"""A shop with simulated customers: tables of states and outcomes, and programs with some rounds."""
 
 from pathlib import Path
 from urllib.parse import quote
@@ -16,13 +16,13 @@ def name_customer(number: int) -> str:
 
 
 def table_of_states(month: int = 1, customers: int = CUSTOMERS) -> str:
-    """Who is in which state in a month, as CSV."""
+    """The states of a month, as CSV."""
     rows = [f"{name_customer(n)},{STATES[(n * 7 + month * (n % 3)) % 3]}" for n in range(customers)]
     return "\n".join(["agent,state", *rows, ""])
 
 
 def table_of_outcomes(program: Program) -> str:
-    """What came of all rounds of a program: whoever got a discount buys, the others do as they like."""
+    """The outcomes of all rounds of a program: customers with a discount buy, the states of others vary."""
     lines = ["agent,round,done,next_state"]
     for round_ in range(1, len(program.rounds) + 1):
         advice = program.advice(round_)
@@ -34,7 +34,7 @@ def table_of_outcomes(program: Program) -> str:
 
 
 def make_shop(desk: Desk, name: str, months: int = 0) -> Program:
-    """A program with so many decided rounds."""
+    """A program with `months` decided rounds."""
     program = desk.create(name, template="e-commerce", budget=5, cool_down=0, control=0.2, shadow="egt", seed=3)
     for month in range(months):
         program.decide(_rows(table_of_states(month)))
@@ -47,19 +47,19 @@ def _rows(table: str) -> list[dict[str, str]]:
 
 
 def save(folder: Path, table: str, name: str = "table.csv") -> Path:
-    """A table as a file, as a lead has it."""
+    """Save a table as a file."""
     place = folder / name
     place.write_text(table, encoding="utf-8")
     return place
 
 
 def at(program: str, part: str) -> str:
-    """The address of a page of a program."""
+    """The URL of a page of a program."""
     return f"/programs/{quote(program, safe='')}/{part}"
 
 
 def check(page: Page, table: str | Path) -> Locator:
-    """Bring a table, as a file or pasted, and let it be checked; what was found."""
+    """Check a table, from a file or pasted; the result on the page."""
     if isinstance(table, Path):
         page.get_by_label("File", exact=True).set_input_files(table)
     else:

@@ -1,4 +1,4 @@
-"""A program lead on her own machine: from an empty page to her list, and on to whether the program works."""
+"""A program lead on her own machine: from a new program to the list, outcomes and lift."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ DRAWN = """(canvas) => {
 WRONG = (("3", "state", "did you mean 'buying'?"), ("5", "agent", "empty"), ("7", "agent", "'C-004' appears twice"))
 
 
-def test_a_lead_makes_a_program_mends_her_table_and_gets_a_list_with_reasons(
+def test_a_lead_creates_a_program_corrects_her_table_and_gets_a_list(
     open_server: Live, windows: Windows, tmp_path: Path
 ) -> None:
     page = windows(open_server, refused=[422]).tab()
@@ -46,7 +46,7 @@ def test_a_lead_makes_a_program_mends_her_table_and_gets_a_list_with_reasons(
 
 
 def set_up(page: Page, name: str) -> None:
-    """Make a program from the template for shops by the form."""
+    """Create a program from the template for shops."""
     page.get_by_role("link", name="New program").or_(page.get_by_role("link", name="Set up the first")).first.click()
     page.get_by_role("link", name="E-commerce").click()
     page.get_by_label("Name of the program").fill(name)
@@ -56,7 +56,7 @@ def set_up(page: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["CSV", "Excel"])
-def test_the_list_that_is_saved_is_the_list_of_the_store(
+def test_the_downloaded_list_is_the_list_of_the_store(
     open_server: Live, windows: Windows, tmp_path: Path, kind: str
 ) -> None:
     name = f"saved-{kind}"
@@ -86,9 +86,7 @@ def test_paper_has_the_list_and_no_navigation(open_server: Live, windows: Window
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 
-def test_outcomes_of_several_rounds_show_what_the_program_adds(
-    open_server: Live, windows: Windows, tmp_path: Path
-) -> None:
+def test_outcomes_of_several_rounds_show_the_lift(open_server: Live, windows: Windows, tmp_path: Path) -> None:
     program = make_shop(open_server.desk, "followed", months=3)
     page = windows(open_server).tab(at("followed", "status"))
     page.get_by_role("link", name="Report outcomes").first.click()
@@ -105,9 +103,7 @@ def test_outcomes_of_several_rounds_show_what_the_program_adds(
     assert [canvas.evaluate(DRAWN) > 3 for canvas in page.locator(".plot canvas").all()] == [True, True]
 
 
-def test_from_the_status_she_looks_into_a_round_a_person_the_shadow_and_the_audit(
-    open_server: Live, windows: Windows
-) -> None:
+def test_the_navigation_leads_to_rounds_people_shadow_and_audit_log(open_server: Live, windows: Windows) -> None:
     program = make_shop(open_server.desk, "looked-into", months=2)
     program.learn(pl.read_csv(table_of_outcomes(program).encode()))
     page = windows(open_server).tab()
@@ -128,7 +124,7 @@ def test_from_the_status_she_looks_into_a_round_a_person_the_shadow_and_the_audi
     expect(page.get_by_role("row", name="library").first).to_contain_text("80 recorded")
 
 
-def test_a_question_mark_opens_and_closes_by_keyboard(open_server: Live, windows: Windows) -> None:
+def test_a_definition_opens_and_closes_by_keyboard(open_server: Live, windows: Windows) -> None:
     make_shop(open_server.desk, "asked")
     page = windows(open_server).tab(at("asked", "states"))
     mark = page.get_by_role("button", name="What does “Budget” mean?")

@@ -1,4 +1,4 @@
-"""Monday's round on a phone: rows pasted instead of a file, and outcomes marked one by one."""
+"""A round on a phone: pasted rows, and outcomes person by person."""
 
 from playwright.sync_api import expect
 

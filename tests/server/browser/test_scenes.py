@@ -1,4 +1,4 @@
-"""Every page, in every state: nothing that axe finds, nothing wider than the screen, nothing too small for a finger."""
+"""Every scene: no violation that axe finds, nothing wider than the screen, no target too small for a finger."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -18,8 +18,8 @@ WIDTHS = (320, 360, 768, 1280)
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
 TABLET: dict[str, Any] = {"viewport": {"width": 768, "height": 1024}, "has_touch": True}
 FIRST = {scene.route: scene for scene in reversed(SCENES)}  # the first of each page
-REFUSED = (401, 404, 422)  # by what scenes do
-# By hand and by WCAG 2.2 AA (2.5.8): 24 px, but for links within a sentence; 44 px for buttons.
+REFUSED = (401, 404, 422)  # expected in scenes
+# WCAG 2.2 AA (2.5.8): 24 px, except for links within a sentence; 44 px for buttons.
 SMALL = """() => {
     const small = [];
     for (const each of document.querySelectorAll("a[href], button, input, select, textarea, summary")) {
@@ -40,19 +40,19 @@ SMALL = """() => {
     return small;
 }"""
 
-# Charts follow the width of the screen from one frame to the next.
+# Charts are redrawn in the frame after a change of the width.
 SETTLED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
-SPOILED = """() => {
-    const spoiled = document.querySelector("main");
-    spoiled.innerHTML = `<h1>Spoiled</h1><div></div><button>x</button><img src="http://example.org/x.png">`;
-    Object.assign(spoiled.querySelector("div").style, {width: "600px", height: "1px"});
-    Object.assign(spoiled.querySelector("button").style, {minHeight: "0", height: "20px", padding: "0"});
+BROKEN = """() => {
+    const broken = document.querySelector("main");
+    broken.innerHTML = `<h1>Broken</h1><div></div><button>x</button><img src="http://example.org/x.png">`;
+    Object.assign(broken.querySelector("div").style, {width: "600px", height: "1px"});
+    Object.assign(broken.querySelector("button").style, {minHeight: "0", height: "20px", padding: "0"});
 }"""
 
 
 def play(window: Window, live: Live, scenes: Iterable[Scene]) -> Iterator[tuple[Scene, Page]]:
-    """Show scenes one after the other to somebody who may do everything, or to nobody."""
+    """Show scenes one after the other, to an admin or without a session."""
     page = window.context.new_page()
     cookie: Any = {
         "name": "restive_session",
@@ -68,13 +68,13 @@ def play(window: Window, live: Live, scenes: Iterable[Scene]) -> Iterator[tuple[
 
 
 def find_faults(page: Page) -> list[str]:
-    """What axe finds wrong with a page."""
+    """The violations that axe finds."""
     found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
     return [f"{fault['id']}: {node['html'][:200]}" for fault in found for node in fault["nodes"]]
 
 
 def find_overflow(page: Page, widths: Iterable[int]) -> list[int]:
-    """The widths of a screen at which a page has to be moved sideways."""
+    """The widths at which a page scrolls sideways."""
     over = []
     for width in widths:
         page.set_viewport_size({"width": width, "height": 740})
@@ -91,7 +91,7 @@ def test_every_page_of_the_server_has_a_scene(closed_server: Live) -> None:
 
 
 def check_fit(window: Window, live: Live, scenes: Iterable[Scene]) -> None:
-    """Look at scenes on screens of several widths."""
+    """Check scenes at several widths."""
     found: dict[str, list[Any]] = {}
     for scene, page in play(window, live, scenes):
         if faults := [*page.evaluate(SMALL), *find_overflow(page, WIDTHS)]:
@@ -101,7 +101,7 @@ def check_fit(window: Window, live: Live, scenes: Iterable[Scene]) -> None:
 
 
 def check_access(window: Window, live: Live, scenes: Iterable[Scene]) -> None:
-    """Look at scenes with axe."""
+    """Check scenes with axe."""
     found = {name_scene(scene): find_faults(page) for scene, page in play(window, live, scenes)}
     assert {name: faults for name, faults in found.items() if faults} == {}
 
@@ -115,15 +115,15 @@ def test_pages_fit_their_screen_and_fingers_whatever_is_done_on_them(closed_serv
     check_fit(windows(closed_server, REFUSED, **PHONE), closed_server, SCENES)
 
 
-FEW = {  # what is looked at always, on two screens; the rest is for `make soak`
+SAMPLES = {  # always checked, on two screens; the rest is for `make soak`
     "phone": (PHONE, "dark", ("/programs/odd/list", "/programs/demo/states wrong", "/programs/demo/status asked")),
     "desktop": (DESKTOP, "light", ("/programs/new/status", "/programs/odd/states right", "/login refused")),
 }
 
 
-@pytest.mark.parametrize("screen", FEW)
-def test_axe_finds_nothing_wrong_with_a_few_pages(closed_server: Live, windows: Windows, screen: str) -> None:
-    shape, scheme, names = FEW[screen]
+@pytest.mark.parametrize("screen", SAMPLES)
+def test_axe_finds_no_violation_on_sample_pages(closed_server: Live, windows: Windows, screen: str) -> None:
+    shape, scheme, names = SAMPLES[screen]
     scenes = [scene for scene in SCENES if name_scene(scene) in names]
     assert len(scenes) == len(names)
     check_access(windows(closed_server, REFUSED, color_scheme=scheme, **shape), closed_server, scenes)
@@ -132,21 +132,21 @@ def test_axe_finds_nothing_wrong_with_a_few_pages(closed_server: Live, windows: 
 @pytest.mark.soak
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", [PHONE, TABLET, DESKTOP], ids=["phone", "tablet", "desktop"])
-def test_axe_finds_nothing_wrong_with_any_page(
+def test_axe_finds_no_violation_on_any_page(
     closed_server: Live, windows: Windows, screen: dict[str, Any], scheme: str
 ) -> None:
     check_access(windows(closed_server, REFUSED, color_scheme=scheme, **screen), closed_server, SCENES)
 
 
-def test_axe_and_the_other_checks_notice_what_is_wrong(closed_server: Live, windows: Windows) -> None:
+def test_the_checks_notice_a_broken_page(closed_server: Live, windows: Windows) -> None:
     window = windows(closed_server)
     ((_, page),) = play(window, closed_server, [FIRST["/glossary"]])
-    page.evaluate(SPOILED)
+    page.evaluate(BROKEN)
     assert [fault.partition(":")[0] for fault in find_faults(page)] == ["image-alt"]
     assert "<button" in page.evaluate(SMALL)[0]
     assert find_overflow(page, WIDTHS) == [320, 360]
     page.evaluate("console.error('a fault')")
-    reported_at = "\n".join(window.reported_at)
-    window.reported_at.clear()
+    problems = "\n".join(window.problems)
+    window.problems.clear()
     for said in ("asked for http://example.org/x.png", "forbidden by img-src", "a fault"):
-        assert said in reported_at
+        assert said in problems

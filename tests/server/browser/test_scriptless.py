@@ -1,4 +1,4 @@
-"""A whole round in a browser that runs no scripts."""
+"""A whole round in a browser without JavaScript."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""People of a team with tokens: what each role sees and may do, and how a session begins and ends."""
+"""Users with tokens: what each role sees and may do, and how a session begins and ends."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def sign_in(page: Page, token: str) -> None:
     page.get_by_role("button", name="Sign in").click()
 
 
-def test_whoever_signs_in_goes_on_to_where_she_was_on_the_way_to(closed_server: Live, windows: Windows) -> None:
+def test_signing_in_leads_to_the_requested_page(closed_server: Live, windows: Windows) -> None:
     window = windows(closed_server, refused=[401])
     page = window.tab(at("demo", "list?round=3"))
     expect(page).to_have_url(f"{closed_server.place}/login?next=%2Fprograms%2Fdemo%2Flist%3Fround%3D3")
@@ -28,7 +28,7 @@ def test_whoever_signs_in_goes_on_to_where_she_was_on_the_way_to(closed_server: 
     assert closed_server.tokens["viewer"] not in cookie["value"]
 
 
-def test_whoever_signs_out_is_out_in_every_tab(closed_server: Live, windows: Windows) -> None:
+def test_signing_out_ends_the_session_in_every_tab(closed_server: Live, windows: Windows) -> None:
     window = windows(closed_server)
     page, other = window.tab(), window.tab()
     sign_in(page, closed_server.tokens["viewer"])
@@ -39,7 +39,7 @@ def test_whoever_signs_out_is_out_in_every_tab(closed_server: Live, windows: Win
     expect(other.get_by_role("heading", level=1)).to_have_text("Sign in")
 
 
-def test_going_back_after_signing_out_shows_nothing_of_anybody(closed_server: Live, windows: Windows) -> None:
+def test_the_back_button_shows_nothing_after_signing_out(closed_server: Live, windows: Windows) -> None:
     page = windows(closed_server).tab(at("demo", "list"))
     sign_in(page, closed_server.tokens["viewer"])
     page.get_by_role("button", name="Sign out").click()
@@ -48,9 +48,7 @@ def test_going_back_after_signing_out_shows_nothing_of_anybody(closed_server: Li
     assert page.get_by_role("heading", level=1).inner_text() == "Sign in"
 
 
-def test_an_operator_decides_but_finds_no_settings_to_change(
-    closed_server: Live, windows: Windows, tmp_path: Path
-) -> None:
+def test_an_operator_decides_but_cannot_change_settings(closed_server: Live, windows: Windows, tmp_path: Path) -> None:
     make_shop(closed_server.desk, "operated")
     page = windows(closed_server, refused=[403]).tab(at("operated", "states"))
     sign_in(page, closed_server.tokens["operator"])
@@ -67,7 +65,7 @@ def test_an_operator_decides_but_finds_no_settings_to_change(
     expect(page.get_by_role("heading", level=1)).to_have_text("Not allowed")
 
 
-def test_whoever_may_only_look_finds_nothing_to_do(closed_server: Live, windows: Windows) -> None:
+def test_a_viewer_is_offered_no_actions(closed_server: Live, windows: Windows) -> None:
     page = windows(closed_server, refused=[403]).tab(at("demo", "status"))
     sign_in(page, closed_server.tokens["viewer"])
     sections = page.get_by_role("navigation", name="demo")
@@ -94,9 +92,7 @@ def test_a_session_ends_when_its_token_is_revoked(closed_server: Live, windows: 
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
 
 
-def test_a_check_by_somebody_who_is_no_longer_signed_in_leads_to_signing_in(
-    closed_server: Live, windows: Windows, tmp_path: Path
-) -> None:
+def test_a_check_without_a_session_leads_to_signing_in(closed_server: Live, windows: Windows, tmp_path: Path) -> None:
     make_shop(closed_server.desk, "expired")
     window = windows(closed_server, refused=[401])
     page = window.tab(at("expired", "states"))

@@ -1,4 +1,4 @@
-"""Two tabs, or one hand that is too quick: a round is decided once."""
+"""Two tabs or a double click decide a round once."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from server.browser.conftest import Live, Windows
 from server.browser.shop import at, check, make_shop, save, table_of_states
 
 
-def test_of_two_tabs_that_decide_the_same_round_the_second_is_reported(
+def test_the_second_of_two_tabs_cannot_decide_the_same_round(
     open_server: Live, windows: Windows, tmp_path: Path
 ) -> None:
     make_shop(open_server.desk, "twice")
@@ -34,9 +34,7 @@ def test_a_double_click_decides_one_round(open_server: Live, windows: Windows, t
     assert len(open_server.desk.program("quick").rounds) == 1
 
 
-def test_going_back_and_deciding_again_decides_nothing_more(
-    open_server: Live, windows: Windows, tmp_path: Path
-) -> None:
+def test_going_back_and_checking_again_decides_nothing(open_server: Live, windows: Windows, tmp_path: Path) -> None:
     make_shop(open_server.desk, "back")
     page = windows(open_server, refused=[409]).tab(at("back", "states"))
     check(page, save(tmp_path, table_of_states()))

@@ -31,7 +31,7 @@ PAGES = {
     f"{P}/settings": "operator",
     f"{P}/audit": "admin",
 }
-OTHERS = {P: "viewer", f"{P}/list.{{kind}}": "viewer", f"{P}/missing.{{kind}}": "viewer"}  # no pages but files
+OTHERS = {P: "viewer", f"{P}/list.{{kind}}": "viewer", f"{P}/missing.{{kind}}": "viewer"}  # files and a redirect
 FORMS = {
     "/new": "admin",
     f"{P}/states": "operator",
@@ -39,7 +39,7 @@ FORMS = {
     f"{P}/outcomes/list": "operator",
     f"{P}/settings": "operator",
 }
-STEPS = {"change": "admin", "erase": "admin", "cancel": "operator", "leave": "operator"}  # of the page of settings
+STEPS = {"change": "admin", "erase": "admin", "cancel": "operator", "leave": "operator"}  # of the settings
 QUERY = {f"{P}/person": f"?agent={PEOPLE[0]}"}
 FORM = re.compile(r"<form\b[^>]*>")
 
@@ -51,7 +51,7 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
 
 
 def list_routes(app: FastAPI) -> set[str]:
-    """Method and path of every route that the document does not have, nested ones too."""
+    """Method and path of every route outside the OpenAPI document."""
     found = [route for route in app.routes if isinstance(route, APIRoute) and not route.include_in_schema]
     nested = [each for route in app.routes if hasattr(route, "effective_route_contexts") for each in list_nested(route)]
     return {f"{method} {each.path}" for each in [*found, *nested] for method in each.methods or ()}
@@ -107,7 +107,7 @@ def test_forms_are_shown_to_users_who_may_send_them(door: Door) -> None:
     for path in FORMS:
         query = "?template=pharmacy" if path == "/new" else ""
         forms = [form for form in FORM.findall(ask("GET", fill(path) + query).text) if "post" in form]
-        assert len(forms) >= 2, path  # beside the one to sign out by
+        assert len(forms) >= 2, path  # besides signing out
 
 
 @pytest.mark.parametrize("principal", HOLDERS)
@@ -152,7 +152,7 @@ def test_a_program_without_access_looks_like_a_missing_one(door: Door) -> None:
             assert is_same(there, all_("GET", find_address(path, NONE, ".json"))), path
 
 
-def test_public_pages_say_nothing_of_programs_and_people(door: Door) -> None:
+def test_public_pages_reveal_no_programs_and_people(door: Door) -> None:
     ask = door.by_cookie(None)
     for operation in PUBLIC:
         method, path = operation.split(" ")

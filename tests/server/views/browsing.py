@@ -31,7 +31,7 @@ class Site:
         self.desk, self.app, self.runner, self.tokens = desk, app, runner, tokens
 
     def browser(self, role: str | None = None) -> "Browser":
-        """A browser, signed in if a role is named."""
+        """A browser, signed in if a role is given."""
         made = Browser(self.app, self.runner)
         if role is not None:
             made.client.cookies.set("restive_session", open_session(self.desk.store, self.tokens[role]) or "")
@@ -78,14 +78,14 @@ def read_fields(page: str) -> dict[str, str]:
 
 
 def read_text(page: str) -> str:
-    """What a page says, without its tags, blanks between words made one."""
+    """The text of a page, with single spaces."""
     body = page.partition("<main")[2] or page
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
 
 
 @contextmanager
 def open_site(folder: Path, closed: bool = True, max_table_bytes: int = 64 * 2**20, **settings: Any) -> Iterator[Site]:
-    """A server in this process; one that asks for tokens, or one that is open to its own machine."""
+    """A server in this process, with tokens or open."""
     content, tokens = make_store(closed, **settings)
     (folder / "desk.db").write_bytes(content)
     with Desk(folder / "desk.db") as desk, asyncio.Runner() as runner:
@@ -96,7 +96,7 @@ def open_site(folder: Path, closed: bool = True, max_table_bytes: int = 64 * 2**
 
 @cache
 def make_store(closed: bool, **settings: Any) -> tuple[bytes, dict[str, str]]:
-    """A store with one program, as a file, and its tokens; made once, because each test has a copy."""
+    """The bytes of a store with one program, and its tokens; each test gets a copy."""
     usual = {"states": ["low", "high"], "rewards": [0, 1], "budget": 2, "control": 0.0, "cool_down": 0}
     with tempfile.TemporaryDirectory() as folder:
         with Desk(Path(folder) / "desk.db") as desk:

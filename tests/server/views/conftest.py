@@ -1,4 +1,4 @@
-"""A server to look at: `demo`, played with simulated people; `odd`, whose people have hostile ids; and `new`."""
+"""A server with three programs: `demo` with simulated people, `odd` with hostile ids, and `new` without a round."""
 
 import asyncio
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ HOSTILE = (
 
 @pytest.fixture(scope="session")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The server; tests only look."""
+    """The server, which tests only read."""
     folder = tmp_path_factory.mktemp("played")
     with Desk(folder / "desk.db") as desk, asyncio.Runner() as runner:
         play_demo(desk, "demo", agents=60, rounds=5, budget=6)
@@ -43,11 +43,11 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="session")
 def viewer(played: Site) -> Browser:
-    """Somebody who may look at all of it."""
+    """A viewer of all programs."""
     return played.browser("viewer")
 
 
 @pytest.fixture(scope="session")
 def admin(played: Site) -> Browser:
-    """Somebody who may do all of it."""
+    """An admin of all programs."""
     return played.browser("admin")

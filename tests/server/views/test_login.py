@@ -24,7 +24,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
         yield opened
 
 
-def test_a_token_opens_a_session_and_leads_to_where_one_wanted_to_go(site: Site) -> None:
+def test_a_token_opens_a_session_and_leads_to_the_requested_page(site: Site) -> None:
     browser = site.browser()
     answer = browser.post("/login", {"token": site.tokens["viewer"], "next": "/programs/coupons/list?round=1"})
     assert (answer.status_code, answer.headers["location"]) == (303, "/programs/coupons/list?round=1")
@@ -36,7 +36,7 @@ def test_a_token_opens_a_session_and_leads_to_where_one_wanted_to_go(site: Site)
     assert browser.get("/").status_code == 200
 
 
-def test_blanks_around_a_pasted_token_do_not_matter(site: Site) -> None:
+def test_spaces_around_a_pasted_token_are_ignored(site: Site) -> None:
     assert site.browser().post("/login", {"token": f" {site.tokens['viewer']}\n"}).status_code == 303
 
 
@@ -89,7 +89,7 @@ def test_a_form_from_another_site_signs_nobody_in(site: Site) -> None:
     assert "restive_session" not in answer.headers.get("set-cookie", "")
 
 
-def test_an_open_server_asks_nobody(tmp_path: Path) -> None:
+def test_an_open_server_needs_no_sign_in(tmp_path: Path) -> None:
     with open_site(tmp_path, closed=False) as site:
         browser = site.browser()
         assert browser.get("/login").headers["location"] == "/"
@@ -99,6 +99,6 @@ def test_an_open_server_asks_nobody(tmp_path: Path) -> None:
         assert "Sign out" not in page.text
 
 
-def test_signing_out_has_the_browser_forget_what_it_kept(site: Site) -> None:
+def test_signing_out_clears_the_cache_of_the_browser(site: Site) -> None:
     browser = site.browser("viewer")
     assert browser.post("/logout", {}).headers["clear-site-data"] == '"cache"'

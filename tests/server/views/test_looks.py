@@ -1,4 +1,4 @@
-"""Pages in a real browser: nothing blocked or failing, no fault that axe finds, nothing wider than the screen."""
+"""Pages in a real browser: no violation that axe finds, nothing wider than the screen, charts, print."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -33,7 +33,7 @@ MAIN = ("/programs/demo/status", "/programs/demo/list")
 
 @pytest.fixture(scope="module")
 def place(played: Site) -> Iterator[str]:
-    """The address of another server over the same store, on a real socket; it closes what is its own when it ends."""
+    """The URL of another server over the same store, on a real socket."""
     app = make_app(played.desk, Settings(log="none", rate=1e6, burst=10**6))
     with run_server(app, app.state.settings) as (host, port):
         yield f"http://{host}:{port}"
@@ -48,7 +48,7 @@ def chromium() -> Iterator[Chromium]:
 
 
 def open_page(chromium: Chromium, played: Site, place: str, width: int = 1280, **given: object) -> Page:
-    """A tab of somebody who is signed in and may do everything."""
+    """A tab of an admin."""
     context = chromium.new_context(viewport={"width": width, "height": 800}, **given)  # type: ignore[arg-type]
     cookie = open_session(played.desk.store, played.tokens["admin"]) or ""
     context.add_cookies(
@@ -84,7 +84,7 @@ def test_no_page_has_faults_on_any_screen(
     check_looks(chromium, played, place, PAGES, width, scheme)
 
 
-def test_charts_are_drawn_and_a_question_mark_opens_in_place(chromium: Chromium, played: Site, place: str) -> None:
+def test_charts_are_drawn_and_a_definition_opens_in_place(chromium: Chromium, played: Site, place: str) -> None:
     page = open_page(chromium, played, place)
     page.goto(f"{place}/programs/demo/status", wait_until="networkidle")
     assert page.locator(".plot canvas").count() == 2
@@ -97,7 +97,7 @@ def test_charts_are_drawn_and_a_question_mark_opens_in_place(chromium: Chromium,
     page.context.close()
 
 
-def test_everything_is_there_without_a_script(chromium: Chromium, played: Site, place: str) -> None:
+def test_pages_work_without_scripts(chromium: Chromium, played: Site, place: str) -> None:
     page = open_page(chromium, played, place, java_script_enabled=False)
     page.goto(f"{place}/programs/demo/status")
     assert not page.locator(".plot").first.is_visible()
@@ -112,7 +112,7 @@ def test_paper_has_the_list_and_boxes_and_no_buttons(chromium: Chromium, played:
     page = open_page(chromium, played, place)
     page.goto(f"{place}/programs/demo/list")
     assert not page.locator("td.paper").first.is_visible()
-    page.set_viewport_size({"width": 718, "height": 1000})  # of a sheet of A4 within its margins
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 without margins
     page.emulate_media(media="print")
     assert page.locator("thead th.paper").all_inner_texts() == ["Done?", "Next state"]
     assert page.locator("thead th.paper").first.is_visible()

@@ -61,7 +61,7 @@ def test_the_form_of_a_template_makes_the_program_that_the_template_makes(
     assert site.desk.store.audit_log(None)[0].by.startswith("the-admin (token ")
 
 
-def test_a_program_of_ones_own_has_its_own_states_words_and_rules(site: Site, browser: Browser) -> None:
+def test_a_program_without_a_template_has_its_own_states_words_and_rules(site: Site, browser: Browser) -> None:
     fields = read_form(browser, "own") | {
         "name": "visits", "state-0": "ill", "reward-0": "-1,5", "state-1": "", "reward-1": "", "state-2": "well",
         "reward-2": "2", "budget": "7", "control": "0.25", "cool_down": "3", "keep": "4", "horizon": "12", "seed": "5",
@@ -89,7 +89,7 @@ def test_rewards_can_be_reported(site: Site, browser: Browser) -> None:
     assert (config.rewards, config.reward_range) == (None, 9.0)
 
 
-def test_all_that_is_wrong_is_said_at_its_field_and_nothing_typed_is_lost(site: Site, browser: Browser) -> None:
+def test_all_errors_are_shown_at_their_fields(site: Site, browser: Browser) -> None:
     bad = {
         "name": "two words", "budget": "many", "control": "1.5", "cool_down": "-1", "keep": "2.5", "horizon": "0",
         "seed": "x", "shares": "north", "reward_range": "0", "reward-1": "lots", "word-person": "x" * 61,
@@ -108,28 +108,28 @@ def test_all_that_is_wrong_is_said_at_its_field_and_nothing_typed_is_lost(site: 
 @pytest.mark.parametrize(
     "states", [("low", ""), ("low", "low"), ("low", "LOW"), ("", ""), ("low", "hi\u200bgh\u0007")], ids=repr
 )
-def test_states_that_make_no_sense_are_refused_at_their_place(browser: Browser, states: tuple[str, str]) -> None:
+def test_invalid_states_are_refused_at_their_field(browser: Browser, states: tuple[str, str]) -> None:
     fields = read_form(browser, "own") | {"name": "mine", "state-0": states[0], "state-1": states[1]}
     status, page = send(browser, fields)
     assert status == 422
     assert 'id="wrong-states"' in page
 
 
-def test_a_name_that_is_taken_is_said_at_the_name_with_its_status(site: Site, browser: Browser) -> None:
+def test_an_existing_name_is_refused_at_its_field(site: Site, browser: Browser) -> None:
     status, page = send(browser, read_form(browser, "pharmacy") | {"name": "coupons"})
     assert status == 409
     assert 'id="wrong-name"' in page
     assert "desk.db" not in page, "the place of the store is nobody's business"
 
 
-def test_a_double_click_makes_one_program(site: Site, browser: Browser) -> None:
+def test_a_double_click_creates_one_program(site: Site, browser: Browser) -> None:
     fields = read_form(browser, "pharmacy") | {"name": "mine"}
     assert [send(browser, fields)[0] for _ in range(2)] == [303, 303]
     assert len(site.desk.programs()) == 2
 
 
 @pytest.mark.parametrize("field", ["policy", "shadow"])
-def test_no_file_of_the_server_is_run_as_a_policy(site: Site, browser: Browser, tmp_path: Path, field: str) -> None:
+def test_no_file_of_the_server_can_be_a_policy(site: Site, browser: Browser, tmp_path: Path, field: str) -> None:
     place = tmp_path / "mine.py"
     place.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     status, page = send(browser, read_form(browser, "pharmacy") | {"name": "mine", field: str(place)})
@@ -146,7 +146,7 @@ def test_a_policy_that_plans_to_the_horizon_needs_one(site: Site, browser: Brows
     assert send(browser, fields | {"horizon": "12"})[0] == 303
 
 
-def test_only_policies_that_learn_are_offered() -> None:
+def test_only_learning_policies_are_offered() -> None:
     assert "lagrange" in learners()
     assert not any("oracle" in name for name in learners())
 
@@ -165,7 +165,7 @@ def test_words_with_markup_are_shown_as_they_are(site: Site, browser: Browser) -
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator"])
-def test_only_an_admin_of_the_store_makes_programs(site: Site, role: str) -> None:
+def test_only_an_admin_of_the_store_creates_programs(site: Site, role: str) -> None:
     browser = site.browser(role)
     assert browser.get("/new").status_code == 403
     assert browser.post("/new", {"name": "mine", "template": "pharmacy"}).status_code == 403

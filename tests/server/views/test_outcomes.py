@@ -46,14 +46,14 @@ def test_the_list_can_be_marked_without_a_file(site: Site, browser: Browser) -> 
     assert people[1]["done"] is None
 
 
-def test_whether_it_was_done_alone_is_enough_for_now(site: Site, browser: Browser) -> None:
+def test_done_alone_can_be_reported(site: Site, browser: Browser) -> None:
     decide_for(site)
     assert mark(browser, {"done-1": "no"})[0] == 303
     line = site.desk.program("coupons").rounds[0]
     assert (line.outcomes, line.failed) == (0, 1)
 
 
-def test_a_state_without_a_yes_or_no_is_not_taken_for_a_yes(site: Site, browser: Browser) -> None:
+def test_a_state_needs_a_yes_or_no(site: Site, browser: Browser) -> None:
     decide_for(site)
     status, page = mark(browser, {"next_state-0": "high"})
     assert status == 422
@@ -61,9 +61,7 @@ def test_a_state_without_a_yes_or_no_is_not_taken_for_a_yes(site: Site, browser:
     assert site.desk.program("coupons").rounds[0].outcomes == 0
 
 
-def test_the_page_is_filled_with_what_is_on_record_and_sending_it_again_changes_nothing(
-    site: Site, browser: Browser
-) -> None:
+def test_recorded_outcomes_fill_the_form_and_can_be_sent_again(site: Site, browser: Browser) -> None:
     decide_for(site)
     marks = {"done-0": "yes", "next_state-0": "high"}
     mark(browser, marks)
@@ -74,7 +72,7 @@ def test_the_page_is_filled_with_what_is_on_record_and_sending_it_again_changes_
     assert site.desk.program("coupons").rounds[0].outcomes == 1
 
 
-def test_changing_what_is_on_record_needs_the_box_for_a_correction(site: Site, browser: Browser) -> None:
+def test_changing_a_recorded_outcome_needs_the_check_box(site: Site, browser: Browser) -> None:
     first, _ = decide_for(site)
     mark(browser, {"done-0": "yes", "next_state-0": "high"})
     changed = {"done-0": "yes", "next_state-0": "low"}
@@ -87,7 +85,7 @@ def test_changing_what_is_on_record_needs_the_box_for_a_correction(site: Site, b
     assert site.desk.program("coupons").get_round(1).after.tolist().count(0) == 1
 
 
-def test_a_long_list_comes_in_pages_and_goes_on_to_the_next(site: Site, browser: Browser) -> None:
+def test_a_long_list_has_pages(site: Site, browser: Browser) -> None:
     decide_for(site, PEOPLE_PER_PAGE + 3)
     data = browser.get(f"{LIST}.json").json()
     assert (data["part"]["pages"], data["part"]["total"], len(data["people"])) == (
@@ -97,7 +95,7 @@ def test_a_long_list_comes_in_pages_and_goes_on_to_the_next(site: Site, browser:
     )
     status, place = mark(browser, {f"done-{number}": "yes" for number in range(PEOPLE_PER_PAGE)})
     assert (status, place) == (303, f"{LIST}?round=1&page=2#main")
-    assert mark(browser, {}, "?page=1") == (303, f"{LIST}?round=1&page=2#main"), "a page without a mark is passed by"
+    assert mark(browser, {}, "?page=1") == (303, f"{LIST}?round=1&page=2#main"), "an empty page is skipped"
     assert mark(browser, {"done-0": "no"}, "?page=2#main") == (303, "/programs/coupons/status#main")
     line = site.desk.program("coupons").rounds[0]
     assert (line.done, line.failed) == (PEOPLE_PER_PAGE, 1)
@@ -143,7 +141,7 @@ def test_ids_with_markup_are_shown_as_they_are(site: Site, browser: Browser) -> 
     assert "<i>p-" not in browser.get(LIST).text
 
 
-def test_reported_rewards_have_a_field_of_their_own(tmp_path: Path) -> None:
+def test_reported_rewards_have_a_field(tmp_path: Path) -> None:
     with open_site(tmp_path, rewards=None) as site:
         browser = site.browser("operator")
         decide_for(site)
@@ -183,7 +181,7 @@ def test_outcomes_are_checked_and_then_recorded(site: Site, browser: Browser) ->
     assert [context.verb for context in site.desk.store.audit_log(None)].count("learned") == 1
 
 
-def test_another_outcome_needs_the_box_for_a_correction(site: Site, browser: Browser) -> None:
+def test_a_table_with_another_outcome_needs_the_check_box(site: Site, browser: Browser) -> None:
     decide(browser)
     sealed = check(browser, CAME, OUTCOMES)
     browser.post(OUTCOMES, {"step": "record", **sealed}, ("came.csv", CAME))

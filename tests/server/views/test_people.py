@@ -1,4 +1,4 @@
-"""People: found by any part of their id, and one of them with the whole story."""
+"""People: search by a part of the id, and the history of one person."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,13 +31,13 @@ def test_ids_that_begin_with_it_come_first(program: Program) -> None:
     assert find(program, "") == ["Bananna", "anna", "ANN", "ben", "a.c"]
 
 
-def test_what_is_looked_for_is_no_pattern(program: Program) -> None:
+def test_the_search_text_is_not_a_pattern(program: Program) -> None:
     assert find(program, "a.c") == ["a.c"]
     assert find(program, "a[") == []
     assert find(program, ".*") == []
 
 
-def test_who_was_erased_cannot_be_found_and_who_left_is_marked(program: Program) -> None:
+def test_erased_people_are_not_found_and_people_who_left_are_marked(program: Program) -> None:
     program.erase(["anna"])
     program.leave(["ben"])
     assert find(program, "ann") == ["ANN", "Bananna"]
@@ -52,20 +52,20 @@ def test_a_person_has_the_history_of_the_desk_newest_first(viewer: Browser, play
     assert reported["person"]["rounds_seen"] == sum("reward" in row for row in known)
 
 
-def test_somebody_in_the_control_group_is_said_to_be(viewer: Browser, played: Site) -> None:
-    ledger = played.desk.program("demo").projection.agents
-    number = int(ledger.control.argmax())
+def test_the_control_group_is_marked(viewer: Browser, played: Site) -> None:
+    agents = played.desk.program("demo").projection.agents
+    number = int(agents.control.argmax())
     page = read_text(viewer.get(f"/programs/demo/person?agent=pharmacist-{number + 1:02}").text)
     assert "control group" in page
     assert "never (control group)" in page
 
 
-def test_nobody_is_found_with_a_sentence(viewer: Browser) -> None:
+def test_an_empty_search_result_says_so(viewer: Browser) -> None:
     page = viewer.get("/programs/demo/people?find=<b>x").text
     assert "No id contains “&lt;b&gt;x”." in page
 
 
-def test_under_pseudonyms_a_whole_name_is_found_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_under_pseudonyms_an_exact_id_is_found_and_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     with Desk(tmp_path / "desk.db") as desk:
         program = desk.create("codes", states=["low", "high"], budget=1, control=0.0, pseudonyms=True, rewards=[0, 1])

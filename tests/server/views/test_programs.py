@@ -1,4 +1,4 @@
-"""Where everything begins: the programs that somebody may see."""
+"""The list of programs."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from restive.server.views.programs import describe
 from server.views.browsing import Browser, Site
 
 
-def test_everybody_sees_the_programs_they_may_see(viewer: Browser, played: Site) -> None:
+def test_users_see_the_programs_that_they_have_access_to(viewer: Browser, played: Site) -> None:
     assert [card["name"] for card in viewer.get("/.json").json()["programs"]] == ["demo", "odd", "new"]
     stranger = played.browser("stranger")
     assert [card["name"] for card in stranger.get("/.json").json()["programs"]] == ["new"]
@@ -26,7 +26,7 @@ def test_a_card_has_the_numbers_of_the_desk(viewer: Browser, played: Site) -> No
     assert card["title"] == "Pharmacy orders"
 
 
-def test_a_program_that_cannot_be_read_is_shown_without_the_place_of_its_file(tmp_path: Path) -> None:
+def test_an_unreadable_program_is_shown_without_the_path_of_its_policy(tmp_path: Path) -> None:
     (tmp_path / "fair.py").write_text(OWN)
     with Desk(tmp_path / "desk.db") as desk:
         desk.create("own", states=["low", "high"], rewards=[0, 1], budget=1, policy=str(tmp_path / "fair.py"))

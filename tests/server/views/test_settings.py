@@ -40,7 +40,7 @@ def test_settings_change_from_the_next_round_on(site: Site, admin: Browser) -> N
     assert (context.by.partition(" (token")[0], context.verb) == ("the-admin", "changed")
 
 
-def test_only_what_differs_is_written_down(site: Site, admin: Browser) -> None:
+def test_only_changed_settings_are_recorded(site: Site, admin: Browser) -> None:
     send(admin, NOW | {"budget": "5", "key": "k1"})
     assert list(site.desk.program("coupons").log())[-1].header == {"budget": 5}
 
@@ -54,7 +54,7 @@ def test_only_what_differs_is_written_down(site: Site, admin: Browser) -> None:
         ("shares", "north", "share is 'north'"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused_and_kept(
+def test_an_invalid_setting_is_refused_and_stays_in_the_form(
     site: Site, admin: Browser, field: str, typed: str, said: str
 ) -> None:
     status, page = send(admin, NOW | {field: typed, "key": "k1"})
@@ -64,7 +64,7 @@ def test_a_setting_that_makes_no_sense_is_refused_and_kept(
     assert site.desk.program("coupons").config.budget == 2
 
 
-def test_a_round_is_cancelled_only_after_a_question(site: Site, operator: Browser) -> None:
+def test_a_round_is_cancelled_only_after_confirmation(site: Site, operator: Browser) -> None:
     status, page = send(operator, {"step": "cancel", "round": "1"})
     assert status == 200
     assert "Cancel round 1?" in read_text(page)
@@ -77,7 +77,7 @@ def test_a_round_is_cancelled_only_after_a_question(site: Site, operator: Browse
 
 
 @pytest.mark.parametrize(("number", "status"), [("9", 404), ("0", 422), ("x", 422), ("", 422)])
-def test_a_round_that_is_not_there_cannot_be_cancelled(operator: Browser, number: str, status: int) -> None:
+def test_a_missing_round_cannot_be_cancelled(operator: Browser, number: str, status: int) -> None:
     assert send(operator, {"step": "cancel", "round": number})[0] == status
 
 
@@ -87,12 +87,12 @@ def test_a_round_with_outcomes_is_not_offered_for_cancelling(site: Site, operato
     assert send(operator, {"step": "cancel", "round": "1"})[0] == 409
 
 
-def test_people_who_left_are_taken_out(site: Site, operator: Browser) -> None:
+def test_people_who_left_are_removed(site: Site, operator: Browser) -> None:
     assert send(operator, {"step": "leave", "agents": "ann\n<b>cem</b>\n\n", "key": "k1"}) == (303, f"{SETTINGS}#main")
     assert int(site.desk.program("coupons").projection.agents.active.sum()) == 2
 
 
-def test_nobody_leaves_if_one_of_them_is_unknown(site: Site, operator: Browser) -> None:
+def test_nobody_is_removed_if_one_id_is_unknown(site: Site, operator: Browser) -> None:
     status, page = send(operator, {"step": "leave", "agents": "ann\n<i>dan</i>", "key": "k1"})
     assert status == 422
     assert "&lt;i&gt;dan&lt;/i&gt;: not in the program coupons; nothing was changed." in page
@@ -100,7 +100,7 @@ def test_nobody_leaves_if_one_of_them_is_unknown(site: Site, operator: Browser) 
     assert int(site.desk.program("coupons").projection.agents.active.sum()) == 4
 
 
-def test_a_name_is_erased_only_when_it_was_typed_twice(site: Site, admin: Browser) -> None:
+def test_an_id_is_erased_only_when_it_is_typed_twice(site: Site, admin: Browser) -> None:
     status, page = send(admin, {"step": "erase", "agent": "<b>cem</b>"})
     assert status == 200
     assert "Erase &lt;b&gt;cem&lt;/b&gt;?" in page
@@ -114,13 +114,13 @@ def test_a_name_is_erased_only_when_it_was_typed_twice(site: Site, admin: Browse
     assert site.desk.store.names(site.desk.program("coupons").id).to_list().count(None) == 1
 
 
-def test_whoever_is_unknown_cannot_be_erased(admin: Browser) -> None:
+def test_an_unknown_id_cannot_be_erased(admin: Browser) -> None:
     status, page = send(admin, {"step": "erase", "agent": "nobody"})
     assert status in (404, 422)
     assert "not in the program" in read_text(page)
 
 
-def test_an_erased_name_is_nowhere_in_the_store(site: Site, admin: Browser, tmp_path: Path) -> None:
+def test_an_erased_id_is_nowhere_in_the_store(site: Site, admin: Browser, tmp_path: Path) -> None:
     admin.post(SETTINGS, {"step": "leave", "agents": "zebediah", "key": "k0"})
     send(admin, {"step": "erase", "agent": "zebediah", "again": "zebediah", "key": "k1"})
     site.desk.store.scrub()
@@ -129,7 +129,7 @@ def test_an_erased_name_is_nowhere_in_the_store(site: Site, admin: Browser, tmp_
 
 
 @pytest.mark.parametrize("step", [{"step": "erase", "agent": "ann", "again": "ann"}, NOW | {"budget": "9"}])
-def test_an_operator_may_not_do_what_an_admin_may(site: Site, operator: Browser, step: dict[str, str]) -> None:
+def test_an_operator_cannot_take_the_steps_of_an_admin(site: Site, operator: Browser, step: dict[str, str]) -> None:
     assert send(operator, step)[0] == 403
     page = operator.get(SETTINGS).text
     assert 'value="erase"' not in page
@@ -137,7 +137,7 @@ def test_an_operator_may_not_do_what_an_admin_may(site: Site, operator: Browser,
     assert site.desk.program("coupons").config.budget == 2
 
 
-def test_a_viewer_may_not_even_look(site: Site) -> None:
+def test_a_viewer_cannot_see_the_settings(site: Site) -> None:
     viewer = site.browser("viewer")
     assert viewer.get(SETTINGS).status_code == 403
     assert viewer.post(SETTINGS, {"step": "cancel", "round": "1", "sure": "yes"}).status_code == 403
@@ -148,5 +148,5 @@ def test_a_form_from_another_site_changes_nothing(site: Site, admin: Browser) ->
     assert site.desk.program("coupons").config.budget == 2
 
 
-def test_a_form_that_does_not_say_what_to_do_is_refused(admin: Browser) -> None:
+def test_a_form_without_a_known_step_is_refused(admin: Browser) -> None:
     assert send(admin, {"step": "explode"})[0] == 400

@@ -71,7 +71,7 @@ def test_what_was_checked_is_decided_and_the_list_is_shown_next(site: Site, brow
     assert said not in read_text(browser.get("/programs/coupons/list").text)
 
 
-def test_the_second_check_names_who_is_new_and_who_is_missing(browser: Browser) -> None:
+def test_the_second_check_shows_new_and_missing_people(browser: Browser) -> None:
     decide(browser)
     page = browser.post(STATES, {"step": "check"}, ("tuesday.csv", b"agent,state,phone\nann,high,1\ndora,low,2\n"))
     text = read_text(page.text)
@@ -108,7 +108,7 @@ def test_htmx_gets_the_preview_alone(browser: Browser) -> None:
     assert "'no' is not a state" in read_text(bad.text)
 
 
-def test_a_file_changed_since_the_check_is_not_decided(site: Site, browser: Browser) -> None:
+def test_a_file_changed_since_the_check_is_refused(site: Site, browser: Browser) -> None:
     sealed = check(browser)
     answer = browser.post(STATES, {"step": "decide", **sealed}, ("monday.csv", MONDAY.replace(b"low", b"high")))
     assert answer.status_code == 409
@@ -116,7 +116,7 @@ def test_a_file_changed_since_the_check_is_not_decided(site: Site, browser: Brow
     assert rounds(site) == 0
 
 
-def test_a_field_changed_since_the_check_is_not_decided(site: Site, browser: Browser) -> None:
+def test_a_field_changed_since_the_check_is_refused(site: Site, browser: Browser) -> None:
     sealed = check(browser, budget="1")
     answer = browser.post(STATES, {"step": "decide", **sealed, "budget": "2"}, ("monday.csv", MONDAY))
     assert answer.status_code == 409
@@ -129,7 +129,7 @@ def test_nothing_is_decided_without_a_check(site: Site, browser: Browser) -> Non
     assert rounds(site) == 0
 
 
-def test_what_one_browser_checked_another_does_not_decide(site: Site, browser: Browser) -> None:
+def test_a_check_is_valid_only_in_its_own_session(site: Site, browser: Browser) -> None:
     sealed = check(browser)
     other = site.browser("admin").post(STATES, {"step": "decide", **sealed}, ("monday.csv", MONDAY))
     assert other.status_code == 409
@@ -148,7 +148,7 @@ def test_a_double_click_decides_once(site: Site, browser: Browser) -> None:
     assert rounds(site) == 1
 
 
-def test_of_two_people_who_decide_the_same_round_one_does(site: Site, browser: Browser) -> None:
+def test_two_people_cannot_decide_the_same_round(site: Site, browser: Browser) -> None:
     other = site.browser("admin")
     mine, yours = check(browser), check(other, MONDAY.replace(b"cem", b"dan"))
     first = browser.post(STATES, {"step": "decide", **mine}, ("monday.csv", MONDAY))
@@ -158,7 +158,7 @@ def test_of_two_people_who_decide_the_same_round_one_does(site: Site, browser: B
     assert rounds(site) == 1
 
 
-def test_pasted_rows_do_as_well_as_a_file(site: Site, browser: Browser) -> None:
+def test_rows_can_be_pasted(site: Site, browser: Browser) -> None:
     rows = "agent\tstate\nann\tlow\nben\thigh\n"
     page = browser.post(STATES, {"step": "check", "rows": rows})
     sealed = {name: read_fields(page.text)[name] for name in ("checked", "of_round", "key")}
@@ -179,14 +179,14 @@ def test_excel_and_parquet_are_read(browser: Browser, ending: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["table.parquet", "table.xlsx"])
-def test_a_damaged_file_is_refused_in_a_sentence(browser: Browser, name: str) -> None:
+def test_a_damaged_file_is_refused(browser: Browser, name: str) -> None:
     page = browser.post(STATES, {"step": "check"}, (name, b"PAR1 and nothing else"))
     assert page.status_code == 422
     assert name in read_text(page.text)
     assert tempfile.gettempdir() not in page.text
 
 
-def test_a_file_of_another_kind_is_refused_by_its_name(browser: Browser) -> None:
+def test_a_file_of_another_type_is_refused(browser: Browser) -> None:
     page = browser.post(STATES, {"step": "check"}, ("C:\\lists\\<b>monday</b>.exe", MONDAY))
     assert page.status_code == 422
     assert "monday</b>.exe: cannot read files that end in '.exe'" not in page.text
@@ -212,25 +212,25 @@ def test_a_file_and_pasted_rows_at_once_are_refused(browser: Browser) -> None:
     assert "Use one of them" in page.text
 
 
-def test_nothing_at_all_is_refused_with_what_to_do(browser: Browser) -> None:
+def test_a_form_without_a_table_is_refused(browser: Browser) -> None:
     page = browser.post(STATES, {"step": "check"})
     assert page.status_code == 422
     assert "Choose a file or paste rows." in page.text
 
 
-def test_a_budget_that_is_no_number_is_refused_and_kept(browser: Browser) -> None:
+def test_an_invalid_budget_is_refused_and_stays_in_the_form(browser: Browser) -> None:
     page = browser.post(STATES, {"step": "check", "budget": "many"}, ("monday.csv", MONDAY))
     assert page.status_code == 422
     assert "budget is 'many'; it must be a whole number" in read_text(page.text).replace("Budget is", "budget is")
     assert 'value="many"' in page.text
 
 
-def test_must_and_never_are_taken_from_lines(site: Site, browser: Browser) -> None:
+def test_required_and_excluded_people_are_read_by_line(site: Site, browser: Browser) -> None:
     decide(browser, budget="1", must="ben\n\n", never="ann")
     assert site.desk.program("coupons").advice(1).chosen == ["ben"]
 
 
-def test_the_box_for_another_round_is_there_once_the_desk_asks_for_it(site: Site, browser: Browser) -> None:
+def test_another_round_with_the_same_states_needs_its_check_box(site: Site, browser: Browser) -> None:
     decide(browser)
     assert 'name="again"' not in browser.get(STATES).text
     page = browser.post(STATES, {"step": "check"}, ("monday.csv", MONDAY))
@@ -242,7 +242,7 @@ def test_the_box_for_another_round_is_there_once_the_desk_asks_for_it(site: Site
     assert rounds(site) == 2
 
 
-def test_the_box_for_new_people_is_there_once_the_desk_asks_for_it(site: Site, browser: Browser) -> None:
+def test_new_people_with_similar_ids_need_their_check_box(site: Site, browser: Browser) -> None:
     decide(browser)
     page = browser.post(STATES, {"step": "check"}, ("monday.csv", b"agent,state\nANN,low\n"))
     assert page.status_code == 422
@@ -251,7 +251,7 @@ def test_the_box_for_new_people_is_there_once_the_desk_asks_for_it(site: Site, b
     assert rounds(site) == 2
 
 
-def test_a_round_goes_on_from_the_states_last_known(site: Site, browser: Browser) -> None:
+def test_a_round_can_use_the_last_known_states(site: Site, browser: Browser) -> None:
     decide(browser)
     page = browser.post(STATES, {"step": "check", "known": "yes", "again": "yes"})
     sealed = {name: read_fields(page.text)[name] for name in ("checked", "of_round", "key")}
@@ -279,7 +279,7 @@ def test_a_user_who_is_not_signed_in_is_redirected(site: Site) -> None:
     assert (answer.status_code, answer.headers["location"]) == (303, "/login?next=%2Fprograms%2Fcoupons%2Fstates")
 
 
-def test_no_upload_stays_behind(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uploaded_files_are_deleted(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "uploads"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
