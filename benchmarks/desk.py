@@ -89,7 +89,7 @@ def play(address: str, agents: int, rounds: int, shadow: str) -> dict[str, Any]:
         program = desk.program("load")
         opening, projection = clock(lambda: program.projection)
         history, met = clock(lambda: find_history(program, name(agents // 2)))
-        reading, listed = clock(lambda: program.advice(1).chosen)
+        reading, listed = clock(lambda: program.recommendation(1).chosen)
         right = {
             "proven": replay(program).proven,
             "outcomes": [line.outcomes for line in projection.rounds] == [agents] * rounds,

@@ -26,7 +26,7 @@ class StatusRound(Answer):
     done: int
     failed: int
     outcomes_in: int
-    unasked: int
+    unlisted: int
     explored: int
     reward_mean: float | None
     control_mean: float | None
@@ -110,6 +110,15 @@ class StateEstimate(Answer):
     """People with a positive benefit."""
 
 
+class NextStep(Answer):
+    """One thing to do next."""
+
+    message: str
+    verb: str | None
+    """The verb of the desk for it, `decide` or `learn`; null: nothing can be done."""
+    round: int | None
+
+
 class Status(Answer):
     """The status of a program."""
 
@@ -128,11 +137,11 @@ class Status(Answer):
     shadow_policy: str | None
     shadow: ShadowComparison | None
     learned: list[StateEstimate]
-    ahead: bool
+    far_sighted: bool
     """Whether benefits count all future rounds, not only the next one."""
     horizon: int | None
-    steps: list[str]
-    """What to do next, a sentence each."""
+    steps: list[NextStep]
+    """What to do next, the most urgent first."""
     version: str
     actions: int
     budget_used: float | None

@@ -229,11 +229,11 @@ class ListedPerson(Answer):
     """The position on the list, or on the reserve list."""
     agent: str
     group: str | None
-    list: Literal["chosen", "must", "spare"]
+    list: Literal["chosen", "must", "reserve"]
     state_now: str
     benefit: float | None
     """The expected gain from acting, in the program's reward unit."""
-    error: float | None
+    standard_error: float | None
     """The standard error of the benefit."""
     exploration: bool
     """Whether the person was chosen at random, to learn."""
@@ -257,7 +257,7 @@ class Decision(Answer):
     """People with a state in this round."""
     carried_over: int
     """People whose state is from an earlier round."""
-    left_out: dict[str, int]
+    exclusions: dict[str, int]
     """People who could not be chosen, by reason."""
     policy: str
     explored: int
@@ -306,7 +306,7 @@ class RoundSummary(Answer):
     """People on the list for whom the action was done."""
     failed: int
     """People on the list for whom it was reported as not done."""
-    unasked: int
+    unlisted: int
     """People not on the list for whom it was done."""
     outcomes: int
     """People with a recorded outcome."""

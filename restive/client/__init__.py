@@ -2,12 +2,12 @@
 
     from restive.client import Client, Refused
 
-`Client` is a server, `Program` one of its programs, `Advice` a decided round. `Refused` is raised for whatever the
+`Client` is a server, `Program` one of its programs, `Recommendation` a decided round. `Refused` is raised for whatever the
 server did not do, with its sentence. It needs one more package: pip install "restive[client]".
 """
 
 from restive.client.client import Client
-from restive.client.program import Advice, Program
+from restive.client.program import Program, Recommendation
 from restive.client.transport import Fault, Refused
 
-__all__ = ["Advice", "Client", "Fault", "Program", "Refused"]
+__all__ = ["Client", "Fault", "Program", "Recommendation", "Refused"]

@@ -2,8 +2,8 @@
 
     with Client("https://desk.example", token) as client:
         program = client.program("coupons")
-        advice = program.decide("monday.csv")
-        program.learn({"agent": advice.chosen, "done": [True] * len(advice.chosen)})
+        recommendation = program.decide("monday.csv")
+        program.learn({"agent": recommendation.chosen, "done": [True] * len(recommendation.chosen)})
 
 Without a token the environment's RESTIVE_TOKEN is taken. Threads may share a client.
 """

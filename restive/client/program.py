@@ -27,7 +27,7 @@ History = list[types.HistoryEntry]
 
 
 @dataclass(frozen=True)
-class Advice:
+class Recommendation:
     """A decided round with its whole list; `data` has all that the server said of it."""
 
     data: types.DecidedRound
@@ -45,12 +45,12 @@ class Advice:
     @property
     def chosen(self) -> list[str]:
         """Who is on the list, best first."""
-        return [row["agent"] for row in self.people if row["list"] != "spare"]
+        return [row["agent"] for row in self.people if row["list"] != "reserve"]
 
     @property
-    def spares(self) -> list[str]:
+    def reserve(self) -> list[str]:
         """Who is next if one of them falls out."""
-        return [row["agent"] for row in self.people if row["list"] == "spare"]
+        return [row["agent"] for row in self.people if row["list"] == "reserve"]
 
     @property
     def notes(self) -> list[str]:
@@ -94,7 +94,7 @@ class Program:
         self, states: object = None, budget: int | None = None, must: object = None, never: object = None,
         round: int | None = None, again: bool = False, new: bool = False, dry_run: bool = False,
         key: str | None = None,
-    ) -> Advice:  # fmt: skip
+    ) -> Recommendation:  # fmt: skip
         """Decide a round.
 
         states   a file, frame, rows or {agent: state}; None: as last known
@@ -115,7 +115,7 @@ class Program:
         )
         if said["next"] is not None:
             said |= {"people": [*self.list(said["round"])], "next": None}
-        return Advice(said)
+        return Recommendation(said)
 
     def learn(
         self, outcomes: object, round: int | None = None, correct: bool = False, dry_run: bool = False,

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from restive.desk.desk import Desk
     from restive.desk.opening import AlreadyDecided
     from restive.desk.program import Program, Taken
-    from restive.desk.recommendation import Advice
+    from restive.desk.recommendation import Recommendation
     from restive.desk.store import Store, StoreError
     from restive.desk.table_schema import Fault, TableError
 
 __all__ = [
-    "Advice",
     "AlreadyDecided",
     "Config",
     "Desk",
     "Fault",
     "Program",
+    "Recommendation",
     "Repeated",
     "RequestContext",
     "Store",
@@ -35,7 +35,7 @@ __all__ = [
 ]  # fmt: skip
 
 ROOMS = {
-    "recommendation": ("Advice",),
+    "recommendation": ("Recommendation",),
     "audit": ("RequestContext", "Repeated"),
     "desk": ("Desk",),
     "config": ("Config", "Words"),

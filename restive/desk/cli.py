@@ -1,17 +1,18 @@
-"""`restive desk`: the verbs that record something, one short function each; those that only look are in `looking`.
+"""`restive desk`: one short function for each verb; `restive desk token` is in `cli_tokens`.
 
-Tables that people should read go to standard output, notes to standard error; `--json` prints data instead.
+Results go to standard output, notes to standard error; `--json` prints data instead. Libraries are imported in the
+functions, so that `restive --help` starts fast.
 """
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from restive.desk import keys, looking
-from restive.desk.options import DryRun, JsonOption, Name, Overwrite, StoreOption, Table, check_out, open_store
-from restive.desk.saying import note, print_json, say_advice, say_config
 from restive.errors import InputError
+
+if TYPE_CHECKING:
+    from restive.desk.desk import Desk
 
 desk = typer.Typer(
     name="desk",
@@ -19,46 +20,81 @@ desk = typer.Typer(
     no_args_is_help=True,
 )
 
+TABLE = "a .csv, .xlsx or .parquet file"
+ProgramName = Annotated[str, typer.Argument(help="The program's name.", show_default=False)]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        envvar="RESTIVE_STORE",
+        help="A FILE.db or postgresql://user@host/database.",
+        show_default="a file in your data folder, see `restive desk list`",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would happen, record nothing.")]
+OutOption = Annotated[Path | None, typer.Option(help=f"Write the list to {TABLE}.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")]
+
+
+def open_store(store: str | None, make: bool = False) -> "Desk":
+    """The desk on the named store; the audit log names the command as the actor."""
+    from restive.desk.desk import open_desk
+
+    opened = open_desk(store, make)
+    opened.store.by = "command"
+    return opened
+
+
+def check_out(out: Path | None, overwrite: bool) -> None:
+    """Refuse a file that cannot be written before anything is recorded."""
+    if out is not None:
+        from restive.desk.table_files import check_output_file
+
+        check_output_file(out, overwrite)
+
 
 @desk.command()
 def init(
-    name: Name,
-    template: Annotated[str | None, typer.Option(help="Start from a domain, see `restive desk templates`.")] = None,
+    name: ProgramName,
+    template: Annotated[str | None, typer.Option(help="Start from a template, see `restive desk templates`.")] = None,
     states: Annotated[str | None, typer.Option(help="Names of the states, the worst first: low,high.")] = None,
     rewards: Annotated[
-        str | None, typer.Option(help="What each state is worth: 0,1; or `reported`, if each outcome has its own.")
+        str | None, typer.Option(help="The reward of each state: 0,1; or `reported`, if each outcome has its own.")
     ] = None,
-    budget: Annotated[int | None, typer.Option(help="Actions in a round, if not said otherwise.")] = None,
-    policy: Annotated[str | None, typer.Option(help="Who decides.", show_default="lagrange")] = None,
-    shadow: Annotated[
-        str | None, typer.Option(help="A second policy that sees everything and decides nothing.")
-    ] = None,
+    budget: Annotated[int | None, typer.Option(help="Actions per round, unless a round has its own.")] = None,
+    policy: Annotated[str | None, typer.Option(help="The policy that decides.", show_default="lagrange")] = None,
+    shadow: Annotated[str | None, typer.Option(help="A second policy, only compared with the first.")] = None,
     control: Annotated[
-        float | None, typer.Option(help="The share of people never treated, to compare with.", show_default="0.1")
+        float | None, typer.Option(help="The share of people in the control group.", show_default="0.1")
     ] = None,
-    cool_down: Annotated[int | None, typer.Option(help="Nobody twice in so many rounds.")] = None,
+    cool_down: Annotated[int | None, typer.Option(help="Nobody is chosen twice in so many rounds.")] = None,
     keep: Annotated[
-        int | None, typer.Option(help="For how many rounds a missing state is kept.", show_default="2")
+        int | None, typer.Option(help="Rounds for which a missing state is carried over.", show_default="2")
     ] = None,
     share: Annotated[
-        list[str] | None, typer.Option(help="A group's least share of the list: north=0.3; several times.")
+        list[str] | None, typer.Option(help="A group's minimum share of the list: north=0.3; repeatable.")
     ] = None,
-    horizon: Annotated[int | None, typer.Option(help="How many rounds there will be, if that is known.")] = None,
+    horizon: Annotated[int | None, typer.Option(help="The number of rounds in all, if it is known.")] = None,
     reward_range: Annotated[
-        float | None, typer.Option(help="How far apart reported rewards can be.", show_default="1")
+        float | None, typer.Option(help="The largest difference of reported rewards.", show_default="1")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the luck and the control group.", show_default="by name")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="The seed of random draws and of the control group.", show_default="from the name"),
+    ] = None,
     word: Annotated[
-        list[str] | None, typer.Option(help="How you speak of it: person=patient, people=patients; several times.")
+        list[str] | None, typer.Option(help="Your own words: person=patient, people=patients; repeatable.")
     ] = None,
-    pseudonyms: Annotated[bool, typer.Option("--pseudonyms", help="Keep codes instead of ids in the store.")] = False,
+    pseudonyms: Annotated[bool, typer.Option("--pseudonyms", help="Store codes instead of ids.")] = False,
     store: StoreOption = None,
-    dry_run: DryRun = False,
+    dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a program."""
+    """Create a program."""
     from restive.desk.config import check_name, parse_rewards, parse_shares, parse_words
     from restive.desk.desk import make_config, refuse_taken
+    from restive.desk.output import print_config
 
     given: dict[str, object] = {
         "states": None if states is None else [part.strip() for part in states.split(",")],
@@ -74,74 +110,82 @@ def init(
     config = make_config(check_name(name), template, **settings)
     if dry_run:
         refuse_taken(name, store)
-        say_config(name, config.as_json(), "would be made", as_json)
+        print_config(name, config.as_json(), "would be created", as_json)
         return
     with open_store(store, make=True) as opened:
         made = opened.create(name, config, pseudonyms=pseudonyms)
-        say_config(name, made.config.as_json() | {"store": opened.store.address}, "is ready", as_json)
+        print_config(name, {**made.config.as_json(), "store": opened.store.address}, "is ready", as_json)
 
 
 @desk.command()
 def decide(
-    name: Name,
+    name: ProgramName,
     states: Annotated[
-        Path | None, typer.Option(help=f"Who is in which state: {Table} with agent, state and perhaps group.")
+        Path | None, typer.Option(help=f"The states: {TABLE} with agent, state and optionally group.")
     ] = None,
     budget: Annotated[int | None, typer.Option(help="Actions in this round.", show_default="the program's")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the list to a .csv, .xlsx or .parquet file.")] = None,
-    must: Annotated[Path | None, typer.Option(help="People on the list in any case: a table with agent.")] = None,
-    never: Annotated[Path | None, typer.Option(help="People not on the list in this round.")] = None,
-    round_: Annotated[int | None, typer.Option("--round", help="Its number, to be safe from deciding twice.")] = None,
-    again: Annotated[bool, typer.Option("--again", help="A new round, though nothing changed since the last.")] = False,
-    new: Annotated[bool, typer.Option("--new", help="Ids that look like known ones are other people.")] = False,
-    overwrite: Overwrite = False,
+    out: OutOption = None,
+    must: Annotated[Path | None, typer.Option(help="People who must be on the list: a table with agent.")] = None,
+    never: Annotated[Path | None, typer.Option(help="People who must not be on it in this round.")] = None,
+    round_: Annotated[
+        int | None, typer.Option("--round", help="The round's number, so that it is decided once.")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Decide another round although nothing has changed.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Ids that look like known ones belong to new people.")] = False,
+    overwrite: OverwriteOption = False,
     store: StoreOption = None,
-    dry_run: DryRun = False,
+    dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Decide a round: who gets the action, why, and who is next."""
+    """Decide a round: who gets the action and why, then a reserve list."""
+    from restive.desk.output import print_recommendation
+
     with open_store(store) as opened:
         program = opened.program(name)
         check_out(out, overwrite)
-        advice = program.decide(states, budget, must, never, round=round_, again=again, new=new, dry_run=dry_run)
-        say_advice(advice, out, as_json, dry_run)
+        decided = program.decide(states, budget, must, never, round=round_, again=again, new=new, dry_run=dry_run)
+        print_recommendation(decided, out, as_json, dry_run)
 
 
 @desk.command()
 def learn(
-    name: Name,
+    name: ProgramName,
     outcomes: Annotated[
         Path,
-        typer.Option(help=f"What happened: {Table} with agent, done, next_state, reward, round.", show_default=False),
+        typer.Option(help=f"The outcomes: {TABLE} with agent, done, next_state, reward, round.", show_default=False),
     ],
     round_: Annotated[int | None, typer.Option("--round", help="Which round.", show_default="the last")] = None,
-    correct: Annotated[bool, typer.Option("--correct", help="Let rows replace what is on record.")] = False,
+    correct: Annotated[bool, typer.Option("--correct", help="Replace recorded outcomes by these.")] = False,
     store: StoreOption = None,
-    dry_run: DryRun = False,
+    dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Take in what happened: whether it was done, the next state, the reward; also late or as a correction."""
+    """Record outcomes: whether the action was done, the next state, the reward; also late or as a correction."""
+    from restive.console import print_json, print_notices
+
     with open_store(store) as opened:
-        taken = opened.program(name).learn(outcomes, round=round_, correct=correct, dry_run=dry_run)
+        counts = opened.program(name).learn(outcomes, round=round_, correct=correct, dry_run=dry_run)
     if as_json:
-        print_json(taken._asdict() | {"recorded": not dry_run})
+        print_json(counts._asdict() | {"recorded": not dry_run})
         return
-    verb = "would be recorded" if dry_run else "recorded"
-    listed, before = ", ".join(map(str, taken.rounds)), f"{taken.repeated:,} known already"
-    print(f"Round {listed}: {taken.new:,} outcomes {verb}, {taken.corrected:,} corrected, {before}.")
-    print(f"Still waiting for {taken.waiting:,}." if taken.waiting else "Nothing is missing.")
-    note(taken.notes)
+    rounds, verb = ", ".join(map(str, counts.rounds)), "would be recorded" if dry_run else "recorded"
+    print(
+        f"Round {rounds}: {counts.new:,} outcomes {verb}, {counts.corrected:,} corrected, "
+        f"{counts.repeated:,} already known."
+    )
+    print(f"{counts.waiting:,} outcomes are still missing." if counts.waiting else "No outcomes are missing.")
+    print_notices(*counts.notes)
 
 
 @desk.command()
 def correct(
-    name: Name,
-    states: Annotated[Path, typer.Option(help="The states as they should have been.", show_default=False)],
+    name: ProgramName,
+    states: Annotated[Path, typer.Option(help="The correct states.", show_default=False)],
     round_: Annotated[int, typer.Option("--round", help="Which round.", show_default=False)],
     store: StoreOption = None,
-    dry_run: DryRun = False,
+    dry_run: DryRunOption = False,
 ) -> None:
-    """Mend states of an earlier round; outcomes are corrected by `learn --correct`."""
+    """Correct states of an earlier round; `learn --correct` corrects outcomes."""
     with open_store(store) as opened:
         corrected = opened.program(name).correct_states(states, round_, dry_run)
     print(f"Round {round_}: {corrected:,} states {'would be ' * dry_run}corrected.")
@@ -149,75 +193,255 @@ def correct(
 
 @desk.command()
 def leave(
-    name: Name,
-    agents: Annotated[Path, typer.Option(help="Who is gone: a table with agent.", show_default=False)],
+    name: ProgramName,
+    agents: Annotated[Path, typer.Option(help="Who has left: a table with agent.", show_default=False)],
     store: StoreOption = None,
-    dry_run: DryRun = False,
+    dry_run: DryRunOption = False,
 ) -> None:
-    """Take people out who are gone; one who appears in a table of states again is back."""
+    """Remove people who have left; they return when a table of states names them again."""
     with open_store(store) as opened:
-        gone = opened.program(name).leave(agents, dry_run)
-    print(f"{gone:,} {'would be ' * dry_run}taken out of {name}.")
+        removed = opened.program(name).leave(agents, dry_run)
+    print(f"{removed:,} {'would be ' * dry_run}removed from {name}.")
 
 
 @desk.command()
 def erase(
-    name: Name,
+    name: ProgramName,
     agent: Annotated[
         list[str] | None,
-        typer.Argument(help="Whose names to forget; nobody: clear what earlier ones left."),
+        typer.Argument(help="Ids to erase; without any, traces of earlier erasures are removed."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     store: StoreOption = None,
-    dry_run: DryRun = False,
+    dry_run: DryRunOption = False,
 ) -> None:
-    """Forget names for good; what the desk learned from these people stays, without a name."""
+    """Erase ids for good; what was learned from these people stays, without their names."""
     with open_store(store) as opened:
-        program, whom = opened.program(name), agent or []
-        if whom and not (yes or dry_run):
-            program.erase(whom, dry_run=True)
-            typer.confirm(f"Erase {', '.join(whom)} from {name}? This cannot be undone", abort=True)
-        erased = program.erase(whom, dry_run)
-    print(
-        f"{erased:,} {'would be ' * dry_run}erased from {name}; lists that were written to files are yours to delete."
-    )
+        program, ids = opened.program(name), agent or []
+        if ids and not (yes or dry_run):
+            program.erase(ids, dry_run=True)
+            typer.confirm(f"Erase {', '.join(ids)} from {name}? This cannot be undone", abort=True)
+        erased = program.erase(ids, dry_run)
+    print(f"{erased:,} {'would be ' * dry_run}erased from {name}. Files that contain lists must be deleted by hand.")
 
 
 @desk.command()
 def cancel(
-    name: Name,
+    name: ProgramName,
     number: Annotated[int, typer.Argument(help="Which round.", show_default=False)],
     store: StoreOption = None,
-    dry_run: DryRun = False,
+    dry_run: DryRunOption = False,
 ) -> None:
-    """Take a list back that was decided by mistake: nobody acts by it, and nothing is waited for."""
+    """Cancel a round that was decided by mistake: its list is void and no outcomes are expected."""
     with open_store(store) as opened:
         listed = opened.program(name).cancel(number, dry_run)
-    print(f"Round {number} of {name} {'would be' if dry_run else 'is'} cancelled; {listed:,} were on its list.")
+    print(f"Round {number} of {name} {'would be' if dry_run else 'is'} cancelled; its list had {listed:,} people.")
 
 
 @desk.command()
 def change(
-    name: Name,
-    budget: Annotated[int | None, typer.Option(help="Actions in a round.")] = None,
-    cool_down: Annotated[int | None, typer.Option(help="Nobody twice in so many rounds.")] = None,
-    keep: Annotated[int | None, typer.Option(help="For how many rounds a missing state is kept.")] = None,
-    share: Annotated[list[str] | None, typer.Option(help="All groups' least shares anew: north=0.3.")] = None,
+    name: ProgramName,
+    budget: Annotated[int | None, typer.Option(help="Actions per round.")] = None,
+    cool_down: Annotated[int | None, typer.Option(help="Nobody is chosen twice in so many rounds.")] = None,
+    keep: Annotated[int | None, typer.Option(help="Rounds for which a missing state is carried over.")] = None,
+    share: Annotated[
+        list[str] | None, typer.Option(help="All minimum shares, replacing the old ones: north=0.3.")
+    ] = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change what may be changed while a program runs."""
+    """Change the settings that can change in a running program."""
     from restive.desk.config import parse_shares
+    from restive.desk.output import print_config
 
     shares = parse_shares(share) if share else None
     given: dict[str, Any] = {"budget": budget, "cool_down": cool_down, "keep": keep, "shares": shares}
     settings = {key: value for key, value in given.items() if value is not None}
     if not settings:
-        raise InputError("nothing to change; see `restive desk change --help`.")
+        raise InputError("Nothing to change; see `restive desk change --help`.")
     with open_store(store) as opened:
         config = opened.program(name).change(**settings)
-    say_config(name, config.as_json(), "is changed from the next round on", as_json)
+    print_config(name, config.as_json(), "is changed from the next round on", as_json)
 
 
-desk.add_typer(looking.verbs)
-desk.add_typer(keys.token)
+@desk.command()
+def status(
+    name: ProgramName,
+    figure: Annotated[Path | None, typer.Option(help="Plot rewards and lift to a .png, .svg or .pdf file.")] = None,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a program: what to do next, who is in it, whether it works, what was learned."""
+    from restive.console import print_json, print_notices
+    from restive.desk.output import print_status, status_as_json
+    from restive.desk.plots import draw_status
+    from restive.desk.status import get_status
+    from restive.plotting import check_ending
+
+    if figure:
+        check_ending(figure)
+    with open_store(store) as opened:
+        found = get_status(opened.program(name))
+    if as_json:
+        print_json(status_as_json(found))
+    else:
+        print_status(found)
+    if figure:
+        figure.parent.mkdir(parents=True, exist_ok=True)
+        draw_status(found, figure)
+        print_notices(f"wrote {figure}")
+
+
+@desk.command(name="round")
+def round_(
+    name: ProgramName,
+    number: Annotated[int | None, typer.Argument(help="Which round.", show_default="the last")] = None,
+    out: OutOption = None,
+    names: Annotated[
+        Path | None, typer.Option(help="With pseudonyms: a table with agent, to show names instead of codes.")
+    ] = None,
+    overwrite: OverwriteOption = False,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the list of a round as it was decided."""
+    from restive.desk.output import print_recommendation
+
+    with open_store(store) as opened:
+        program = opened.program(name)
+        check_out(out, overwrite)
+        if names:
+            program.recognise(names)
+        last = len(program.rounds)
+        print_recommendation(program.recommendation(last if number is None else number), out, as_json, False)
+
+
+@desk.command()
+def history(
+    name: ProgramName,
+    agent: Annotated[str, typer.Argument(help="The person's id.", show_default=False)],
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the rounds of one person."""
+    from restive.console import print_json
+    from restive.desk.history import find_history
+    from restive.desk.output import print_history
+
+    with open_store(store) as opened:
+        program = opened.program(name)
+        rows = find_history(program, agent)
+        if as_json:
+            print_json(rows)
+        else:
+            print_history(rows, program.config.words, agent)
+
+
+@desk.command(name="list")
+def list_(store: StoreOption = None, as_json: JsonOption = False) -> None:
+    """List the programs and the address of their store."""
+    from restive.console import print_json
+    from restive.desk.desk import default_store
+    from restive.desk.output import print_programs
+    from restive.desk.status import summarize
+
+    address, rows = str(default_store()), []
+    if store is not None or default_store().exists():
+        with open_store(store) as opened:
+            address, rows = opened.store.address, [summarize(program) for program in opened.programs()]
+    if as_json:
+        print_json({"store": address, "programs": rows})
+    else:
+        print(f"Store: {address}")
+        print_programs(rows)
+
+
+@desk.command()
+def templates(as_json: JsonOption = False) -> None:
+    """List the templates that a program can start from."""
+    from dataclasses import asdict
+
+    from restive.console import print_json
+    from restive.desk.output import print_templates
+    from restive.desk.templates import TEMPLATES
+
+    rows = [asdict(template) for template in TEMPLATES.values()]
+    if as_json:
+        print_json(rows)
+    else:
+        print_templates(rows)
+
+
+@desk.command()
+def replay(name: ProgramName, store: StoreOption = None, as_json: JsonOption = False) -> None:
+    """Rebuild a program from its events and check that every decision comes out the same."""
+    from restive.console import print_json, progress_bar
+    from restive.desk.replay import replay as replay_program
+
+    with open_store(store) as opened, progress_bar("replaying") as progress:
+        found = replay_program(opened.program(name), progress)
+    if as_json:
+        print_json(found.as_json())
+    else:
+        print(f"{found.events:,} events in an unbroken chain that ends in {found.end[:16]}.")
+        print(f"{found.same:,} of {found.rounds:,} decisions come out the same, bit for bit.")
+        same = found.belief == found.believed
+        print(f"The policy's belief {'equals' if same else 'does NOT equal'} the one from its events ({found.belief}).")
+        for sentence in found.differing:
+            print(sentence)
+    if not found.proven:
+        raise typer.Exit(1)
+
+
+@desk.command()
+def export(
+    name: ProgramName,
+    out: Annotated[Path, typer.Option(help="A folder for agents, rounds and records as Parquet.", show_default=False)],
+    store: StoreOption = None,
+) -> None:
+    """Write all of a program to Parquet files, for analysis elsewhere."""
+    from restive.console import progress_bar
+    from restive.desk.export import export as export_program
+
+    with open_store(store) as opened, progress_bar("writing") as progress:
+        files = export_program(opened.program(name), out, progress)
+    print(f"{len(files):,} files in {out}: {files[0].name}, {files[1].name} and records/.")
+
+
+@desk.command()
+def demo(
+    template: Annotated[str, typer.Option(help="The template, see `restive desk templates`.")] = "pharmacy",
+    agents: Annotated[int, typer.Option(help="The number of simulated people.")] = 200,
+    rounds: Annotated[int, typer.Option(help="The number of rounds.")] = 30,
+    seed: Annotated[int, typer.Option(help="The seed of the people and of random draws.")] = 7,
+    policy: Annotated[str, typer.Option(help="The policy that decides.")] = "lagrange",
+    figure: Annotated[Path | None, typer.Option(help="Plot rewards and lift to a file.")] = None,
+    name: Annotated[str, typer.Option(help="The program's name.")] = "demo",
+    store: Annotated[
+        str | None, typer.Option(help="Keep the program in this store.", show_default="a temporary file")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a program with simulated people and show its last list and its status."""
+    from tempfile import TemporaryDirectory
+
+    from restive.console import print_json, print_notices, progress_bar
+    from restive.desk.demo import in_temporary_store, run_demo
+    from restive.desk.output import print_recommendation, print_status, status_as_json
+    from restive.desk.plots import draw_status
+    from restive.desk.status import get_status
+
+    with TemporaryDirectory() as folder, open_store(store or str(Path(folder) / "demo.db"), make=True) as opened:
+        with progress_bar("simulating") as progress:
+            program = run_demo(opened, name, template, agents, rounds, seed, progress, policy=policy)
+        found = get_status(program) if store else in_temporary_store(get_status(program))
+        if as_json:
+            print_json(status_as_json(found))
+        else:
+            print_recommendation(program.recommendation(rounds), None, False, False, max_people=8)
+            print_status(found)
+        if figure:
+            draw_status(found, figure)
+            print_notices(f"wrote {figure}")
+        if not store:
+            print_notices("the program was in a temporary file; add --store FILE.db to keep it")

@@ -11,7 +11,7 @@ import polars as pl
 
 from restive.desk import events
 from restive.desk.cache import ProgramCache
-from restive.desk.ingest import Reports
+from restive.desk.ingest import Outcomes
 from restive.desk.names import Names
 from restive.desk.projection import Projection
 from restive.desk.rounds import Round
@@ -36,7 +36,7 @@ class LastWord(NamedTuple):
         return LastWord._make(column[rows] for column in self)
 
 
-def mend_outcomes(cache: ProgramCache, writer: Writer, projection: Projection, found: Round, reports: Reports) -> None:
+def mend_outcomes(cache: ProgramCache, writer: Writer, projection: Projection, found: Round, reports: Outcomes) -> None:
     """Record outcomes of a round as they should have been."""
     places, _ = found.find(reports.number)
     moved = (reports.after >= 0) & (reports.after != found.after[places])

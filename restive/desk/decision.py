@@ -1,4 +1,4 @@
-"""The decision of a round as a pure function of what was known: the same projection and round, the same list."""
+"""The decision of a round, a pure function of the projection and the opened round."""
 
 import hashlib
 import math
@@ -25,30 +25,30 @@ from restive.errors import InputError
 from restive.types import Bools, Floats, Ints
 from restive.version import __version__
 
-SPARES = 10
-# What a line of the list is: chosen by the policy, to be chosen in any case, or next if one of them falls out.
-CHOSEN, MUST, SPARE = range(3)
+RESERVE_SIZE = 10
+# The parts of a list: chosen by the policy, on the must list, on the reserve list.
+CHOSEN, MUST, RESERVE = range(3)
 
 
 class Decided(NamedTuple):
-    """What the event of a decision holds."""
+    """The content of a decision event."""
 
     header: dict[str, Any]
     columns: dict[str, Any]  # over the agents of the round
-    list: dict[str, Any]  # the list, best first, then the spares
+    list: dict[str, Any]  # the list, best first, then the reserve list
 
 
 def decide(projection: Projection, opened: Event) -> Decided:
-    """Decide an opened round by what the projection knows."""
+    """Decide an opened round."""
     assert opened.round is not None
     round_, budget = opened.round, int(opened.header["budget"])
     present = projection.present(round_)
     rules = find_rules(projection, opened, present)
     draws = projection.draws(present, round_, budget)
-    wishes = projection.rank(present, round_, budget)
-    ranking, estimate = wishes["policy"]
+    rankings = projection.rank(present, round_, budget)
+    ranking, estimate = rankings["policy"]
     choice = _choose(projection, "policy", ranking, estimate, rules, draws)
-    explored = choice.chosen & (rules.exclusion == FREE) & (choice.by_luck | choice.by_lot)
+    explored = choice.chosen & (rules.exclusion == FREE) & (choice.by_noise | choice.random)
     columns: dict[str, Any] = {
         "number": present.number,
         "chosen": choice.chosen,
@@ -60,13 +60,13 @@ def decide(projection: Projection, opened: Event) -> Decided:
         "version": __version__,
         "priority": hashlib.sha256(np.ascontiguousarray(ranking.priority[0]).data).hexdigest(),
         "explore": float(ranking.explore[0]),
-        "by_lot": choice.by_lot,
+        "random": choice.random,
         "explored": int(explored.sum()),
         "benefit": _expected(estimate.benefit[0][choice.chosen]),
         "prices": _finite(price_rules(estimate.benefit[0], rules, dict(enumerate(projection.groups)))),
     }
-    if "shadow" in wishes:
-        shadow = _choose(projection, "shadow", *wishes["shadow"], rules, draws)
+    if "shadow" in rankings:
+        shadow = _choose(projection, "shadow", *rankings["shadow"], rules, draws)
         columns |= {"shadow_chosen": shadow.chosen, "shadow_probability": shadow.probability}
         header["shadow"] = {
             "policy": projection.config.shadow,
@@ -78,23 +78,20 @@ def decide(projection: Projection, opened: Event) -> Decided:
 
 
 def find_rules(projection: Projection, opened: Event, present: Present) -> Rules:
-    """Who is free to be chosen; who must be chosen must, though it was acted on only just before."""
+    """The rules of a round; the must list overrides the cool-down."""
     agents, config = projection.agents, projection.config
-    bar = np.full(present.number.size, FREE)
+    exclusion = np.full(present.number.size, FREE)
     assert opened.round is not None
-    for touched in (
-        agents.last_action,
-        agents.previous_action,
-    ):  # rounds can be decided in any order, so both sides count
-        bar[np.abs(opened.round - touched[present.number]) < config.cool_down] = COOLING
+    for last in (agents.last_action, agents.previous_action):  # rounds can be decided in any order
+        exclusion[np.abs(opened.round - last[present.number]) < config.cool_down] = COOLING
     for code, name in ((ON_NEVER, "never"), (ON_MUST, "must")):
         if name in opened.extra:
-            bar[np.isin(present.number, opened.extra[name]["number"])] = code
-    bar[agents.control[present.number]] = IN_CONTROL
-    bar[~agents.active[present.number]] = GONE  # who left or was erased after the round was opened
+            exclusion[np.isin(present.number, opened.extra[name]["number"])] = code
+    exclusion[agents.control[present.number]] = IN_CONTROL
+    exclusion[~agents.active[present.number]] = GONE  # left or erased after the round was opened
     known = {name: code for code, name in enumerate(projection.groups)}
     shares = {known[name]: share for name, share in config.shares.items() if name in known and share > 0}
-    return Rules(bar, agents.group[present.number], shares, int(opened.header["budget"]))
+    return Rules(exclusion, agents.group[present.number], shares, int(opened.header["budget"]))
 
 
 def _choose(
@@ -110,14 +107,14 @@ def _make_list(
     projection: Projection, round_: int, present: Present, priority: Floats, estimate: Estimate, rules: Rules, choice: Choice,
     explored: Bools,
 ) -> dict[str, Any]:  # fmt: skip
-    """The chosen by priority, then the next ten."""
+    """The chosen by priority, then the reserve list."""
     free = rules.exclusion == FREE
     chosen = _by_priority(priority, np.flatnonzero(choice.chosen), present.number)
     waiting = np.flatnonzero(free & ~choice.chosen)
-    spares = _first_by_priority(priority, waiting, present.number, SPARES)
-    places = np.concatenate([chosen, spares])
+    reserve = _first_by_priority(priority, waiting, present.number, RESERVE_SIZE)
+    places = np.concatenate([chosen, reserve])
     kind = np.where(rules.exclusion[places] == ON_MUST, MUST, CHOSEN)
-    kind[chosen.size :] = SPARE
+    kind[chosen.size :] = RESERVE
     touched, before = (
         projection.agents.last_action[present.number[places]],
         projection.agents.previous_action[present.number[places]],
@@ -141,23 +138,23 @@ def _make_list(
 
 
 def _by_priority(priority: Floats, places: Ints, numbers: Ints) -> Ints:
-    """Places in falling order of priority; equals in the order of joining."""
+    """Places in descending order of priority; ties in the order of joining."""
     return places[np.lexsort((numbers[places], -priority[places]))]
 
 
 def _first_by_priority(priority: Floats, places: Ints, numbers: Ints, wanted: int) -> Ints:
     if places.size > wanted:
-        bar = np.partition(priority[places], -wanted)[-wanted]
-        places = places[priority[places] >= bar]
+        cutoff = np.partition(priority[places], -wanted)[-wanted]
+        places = places[priority[places] >= cutoff]
     return _by_priority(priority, places, numbers)[:wanted]
 
 
 def _margins(priority: Floats, places: Ints, kind: Ints, waiting: Ints, chosen: Ints) -> Floats:
-    """How far a chosen agent is above the first that waits, and a spare below the last that was chosen."""
+    """Priority minus that of the first agent not chosen; on the reserve list, minus that of the last one chosen."""
     first = priority[waiting].max() if waiting.size else -math.inf
     last = priority[chosen].min() if chosen.size else math.inf
     with np.errstate(invalid="ignore"):
-        return np.where(kind == SPARE, priority[places] - last, priority[places] - first)
+        return np.where(kind == RESERVE, priority[places] - last, priority[places] - first)
 
 
 def _expected(benefit: Floats) -> float | None:

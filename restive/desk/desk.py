@@ -2,7 +2,7 @@
 
 desk = Desk("coupons.db")
 program = desk.create("coupons", states=["low", "high"], rewards=[0, 1], budget=50)
-advice = program.decide("monday.csv")
+recommendation = program.decide("monday.csv")
 program.learn("results.csv")
 """
 

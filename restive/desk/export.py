@@ -17,7 +17,7 @@ from restive.api.types import RoundSummary
 from restive.desk.names import ERASED
 from restive.desk.program import Program
 from restive.desk.rounds import DONE, UNKNOWN, Round
-from restive.desk.selection import BARS
+from restive.desk.selection import EXCLUSIONS
 from restive.desk.table_files import write_table_file
 from restive.errors import InputError
 from restive.types import Ints
@@ -74,8 +74,8 @@ def summarise_rounds(program: Program) -> list[RoundSummary]:
         {
             "round": line.round, "at": line.at, "budget": line.budget, "present": line.present,
             "carried_over": line.carried_over, "decided": line.decided >= 0, "cancelled": line.cancelled, "advised": line.advised,
-            "explored": line.explored, "expected_benefit": line.benefit, "done": line.done - line.unasked,
-            "failed": line.failed, "unasked": line.unasked, "outcomes": line.outcomes,
+            "explored": line.explored, "expected_benefit": line.benefit, "done": line.done - line.unlisted,
+            "failed": line.failed, "unlisted": line.unlisted, "outcomes": line.outcomes,
             "treated_seen": line.treated.seen, "treated_reward": line.treated.total,
             "control_seen": line.control.seen, "control_reward": line.control.total,
         }
@@ -95,7 +95,7 @@ def records_table(program: Program, found: Round) -> pl.DataFrame:
         "state_kept": found.carried_over,
     }
     if found.decided is not None:
-        bars = pl.Series(BARS, dtype=pl.String)
+        bars = pl.Series(EXCLUSIONS, dtype=pl.String)
         columns |= {
             "advised": found.chosen,
             "probability": found.columns["probability"],

@@ -3,7 +3,7 @@
 from restive.api.types import HistoryEntry
 from restive.desk import events
 from restive.desk.program import Program
-from restive.desk.selection import BARS
+from restive.desk.selection import EXCLUSIONS
 from restive.errors import NotFound
 
 ASKED = (events.OPENED, events.DECIDED, events.OUTCOMES, events.CORRECTED)
@@ -25,7 +25,7 @@ def find_history(program: Program, agent: str) -> list[HistoryEntry]:
         row = rows.setdefault(event.round, {"round": event.round, "at": event.at})
         if event.kind == events.DECIDED:
             row |= {"chosen": bool(values["chosen"]), "probability": float(values["probability"])}
-            row["note"] = BARS[int(values["exclusion"])]
+            row["note"] = EXCLUSIONS[int(values["exclusion"])]
         elif "state" in values:
             row["state"] = states[int(values["state"])]
         else:

@@ -1,6 +1,6 @@
-"""From what people bring to what is recorded: tables of names become arrays over agent numbers, or nothing does.
+"""Turns the tables that people give into arrays over agent numbers, and notes what they should know about them.
 
-Every problem of a table is found before any of it is used, and named by row and column.
+All faults of a table are found before any of it is used, and reported by row and column.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from restive.desk.config import MAX_BUDGET, Config
+from restive.desk.config import MAX_BUDGET, Config, Words
+from restive.desk.explanations import count_people
 from restive.desk.names import Names
 from restive.desk.projection import Present, Projection
 from restive.desk.rounds import UNKNOWN, Round
@@ -28,57 +29,56 @@ from restive.desk.table_schema import (
     read_states,
     unread,
 )
-from restive.errors import InputError, check_whole
+from restive.errors import Hint, InputError, check_whole
 from restive.types import Bools, Floats, Ints
 
-MAX_LIST = 5
+MAX_NAMED = 5  # people or rounds in a sentence
 MAX_GROUPS = 2**15  # their codes are recorded in 16 bits
-MAX_REWARD = 1e100  # squares of rewards are added up
+MAX_REWARD = 1e100  # squares of rewards are summed
 
 
 def read_given(given: object, where: str) -> tuple[pl.DataFrame, str]:
-    """A file or any table that people have in Python, as a frame, and what to call it."""
+    """A file or a table in Python as a frame, and its name for messages."""
     if isinstance(given, str | PathLike):
         return read_table_file(Path(given)), Path(given).name
     return as_frame(given), where
 
 
-class Newcomers(NamedTuple):
+class NewAgents(NamedTuple):
     """Agents that a table names for the first time."""
 
     names: pl.Series
     group: Ints  # [M] codes
-    groups: list[str]  # names of the groups so far unknown
+    groups: list[str]  # names of new groups
 
 
-class Arrivals(NamedTuple):
-    """A table of states, by numbers."""
+class NumberedStates(NamedTuple):
+    """A table of states, by agent numbers."""
 
-    new: Newcomers
+    new: NewAgents
     number: Ints  # of all rows
-    state: Ints  # −1 where the table says nothing
-    moved: Ints  # agents that are in another group than before
+    state: Ints  # −1 where the cell is empty
+    moved: Ints  # agents in another group than before
     moved_to: Ints
 
 
-def place_states(table: pl.DataFrame, names: Names, projection: Projection) -> Arrivals:
-    """Number the agents of a checked table of states; those not known yet come after the last."""
+def number_states(table: pl.DataFrame, names: Names, projection: Projection) -> NumberedStates:
+    """Number the agents of a validated table of states; new ones follow the last."""
     inward = names.inward(table["agent"])
-    numbers = _whole(names.find(inward)).copy()
+    numbers = _as_integers(names.find(inward)).copy()
     unknown = numbers < 0
-    group, fresh = _code_groups(table["group"], projection.groups)
-    new = Newcomers(inward.filter(unknown) if unknown.any() else inward.clear(), group[unknown], fresh)
+    group, new_groups = _code_groups(table["group"], projection.groups)
+    new = NewAgents(inward.filter(unknown) if unknown.any() else inward.clear(), group[unknown], new_groups)
     numbers[unknown] = projection.agents.count + np.arange(np.count_nonzero(unknown))
-    old = ~unknown & (group >= 0)
-    other = old.copy()
-    other[old] = projection.agents.group[numbers[old]] != group[old]
-    state = _whole(table["state"])
-    order = np.argsort(numbers[other], kind="stable")
-    return Arrivals(new, numbers, state, numbers[other][order], group[other][order])
+    known = ~unknown & (group >= 0)
+    moved = known.copy()
+    moved[known] = projection.agents.group[numbers[known]] != group[known]
+    order = np.argsort(numbers[moved], kind="stable")
+    return NumberedStates(new, numbers, _as_integers(table["state"]), numbers[moved][order], group[moved][order])
 
 
-def _whole(column: pl.Series) -> Ints:
-    """Whole numbers, −1 where there is none."""
+def _as_integers(column: pl.Series) -> Ints:
+    """Integers, −1 for null."""
     if column.null_count() == len(column):
         return np.full(len(column), -1)
     whole = column.cast(pl.Int64)
@@ -86,67 +86,65 @@ def _whole(column: pl.Series) -> Ints:
 
 
 def _code_groups(reported: pl.Series, known: list[str]) -> tuple[Ints, list[str]]:
-    """The code of the group in each row, −1 for none, and the names of groups so far unknown."""
+    """The code of the group in each row, −1 for none, and the names of new groups."""
     if reported.null_count() == len(reported):
         return np.full(len(reported), -1), []
     codes = {name: code for code, name in enumerate(known)}
-    fresh = [name for name in reported.drop_nulls().unique(maintain_order=True) if name not in codes]
-    codes |= {name: len(codes) + place for place, name in enumerate(fresh)}
+    new = [name for name in reported.drop_nulls().unique(maintain_order=True) if name not in codes]
+    codes |= {name: len(codes) + place for place, name in enumerate(new)}
     if len(codes) > MAX_GROUPS:
-        raise InputError(
-            f"there would be {len(codes)} groups; a program has at most {MAX_GROUPS}, each of many people."
-        )
-    return _whole(reported.replace_strict(codes, default=-1, return_dtype=pl.Int64)), fresh
+        raise InputError(f"There would be {len(codes)} groups; a program has at most {MAX_GROUPS}.")
+    return _as_integers(reported.replace_strict(codes, default=-1, return_dtype=pl.Int64)), new
 
 
-def find_present(projection: Projection, arrivals: Arrivals | None, round_: int) -> Present:
-    """Who takes part in a round: those with a state, and those whose last one is not too old to be kept."""
+def find_present(projection: Projection, states: NumberedStates | None, round_: int) -> Present:
+    """Who takes part in a round: agents with a state, or with a recent one that is carried over."""
     agents = projection.agents
     state = np.where(agents.active & (round_ - agents.state_round <= projection.config.keep), agents.state, -1)
-    kept, reported = agents.state_round < round_, np.zeros(agents.count, np.bool_)
-    if arrivals is not None:
-        said = arrivals.state >= 0
-        reported[arrivals.number[said]] = True
-        state[arrivals.number[said]], kept[reported] = arrivals.state[said], False
+    carried_over, reported = agents.state_round < round_, np.zeros(agents.count, np.bool_)
+    if states is not None:
+        given = states.state >= 0
+        reported[states.number[given]] = True
+        state[states.number[given]], carried_over[reported] = states.state[given], False
     number = np.flatnonzero(state >= 0)
-    return Present(number, state[number], kept[number], reported[number])
+    return Present(number, state[number], carried_over[number], reported[number])
 
 
-class Brought(NamedTuple):
-    """What people bring to a round, read and checked, before anything is looked up."""
+class RoundInput(NamedTuple):
+    """The input of a round, read and validated, before agents are looked up."""
 
     table: pl.DataFrame | None  # of states
-    unread: list[str]  # columns of it that mean nothing here
+    unread: list[str]  # columns that are ignored
     budget: int | None
     must: pl.Series | None
     never: pl.Series | None
-    new: bool = False  # names that look like known ones are other people all the same
+    new: bool = False  # ids that look like known ones belong to new agents
 
     def nothing(self) -> bool:
-        """Whether nothing was brought at all."""
+        """Whether nothing was given at all."""
         return self.table is None and self.budget is None and self.must is None and self.never is None
 
 
-def read_brought(
+def read_round_input(
     states: object, budget: int | None, must: object, never: object, config: Config, new: bool = False,
-    knows: AllKnown | None = None,
-) -> Brought:  # fmt: skip
-    """Read the tables of a round; names that somebody knows are not checked again."""
-    table, others = None, []
+    all_known: AllKnown | None = None,
+) -> RoundInput:  # fmt: skip
+    """Read the tables of a round; ids of known agents are not validated again."""
+    table, ignored = None, []
     if states is not None:
         frame, where = read_given(states, "states")
-        table, others = read_states(frame, where, config.states, knows), unread(frame, STATES)
+        table, ignored = read_states(frame, where, config.states, all_known), unread(frame, STATES)
         if table.is_empty():
-            raise InputError(f"{where}: there is nobody in it; leave it out to go on from the states last known.")
+            raise InputError(f"{where}: the table has no rows; without a table the last known states are used.")
     wanted = None if budget is None else check_whole("budget", budget, 0, MAX_BUDGET)
-    on_it, off_it = (
+    must_list, never_list = (
         None if given is None else read_list(given, what) for what, given in (("must", must), ("never", never))
     )
-    return Brought(table, others, wanted, on_it, off_it, new)
+    return RoundInput(table, ignored, wanted, must_list, never_list, new)
 
 
 def read_list(given: object, what: str) -> pl.Series:
-    """Names, from a list of them or from a table."""
+    """Ids, from a list or from a table."""
     if isinstance(given, list | tuple | set | frozenset):
         return pl.Series("agent", [str(name).strip() for name in given], pl.String)
     frame, where = read_given(given, what)
@@ -154,7 +152,7 @@ def read_list(given: object, what: str) -> pl.Series:
 
 
 def find_listed(listed: pl.Series | None, names: Names) -> tuple[Ints, list[str]]:
-    """The numbers of the agents on a list, and those that nobody knows."""
+    """The numbers of the agents on a list, and the ids that are unknown."""
     if listed is None:
         return np.zeros(0, np.int64), []
     number = names.find(names.inward(listed))
@@ -163,176 +161,222 @@ def find_listed(listed: pl.Series | None, names: Names) -> tuple[Ints, list[str]
 
 
 def check_lists(must: Ints, never: Ints, projection: Projection, present: Present, budget: int, names: Names) -> None:
-    """Refuse lists that cannot be kept; nobody on the must list always can."""
+    """Refuse must and never lists that contradict each other or the round."""
     if not must.size:
         return
     both, missing = np.intersect1d(must, never), must[~np.isin(must, present.number)]
-    refused = must[projection.agents.control[must]]
+    in_control = must[projection.agents.control[must]]
     for wrong, why in (
-        (both, "on the must list and on the never list; take them from one of them"),
-        (missing, "on the must list, but without a state in this round; give their states"),
-        (refused, "on the must list, but in the control group, which is never treated"),
+        (both, "on the must list and on the never list"),
+        (missing, "on the must list, but without a state in this round"),
+        (in_control, "on the must list, but in the control group, which is never treated"),
     ):
         if wrong.size:
             raise InputError(f"{name_few(names.call(wrong))}: {why}.")
     if must.size > budget:
+        raise InputError(f"{must.size} people are on the must list, but the budget is {budget}.")
+
+
+def check_similar_ids(similar: Mapping[str, str]) -> None:
+    """Refuse new ids that are probably known ones written in another way, as spreadsheets do."""
+    if similar:
+        shown = ", ".join(f"{new} for {known}" for new, known in list(similar.items())[:MAX_NAMED])
         raise InputError(
-            f"{must.size} people are on the must list, and the budget is {budget}; raise it or shorten the list."
+            f"{len(similar):,} new ids differ from known ones only by leading zeros or capitals ({shown}). Nothing was "
+            "recorded. Write known ids as before (in a spreadsheet, as text).",
+            code="similar_ids",
+            hint=Hint.NEW,
         )
 
 
-def name_few(names: list[str]) -> str:
-    """Some names, as a sentence can hold."""
-    more = f" and {len(names) - MAX_LIST} more" if len(names) > MAX_LIST else ""
-    return ", ".join(names[:MAX_LIST]) + more
+def name_few(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + more
+
+
+def name_people(what: str, names: Sequence[str], words: Words) -> list[str]:
+    """A note about people, if there are any.
+
+    >>> name_people("returned after leaving", ["ann", "ben"], Words())
+    ['returned after leaving: 2 people (ann, ben)']
+    """
+    return [f"{what}: {count_people(len(names), words)} ({name_few(names)})"] if names else []
+
+
+def describe_round(projection: Projection, present: Present, names: Names) -> list[str]:
+    """Notes on a new round: states carried over, people left out, empty groups, a round beyond the horizon."""
+    agents, config, round_ = projection.agents, projection.config, projection.next_round
+    exclusions = agents.active.copy()
+    exclusions[present.number] = False
+    carried_over = int(present.carried_over.sum())
+    notes = (
+        [f"state carried over from an earlier round: {count_people(carried_over, config.words)}"]
+        if carried_over
+        else []
+    )
+    notes += name_people("left out, without a recent state", names.call(np.flatnonzero(exclusions)), config.words)
+    if config.shares:
+        used = {projection.groups[code] for code in np.unique(agents.group[agents.active]) if code >= 0}
+        notes += [f"nobody is in the group {group}, which has a share" for group in config.shares if group not in used]
+    if config.horizon is not None and round_ > config.horizon:
+        notes.append(f"round {round_} is beyond the horizon of {config.horizon} rounds")
+    if projection.rounds and projection.rounds[-1].waiting == projection.rounds[-1].present:
+        notes.append(f"round {len(projection.rounds)} has no outcomes yet")
+    return notes
+
+
+def describe_groups(projection: Projection, groups: Sequence[str]) -> list[str]:
+    """Notes on groups that appear after the first round."""
+    return [f"new group: {group}" for group in groups] if projection.rounds and projection.groups else []
 
 
 def split_rounds(
     table: pl.DataFrame, where: str, projection: Projection, round_: int | None
 ) -> dict[int, pl.DataFrame]:
-    """The rows by the round that they are about."""
-    lines = projection.rounds
-    if not lines:
-        raise InputError(f"{where}: no round was decided yet, so there are no outcomes.")
+    """The rows of a table of outcomes by round."""
+    last = len(projection.rounds)
+    if not last:
+        raise InputError(f"{where}: no round is decided yet, so there are no outcomes.")
     if round_ is not None:
-        check_whole("round", round_, 1, len(lines))
-    reported = table["round"]
-    if reported.null_count() == len(reported):
-        return {(_usual_round(projection, where) if round_ is None else round_): table}
-    usual = round_ if round_ is not None else _usual_round(projection, where) if reported.is_null().any() else 1
-    wrong = (
-        (reported < 1) | (reported > len(lines)) | (reported != (round_ if round_ is not None else reported))
-    ).fill_null(False)
+        check_whole("round", round_, 1, last)
+    given = table["round"]
+    if given.null_count() == len(given):
+        return {(_default_round(projection, where) if round_ is None else round_): table}
+    default = round_ if round_ is not None else _default_round(projection, where) if given.is_null().any() else 1
+    wrong = ((given < 1) | (given > last) | (given != (round_ if round_ is not None else given))).fill_null(False)
     if wrong.any():
-        rows = table.filter(wrong)
-        must = f"must be {round_}" if round_ is not None else f"rounds go from 1 to {len(lines)}"
-        raise TableError(
-            where, [Fault(row, "round", f"{value}: {must}") for row, value in rows.select("row", "round").rows()]
-        )
-    filled = table.with_columns(pl.col("round").fill_null(usual))
-    if 0 < reported.null_count() < len(reported):
-        _refuse_twice(filled, where)
+        must = f"it must be {round_}" if round_ is not None else f"rounds go from 1 to {last}"
+        rows = table.filter(wrong).select("row", "round").rows()
+        raise TableError(where, [Fault(row, "round", f"{value}: {must}") for row, value in rows])
+    filled = table.with_columns(pl.col("round").fill_null(default))
+    if 0 < given.null_count() < len(given):
+        _check_unique(filled, where)
     return {int(key[0]): part for key, part in sorted(filled.partition_by("round", as_dict=True).items())}
 
 
-def _refuse_twice(table: pl.DataFrame, where: str) -> None:
-    """A row that names its round and one that does not can be about the same."""
+def _check_unique(table: pl.DataFrame, where: str) -> None:
+    """Refuse two rows about one agent and round, of which one names the round and the other does not."""
     rows = table.filter(~pl.struct("agent", "round").is_first_distinct()).select("row", "agent", "round").rows()
     if rows:
-        raise TableError(
-            where,
-            [
-                Fault(row, "agent", f"{name!r} appears twice for round {reported}; keep one")
-                for row, name, reported in rows
-            ],
-        )
+        faults = [
+            Fault(row, "agent", f"{name!r} appears twice for round {round_}; keep one") for row, name, round_ in rows
+        ]
+        raise TableError(where, faults)
 
 
-def _usual_round(projection: Projection, where: str) -> int:
-    """The last round, if no earlier one still waits for all of its outcomes."""
-    decided = [line for line in projection.rounds if line.decided >= 0 and not line.cancelled]
+def _default_round(projection: Projection, where: str) -> int:
+    """The last round, if no earlier one has no outcomes at all."""
+    decided = [totals for totals in projection.rounds if totals.decided >= 0 and not totals.cancelled]
     if not decided:
-        raise InputError(f"{where}: no round was decided yet, so there are no outcomes.")
-    blank = [line.round for line in decided if line.outcomes == 0]
-    if blank and blank != [decided[-1].round]:
-        listed = ", ".join(map(str, blank[:10]))
+        raise InputError(f"{where}: no round is decided yet, so there are no outcomes.")
+    empty = [totals.round for totals in decided if totals.outcomes == 0]
+    if empty and empty != [decided[-1].round]:
+        rounds = name_few([str(number) for number in empty])
         raise InputError(
-            f"{where}: nothing is known yet of round {listed}; say by --round or by a column round which one is meant."
+            f"{where}: the table does not say which round it is about, and these have no outcomes yet: {rounds}.",
+            code="round_unclear",
+            hint=Hint.ROUND,
         )
     return decided[-1].round
 
 
-def read_reports(given: object, config: Config, names: Names) -> tuple[pl.DataFrame, str, list[str]]:
-    """A table of outcomes with its rows, what to call it, and its columns that mean nothing here."""
+def read_outcome_table(given: object, config: Config, names: Names) -> tuple[pl.DataFrame, str, list[str]]:
+    """A validated table of outcomes with its row numbers, its name, and the columns that are ignored."""
     frame, where = read_given(given, "outcomes")
     try:
         table = read_outcomes(frame, where, config.states, config.rewards, names.knows)
-    except TableError as found:
-        strangers = _find_strangers(frame, names, found.faults)
-        raise TableError(where, [*found.faults, *strangers], found.total + len(strangers)) from None
+    except TableError as error:
+        unknown = _find_unknown(frame, names, error.faults)
+        raise TableError(where, [*error.faults, *unknown], error.total + len(unknown)) from None
     return table.hstack([frame[ROW].alias("row")]), where, unread(frame, OUTCOMES)
 
 
-def _find_strangers(frame: pl.DataFrame, names: Names, faults: Sequence[Fault]) -> list[Fault]:
-    """Rows about people whom nobody knows, so that these are reported together with what else is wrong, each row once."""
-    cells = TableColumns(frame, "", OUTCOMES, required=())
-    agent, header = cells.texts("agent"), cells.headers.get("agent", "agent")
-    blamed = {fault.row for fault in faults if fault.column == header}
+def _find_unknown(frame: pl.DataFrame, names: Names, faults: Sequence[Fault]) -> list[Fault]:
+    """Rows about unknown agents, so that they are reported together with the other faults, each row once."""
+    columns = TableColumns(frame, "", OUTCOMES, required=())
+    agent, header = columns.texts("agent"), columns.headers.get("agent", "agent")
+    faulty = {fault.row for fault in faults if fault.column == header}
     table = pl.DataFrame({"row": frame[ROW], "agent": agent})
-    strange = (names.find(names.inward(agent.fill_null(""))).is_null() & agent.is_not_null()).to_numpy()
-    alike = names.find_alike(agent.filter(pl.Series(strange)))
-    found = _unknown(table, strange, "is not in the program", header, alike)
-    return [fault for fault in found if fault.row not in blamed]
+    unknown = (names.find(names.inward(agent.fill_null(""))).is_null() & agent.is_not_null()).to_numpy()
+    similar = names.find_alike(agent.filter(pl.Series(unknown)))
+    found = _agent_faults(table, unknown, "is not in the program", header, similar)
+    return [fault for fault in found if fault.row not in faulty]
 
 
-class Reports(NamedTuple):
-    """What a table of outcomes says of the agents of one round, by the rows that say anything new."""
+class Outcomes(NamedTuple):
+    """New or corrected outcomes of one round, by agent."""
 
     number: Ints
     done: Bools
     reward: Floats
-    after: Ints  # −1: only what was done
-    known: Bools  # whether what was done had been said before
+    after: Ints  # −1: the next state is not known
+    known: Bools  # whether `done` was recorded before
     advised: Bools
 
     def columns(self) -> dict[str, Any]:
-        """What the event holds."""
+        """The columns of the event."""
         return self._asdict() | {"after": self.after.astype(np.int16)}
 
-    def take(self, rows: Bools) -> "Reports":
-        """Some of the rows, in the order of their agents."""
+    def take(self, rows: Bools) -> "Outcomes":
+        """Some of the rows, in the order of agents."""
         order = np.flatnonzero(rows)[np.argsort(self.number[rows], kind="stable")]
-        return Reports._make(column[order] for column in self)
+        return Outcomes._make(column[order] for column in self)
 
 
-class Sorted(NamedTuple):
-    """The rows of a table of outcomes, apart."""
+class SortedOutcomes(NamedTuple):
+    """The rows of a table of outcomes by what they mean for the record."""
 
-    new: Reports
-    corrected: Reports
+    new: Outcomes
+    corrected: Outcomes
     repeated: int
-    aside: list[str]  # who took no part in the round
+    not_in_round: list[str]  # ids of agents who took no part in the round
 
 
 def sort_outcomes(
     table: pl.DataFrame, where: str, names: Names, found: Round, projection: Projection, correct: bool
-) -> Sorted:
-    """Hold a checked table of outcomes, all of one round, against what the round holds already."""
-    agent, label = table["agent"], found.round
-    numbers = _whole(names.find(names.inward(agent)))
-    strange = numbers < 0
-    alike = names.find_alike(agent.filter(strange)) if strange.any() else {}
-    faults = _unknown(table, strange, "is not in the program", alike=alike)
-    places, there = found.find(numbers)
-    aside = [] if there.all() else agent.filter(~there & ~strange).to_list()
-    if not there.any():
-        faults += _unknown(table, numbers >= 0, f"took no part in round {label}; it had no state then")
+) -> SortedOutcomes:
+    """Compare a validated table of outcomes of one round with the record of the round."""
+    agent = table["agent"]
+    numbers = _as_integers(names.find(names.inward(agent)))
+    unknown = numbers < 0
+    places, present = found.find(numbers)
+    not_in_round = [] if present.all() else agent.filter(~present & ~unknown).to_list()
+    faults = _agent_faults(
+        table,
+        unknown,
+        "is not in the program",
+        similar=names.find_alike(agent.filter(unknown)) if unknown.any() else {},
+    )
+    if not present.any():
+        faults += _agent_faults(table, numbers >= 0, f"took no part in round {found.round}")
     if projection.config.rewards is None:
-        faults += _wrong_rewards(table)
+        faults += _reward_faults(table)
     if faults:
         raise TableError(where, faults)
-    if aside:
-        table, numbers, places = table.filter(there), numbers[there], places[there]
-    before = _Known(found.chosen[places], found.done[places], found.reward[places], found.after[places])
-    given = _read(table, projection, before)
-    reported = given.reported
-    whole = given.after >= 0
-    again = before.after >= 0
-    clash = (reported & (before.done != UNKNOWN) & (given.done != (before.done == 1))) | (
-        whole & again & ((given.after != before.after) | (given.reward != before.reward))
+    if not_in_round:
+        table, numbers, places = table.filter(present), numbers[present], places[present]
+    recorded = _Recorded(found.chosen[places], found.done[places], found.reward[places], found.after[places])
+    given = _read_rows(table, projection, recorded)
+    has_state, had_state, had_done = given.after >= 0, recorded.after >= 0, recorded.done != UNKNOWN
+    differs = (given.has_done & had_done & (given.done != (recorded.done == 1))) | (
+        has_state & had_state & ((given.after != recorded.after) | (given.reward != recorded.reward))
     )
-    if clash.any() and not correct:
-        raise TableError(where, _clashes(table, clash, label))
-    fresh = ((whole & ~again) | (reported & (before.done == UNKNOWN))) & ~(clash & again)
-    reports = Reports(numbers, *given[:3], before.done != UNKNOWN, before.chosen)
-    repaired = Reports(
-        numbers, given.done, np.where(again & ~whole, before.reward, np.where(again, given.reward, np.nan)),
-        np.where(again & ~whole, before.after, np.where(again, given.after, -1)), reports.known, reports.advised,
-    )  # fmt: skip
-    return Sorted(reports.take(fresh), repaired.take(clash), int(((reported | whole) & ~fresh & ~clash).sum()), aside)
+    if differs.any() and not correct:
+        why = f"already has another outcome in round {found.round}"
+        raise TableError(where, _agent_faults(table, differs, why), hint=Hint.CORRECT)
+    new = ((has_state & ~had_state) | (given.has_done & ~had_done)) & ~(differs & had_state)
+    outcomes = Outcomes(numbers, *given[:3], had_done, recorded.chosen)
+    keep = had_state & ~has_state  # only `done` is corrected
+    corrected = outcomes._replace(
+        reward=np.where(keep, recorded.reward, np.where(had_state, given.reward, np.nan)),
+        after=np.where(keep, recorded.after, np.where(had_state, given.after, -1)),
+    )
+    repeated = int(((given.has_done | has_state) & ~new & ~differs).sum())
+    return SortedOutcomes(outcomes.take(new), corrected.take(differs), repeated, not_in_round)
 
 
-class _Known(NamedTuple):
+class _Recorded(NamedTuple):
     chosen: Bools
     done: Ints
     reward: Floats
@@ -343,42 +387,36 @@ class _Given(NamedTuple):
     done: Bools
     reward: Floats
     after: Ints
-    reported: Bools  # whether the row says what was done
+    has_done: Bools  # whether the row says what was done
 
 
-def _read(table: pl.DataFrame, projection: Projection, before: _Known) -> _Given:
-    """What the rows say; whether it was done is as said, else as known, else as advised."""
-    advised = np.where(before.done == UNKNOWN, before.chosen, before.done == 1)
-    said = _whole(table["done"])
-    done = np.where(said < 0, advised, said > 0)
-    after = _whole(table["after"])
+def _read_rows(table: pl.DataFrame, projection: Projection, recorded: _Recorded) -> _Given:
+    """The cells as arrays; `done` is as given, else as recorded, else as listed."""
+    default = np.where(recorded.done == UNKNOWN, recorded.chosen, recorded.done == 1)
+    given = _as_integers(table["done"])
+    done = np.where(given < 0, default, given > 0)
+    after = _as_integers(table["after"])
     if projection.config.rewards is None:
         reward = table["reward"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     else:
         reward = np.where(after >= 0, np.array(projection.config.rewards)[after], np.nan)
-    return _Given(done, reward, after, said >= 0)
+    return _Given(done, reward, after, given >= 0)
 
 
-def _unknown(
-    table: pl.DataFrame, wrong: Bools, why: str, column: str = "agent", alike: Mapping[str, str] | None = None
+def _agent_faults(
+    table: pl.DataFrame, wrong: Bools, why: str, column: str = "agent", similar: Mapping[str, str] | None = None
 ) -> list[Fault]:
     if not wrong.any():
         return []
     rows = table.filter(pl.Series(wrong))
-    hints = {name: f" (did you mean {other!r}?)" for name, other in (alike or {}).items()}
+    guesses = {name: f" (did you mean {other!r}?)" for name, other in (similar or {}).items()}
     named = zip(rows["row"], rows["agent"], strict=True)
-    return [Fault(row, column, f"{name!r} {why}{hints.get(name, '')}") for row, name in named]
+    return [Fault(row, column, f"{name!r} {why}{guesses.get(name, '')}") for row, name in named]
 
 
-def _wrong_rewards(table: pl.DataFrame) -> list[Fault]:
+def _reward_faults(table: pl.DataFrame) -> list[Fault]:
     alone = table.filter(pl.col("reward").is_not_null() & pl.col("after").is_null())["row"]
     far = table.filter(pl.col("reward").abs() > MAX_REWARD).select("row", "reward").rows()
-    return [Fault(row, "reward", "a reward without a next state; give both, or neither so far") for row in alone] + [
+    return [Fault(row, "reward", "a reward without a next state; give both or neither") for row in alone] + [
         Fault(row, "reward", f"{reward:g} is out of range; rewards go from -1e100 to 1e100") for row, reward in far
     ]
-
-
-def _clashes(table: pl.DataFrame, wrong: Bools, label: int) -> list[Fault]:
-    rows = table.filter(pl.Series(wrong))
-    why = f"has another outcome on record for round {label}; to replace it, say that this is a correction (--correct)"
-    return [Fault(row, "agent", f"{name!r} {why}") for row, name in zip(rows["row"], rows["agent"], strict=True)]

@@ -1,12 +1,12 @@
-"""Does it work: lift against the control group, in all and by round, and a shadow policy against the program's own.
+"""The effect of a program: lift against the control group, in total and by round, and the shadow policy's comparison.
 
-The control group is drawn by lot on joining, so the two sides differ by the program alone. Agents are the independent
-units, never agent-rounds. Means are per agent-round: each agent is weighted by the rounds it was seen. Joining comes
-before any action, so both sides hold the same mixture of early and late agents; and only with these weights is
-lift · agent-rounds the extra reward in truth where those who are in for longer gain more. The price is a bias of the
-order of 1 / agents on a side, far below the error. The error is that of Bell and McCaffrey (2002): residuals scaled and
-freedom counted as for agents of equal spread; with equal rounds it is Welch's (1947). Leaving is another matter: where
-the program keeps people who would have left, the sides are no longer alike.
+The control group is drawn at random when people join, so the two groups differ by the program alone. Agents are the
+independent units, never agent-rounds. Means are per agent-round: each agent is weighted by the rounds in which it was
+seen. Joining comes before any action, so both groups have the same mixture of early and late agents; and only with
+these weights is lift · agent-rounds the true extra reward if agents who stay longer gain more. The bias is of the order
+of 1 / agents in a group, far below the error. The error is that of Bell and McCaffrey (2002): residuals scaled and
+degrees of freedom counted as for agents of equal variance; with equal rounds it is Welch's (1947). If the program keeps
+people who would otherwise leave, the groups are no longer comparable.
 """
 
 import math
@@ -21,12 +21,12 @@ from restive.stats import Band, student_quantile
 from restive.types import Bools, Floats, Ints
 
 LEVEL = 0.95
-LARGE = 1e7  # degrees of freedom from which Student's law is the normal one to seven digits
-TREATED, CONTROL = 0, 1  # rows of the arrays by side
+MAX_DF = 1e7  # degrees of freedom at which Student's distribution is normal to seven digits
+TREATED, CONTROL = 0, 1  # rows of the arrays by group
 
 
 class Lift(NamedTuple):
-    """What the program adds per agent-round, 95% intervals; NaN where there are too few agents to say."""
+    """The gain per agent-round with 95% intervals; NaN if there are too few agents."""
 
     mean: float
     low: float
@@ -35,20 +35,20 @@ class Lift(NamedTuple):
     control_mean: float
     treated: int  # agents seen at least once
     control: int
-    extra: float  # reward added in all: lift · agent-rounds of the treated
+    extra: float  # total gain: lift · agent-rounds of the treated
     extra_low: float
     extra_high: float
     sentence: str
 
     def per_action(self, actions: int) -> tuple[float, float, float]:
-        """What one action has added on average, with its interval; NaN before the first."""
+        """The mean gain per action with its interval; NaN before the first action."""
         if actions < 1:
             return math.nan, math.nan, math.nan
         return self.extra / actions, self.extra_low / actions, self.extra_high / actions
 
 
 class LiftCurve(NamedTuple):
-    """Round by round, arrays [T] each: the mean reward of both sides and their difference; NaN where not known."""
+    """The mean rewards of both groups and their difference by round, arrays [T]; NaN where unknown."""
 
     treated: Band
     control: Band
@@ -57,7 +57,7 @@ class LiftCurve(NamedTuple):
 
 
 class Shadow(NamedTuple):
-    """What the shadow would have brought per agent-round, had it decided each round in turn, against the policy."""
+    """The mean reward per agent-round if the shadow policy had decided each round, against the policy."""
 
     policy_mean: float
     shadow_mean: float
@@ -65,16 +65,16 @@ class Shadow(NamedTuple):
     low: float
     high: float
     overlap: float  # share of the list in common
-    unsupported: float  # share of agent-rounds left out: the shadow would do what the policy never did
+    unsupported: float  # share of agent-rounds left out, in which the policy never does what the shadow would
     rounds: int  # agent-rounds compared
-    effective: float  # as many agent-rounds of equal weight would tell as much
+    effective: float  # effective sample size
     sentence: str
 
 
 def lift(total: Floats, seen: Ints, control: Bools, words: Words | None = None) -> Lift:
-    """The mean reward per agent-round of the treated minus that of the control group, from sums over agents, [N] each.
+    """The mean reward per agent-round of the treated minus that of the control group, from sums by agent, [N] each.
 
-    side = Σ total / Σ seen;   lift = treated − control;   extra = lift · Σ seen of the treated
+    mean = Σ total / Σ seen;   lift = treated − control;   extra = lift · Σ seen of the treated
 
     >>> answer = lift(np.array([2.0, 4.0, 1.0, 1.0]), np.array([2, 2, 1, 1]), np.array([False, False, True, True]))
     >>> answer.mean, answer.extra, answer.control
@@ -83,20 +83,20 @@ def lift(total: Floats, seen: Ints, control: Bools, words: Words | None = None) 
     words = words or Words()
     groups = [np.flatnonzero((seen > 0) & (control == side)) for side in (False, True)]
     sides = [_weigh(total[group].astype(float), seen[group].astype(float)) for group in groups]
-    mean, reach = _difference(*sides)
-    rounds, treated, aside = int(seen[groups[TREATED]].sum()), groups[TREATED].size, groups[CONTROL].size
+    mean, half_width = _difference(*sides)
+    rounds, treated, untreated = int(seen[groups[TREATED]].sum()), groups[TREATED].size, groups[CONTROL].size
     return Lift(
         mean=mean,
-        low=mean - reach,
-        high=mean + reach,
+        low=mean - half_width,
+        high=mean + half_width,
         treated_mean=sides[TREATED].mean,
         control_mean=sides[CONTROL].mean,
         treated=treated,
-        control=aside,
+        control=untreated,
         extra=rounds * mean,
-        extra_low=rounds * (mean - reach),
-        extra_high=rounds * (mean + reach),
-        sentence=_say_lift(words, mean, reach, treated, aside),
+        extra_low=rounds * (mean - half_width),
+        extra_high=rounds * (mean + half_width),
+        sentence=_describe_lift(words, mean, half_width, treated, untreated),
     )
 
 
@@ -111,12 +111,12 @@ def lift_by_round(sums: Floats, squares: Floats, counts: Ints, first: int = 1) -
     """
     number = np.where(counts > 0, counts, np.nan)
     mean = sums / number
-    # The difference of two large sums can come out a little below 0.
-    spare = np.where(counts > 1, counts - 1.0, np.nan)
-    variance = np.maximum(squares - sums * mean, 0.0) / spare / number
-    treated, control = (_band(mean[side], variance[side], spare[side]) for side in (TREATED, CONTROL))
-    freedom = _welch(variance[TREATED], variance[CONTROL], spare[TREATED], spare[CONTROL])
-    return LiftCurve(treated, control, _band(mean[TREATED] - mean[CONTROL], variance.sum(axis=0), freedom), first)
+    # The difference of two large sums can be slightly below 0.
+    df = np.where(counts > 1, counts - 1.0, np.nan)
+    variance = np.maximum(squares - sums * mean, 0.0) / df / number
+    treated, control = (_band(mean[side], variance[side], df[side]) for side in (TREATED, CONTROL))
+    welch = _welch(variance[TREATED], variance[CONTROL], df[TREATED], df[CONTROL])
+    return LiftCurve(treated, control, _band(mean[TREATED] - mean[CONTROL], variance.sum(axis=0), welch), first)
 
 
 def compare_policies(
@@ -128,10 +128,10 @@ def compare_policies(
     shadow_chosen: Bools | None = None,
     words: Words | None = None,
 ) -> Shadow:
-    """The mean reward per agent-round had the shadow decided it, by inverse probabilities; arrays over agent-rounds.
+    """The mean reward per agent-round if the shadow had decided, by inverse probability weighting; arrays over agent-rounds.
 
-    One-step deviation: each round as it came, with the shadow's list instead of the policy's, and no credit for where
-    the shadow's earlier lists would have led. chosen: on the list (whether it was then done is part of the effect).
+    One-step deviation: each round as it happened, with the shadow's list instead of the policy's, and without the effect
+    of the shadow's earlier lists. chosen: on the list (whether it was then done is part of the effect).
 
     weight = shadow_probability / probability where chosen, (1 − shadow_probability) / (1 − probability) where not
     shadow_mean = Σ weight · reward / Σ weight;   error clustered by agent, by linearisation
@@ -142,33 +142,34 @@ def compare_policies(
     >>> answer.policy_mean, answer.shadow_mean, answer.overlap
     (2.5, 3.0, 1.0)
     """
-    backed = ~(((probability <= 0) & (shadow_probability > 0)) | ((probability >= 1) & (shadow_probability < 1)))
+    supported = ~(((probability <= 0) & (shadow_probability > 0)) | ((probability >= 1) & (shadow_probability < 1)))
     overlap = _overlap(chosen, probability, shadow_probability, shadow_chosen)
-    reward, chosen, agent = reward[backed].astype(float), chosen[backed], agent[backed]
-    weight = _weights(chosen, probability[backed], shadow_probability[backed])
-    whole = float(weight.sum())
+    reward, chosen, agent = reward[supported].astype(float), chosen[supported], agent[supported]
+    weight = _weights(chosen, probability[supported], shadow_probability[supported])
+    total = float(weight.sum())
     clusters, place = np.unique(agent, return_inverse=True)
     own = float(reward.mean()) if reward.size else math.nan
-    shadowed = float(weight @ reward) / whole if whole > 0 else math.nan
-    score = np.bincount(place, weight * (reward - shadowed) / (whole or 1) - (reward - own) / max(1, reward.size))
-    many = clusters.size if whole > 0 else 0
-    error = math.sqrt(many / (many - 1) * float(score @ score)) if many > 1 else math.nan
-    reach = float(student_quantile(LEVEL, many - 1)) * error
-    mean = 0.0 if math.isclose(shadowed, own, rel_tol=1e-12) else shadowed - own  # sums differ by how they are rounded
-    left_out = 1 - float(backed.mean()) if backed.size else math.nan
-    reported = _say_shadow(words or Words(), mean, reach, left_out)
-    effective = whole**2 / float(weight @ weight) if whole > 0 else 0.0
-    return Shadow(own, shadowed, mean, mean - reach, mean + reach, overlap, left_out, reward.size, effective, reported)
+    shadowed = float(weight @ reward) / total if total > 0 else math.nan
+    score = np.bincount(place, weight * (reward - shadowed) / (total or 1) - (reward - own) / max(1, reward.size))
+    units = clusters.size if total > 0 else 0
+    error = math.sqrt(units / (units - 1) * float(score @ score)) if units > 1 else math.nan
+    half_width = float(student_quantile(LEVEL, units - 1)) * error
+    mean = 0.0 if math.isclose(shadowed, own, rel_tol=1e-12) else shadowed - own  # apart from rounding
+    unsupported = 1 - float(supported.mean()) if supported.size else math.nan
+    sentence = _describe_shadow(words or Words(), mean, half_width, unsupported)
+    effective = total**2 / float(weight @ weight) if total > 0 else 0.0
+    low, high = mean - half_width, mean + half_width
+    return Shadow(own, shadowed, mean, low, high, overlap, unsupported, reward.size, effective, sentence)
 
 
 class _Side(NamedTuple):
     mean: float
     variance: float  # of the mean
-    freedom: float
+    df: float
 
 
 def _weigh(total: Floats, seen: Floats) -> _Side:
-    """The mean per agent-round of one side with its variance and freedom, after Bell and McCaffrey.
+    """The mean per agent-round of one group with its variance and degrees of freedom, after Bell and McCaffrey.
 
     share = seen / Σ seen; the residual of an agent's mean has variance (1 − 2 share + Σ share²) · that of the agent.
     """
@@ -188,24 +189,24 @@ def _weigh(total: Floats, seen: Floats) -> _Side:
 
 
 def _difference(one: _Side, two: _Side) -> tuple[float, float]:
-    """One mean minus the other, and how far its interval reaches; NaN where a side has fewer than two agents."""
+    """The difference of two means and the half-width of its interval; NaN if a group has fewer than two agents."""
     variance = one.variance + two.variance
-    freedom = _welch(*(np.array(part) for part in (one.variance, two.variance, one.freedom, two.freedom)))
-    reach = float(student_quantile(LEVEL, freedom)) * math.sqrt(variance)
-    return one.mean - two.mean if reach == reach else math.nan, reach
+    df = _welch(*(np.array(part) for part in (one.variance, two.variance, one.df, two.df)))
+    half_width = float(student_quantile(LEVEL, df)) * math.sqrt(variance)
+    return math.nan if math.isnan(half_width) else one.mean - two.mean, half_width
 
 
-def _welch(one: Floats, two: Floats, one_freedom: Floats, two_freedom: Floats) -> Floats:
-    """Degrees of freedom of a sum of two independent variances; as good as many where both are 0."""
-    below = one**2 / one_freedom + two**2 / two_freedom
-    freedom: Floats = np.where(below == 0, LARGE, (one + two) ** 2 / np.where(below == 0, 1.0, below))
-    return freedom
+def _welch(one: Floats, two: Floats, one_df: Floats, two_df: Floats) -> Floats:
+    """The degrees of freedom of a sum of two independent variances; MAX_DF where both are 0."""
+    below = one**2 / one_df + two**2 / two_df
+    df: Floats = np.where(below == 0, MAX_DF, (one + two) ** 2 / np.where(below == 0, 1.0, below))
+    return df
 
 
-def _band(mean: Floats, variance: Floats, freedom: Floats) -> Band:
+def _band(mean: Floats, variance: Floats, df: Floats) -> Band:
     error = np.sqrt(variance)
-    reach = student_quantile(LEVEL, freedom) * error
-    return Band(mean, error, mean - reach, mean + reach)
+    half_width = student_quantile(LEVEL, df) * error
+    return Band(mean, error, mean - half_width, mean + half_width)
 
 
 def _weights(chosen: Bools, probability: Floats, shadow_probability: Floats) -> Floats:
@@ -214,51 +215,50 @@ def _weights(chosen: Bools, probability: Floats, shadow_probability: Floats) -> 
         np.where(chosen, shadow_probability, 1 - shadow_probability),
     )
     if (taken <= 0).any():
-        raise InputError(
-            "probability: some were chosen with probability 0, or left out with probability 1; it must fit the list."
-        )
+        raise InputError("probability: some people were chosen with probability 0, or not chosen with probability 1.")
     weight: Floats = would / taken
     return weight
 
 
 def _overlap(chosen: Bools, probability: Floats, shadow_probability: Floats, shadow_chosen: Bools | None) -> float:
-    """The share of the list in common: of the lists themselves where they are known, else as probabilities have it."""
+    """The share of the list in common: of the lists if both are known, else of the probabilities."""
     both = np.minimum(probability, shadow_probability) if shadow_chosen is None else (chosen & shadow_chosen)
-    whole = float(probability.sum() if shadow_chosen is None else chosen.sum())
-    return float(both.sum()) / whole if whole > 0 else math.nan
+    total = float(probability.sum() if shadow_chosen is None else chosen.sum())
+    return float(both.sum()) / total if total > 0 else math.nan
 
 
-def _say_lift(words: Words, mean: float, reach: float, treated: int, control: int) -> str:
+def _describe_lift(words: Words, mean: float, half_width: float, treated: int, control: int) -> str:
     if min(treated, control) < 2:
-        least = "no control group" if control == 0 else f"{control} in the control group and {treated} in the program"
-        return f"No lift can be reported: {least} with outcomes so far, and it takes two on each side."
-    value, low, high = _ends(mean, reach)
+        groups = "no control group" if control == 0 else f"{control} in the control group and {treated} in the program"
+        return f"The lift is not known yet: {groups} with outcomes so far, and each group needs two."
+    value, low, high = _show_interval(mean, half_width)
     more = f"{value} {words.reward_unit} {'more' if mean >= 0 else 'less'}"
-    if abs(mean) <= reach:
+    interval = f"(95% interval from {low} to {high}; {treated:,} {words.people} against {control:,})"
+    if abs(mean) <= half_width:
         return (
-            f"No difference can be reported yet: {more} for each {words.person} in the program than in the control group, "
-            f"but anything from {low} to {high} fits what was seen (95%)."
+            f"No clear difference yet: {more} on average for each {words.person} in the program than in the control "
+            f"group {interval}."
         )
-    return (
-        f"Each {words.person} in the program has {more} on average than in the control group "
-        f"(95% interval from {low} to {high}; {treated:,} {words.people} against {control:,})."
-    )
+    return f"Each {words.person} in the program has {more} on average than in the control group {interval}."
 
 
-def _say_shadow(words: Words, mean: float, reach: float, left_out: float) -> str:
-    if not math.isfinite(reach):
-        return "Too few comparable choices yet to say how the shadow would have done."
-    value, low, high = _ends(mean, reach)
-    unit, within = words.reward_unit, f"95% interval from {low} to {high}"
-    if abs(mean) <= reach:
-        reported = f"No difference between the shadow and the policy can be reported yet ({within} {unit} for each {words.person})"
+def _describe_shadow(words: Words, mean: float, half_width: float, unsupported: float) -> str:
+    if not math.isfinite(half_width):
+        return "There are too few comparable choices to compare the shadow policy yet."
+    value, low, high = _show_interval(mean, half_width)
+    unit, interval = words.reward_unit, f"95% interval from {low} to {high}"
+    if abs(mean) <= half_width:
+        result = (
+            f"No clear difference between the shadow policy and the policy yet ({interval} {unit} per {words.person})"
+        )
     else:
-        more = f"{value} {unit} {'more' if mean > 0 else 'less'} for each {words.person}"
-        reported = f"The shadow's lists would have brought {more} ({within})"
-    aside = f" {left_out:.0%} of the choices cannot be compared and are left out." if left_out > 0 else ""
-    return f"{reported}, each {words.every} taken by itself.{aside}"
+        more = f"{value} {unit} {'more' if mean > 0 else 'less'} per {words.person}"
+        result = f"The lists of the shadow policy would have brought {more} ({interval})"
+    left_out = f" {unsupported:.0%} of the choices cannot be compared and are left out." if unsupported > 0 else ""
+    return f"{result}, each {words.every} by itself.{left_out}"
 
 
-def _ends(mean: float, reach: float) -> tuple[str, str, str]:
-    """The size of a difference and the ends of its interval, with two digits of how far it reaches."""
-    return rounded(abs(mean), reach / 10)[0], rounded(mean - reach, reach / 10)[0], rounded(mean + reach, reach / 10)[0]
+def _show_interval(mean: float, half_width: float) -> tuple[str, str, str]:
+    """The size of a difference and the ends of its interval, with two significant digits of the half-width."""
+    digits = half_width / 10
+    return rounded(abs(mean), digits)[0], rounded(mean - half_width, digits)[0], rounded(mean + half_width, digits)[0]

@@ -7,11 +7,23 @@ import numpy as np
 
 from restive.desk import events
 from restive.desk.cache import ProgramCache
-from restive.desk.ingest import Arrivals, Brought, check_lists, find_listed, find_present, name_few, place_states
+from restive.desk.explanations import count_people
+from restive.desk.ingest import (
+    NumberedStates,
+    RoundInput,
+    check_lists,
+    check_similar_ids,
+    describe_groups,
+    describe_round,
+    find_listed,
+    find_present,
+    name_few,
+    name_people,
+    number_states,
+)
 from restive.desk.projection import Present, Projection
-from restive.desk.remarks import count, refuse_alike, remark_on_groups, remark_on_round, say_names
 from restive.desk.store import Event, Writer
-from restive.errors import Conflict, InputError
+from restive.errors import Conflict, Hint, InputError
 from restive.types import Ints
 
 
@@ -20,7 +32,7 @@ class AlreadyDecided(Conflict):
 
 
 def open_round(
-    cache: ProgramCache, writer: Writer, projection: Projection, brought: Brought, again: bool
+    cache: ProgramCache, writer: Writer, projection: Projection, brought: RoundInput, again: bool
 ) -> tuple[Event, list[str]]:
     """Open a round, unless it is the last one asked for twice: the same table, and nothing came in since."""
     before, lines = writer.length, projection.rounds
@@ -31,32 +43,32 @@ def open_round(
     if projection.read(last.opened).header["input"] == opened.header["input"]:
         done, number = "decided" if last.decided >= 0 else "opened", last.round
         raise AlreadyDecided(
-            f"round {number} of {cache.name} was {done} at {last.at} from these very states, and nothing came in "
-            f"since; nothing was recorded now. Its list: restive desk round {cache.name} {number}. If another round "
-            "is meant although nobody moved, say so (--again)."
+            f"Round {number} of {cache.name} was {done} at {last.at} from the same states, and nothing was recorded "
+            "since then. Nothing was recorded now.",
+            hint=Hint.AGAIN,
         )
     return opened, notes
 
 
-def _open(cache: ProgramCache, writer: Writer, projection: Projection, brought: Brought) -> tuple[Event, list[str]]:
-    notes = [f"columns not read: {', '.join(brought.unread)}"] if brought.unread else []
+def _open(cache: ProgramCache, writer: Writer, projection: Projection, brought: RoundInput) -> tuple[Event, list[str]]:
+    notes = [f"ignored columns: {', '.join(brought.unread)}"] if brought.unread else []
     budget = projection.config.budget if brought.budget is None else brought.budget
     arrivals = None
     if brought.table is not None:
-        arrivals = place_states(brought.table, cache.names(projection), projection)
+        arrivals = number_states(brought.table, cache.names(projection), projection)
         back = _find_returned(projection, arrivals)
         notes += _join(cache, writer, projection, arrivals, brought.new)
-        notes += say_names("back, though they had left", cache.names(projection).call(back), projection.config.words)
+        notes += name_people("returned after leaving", cache.names(projection).call(back), projection.config.words)
     names, round_ = cache.names(projection), projection.next_round
     present = find_present(projection, arrivals, round_)
     if present.number.size == 0:
-        raise InputError("nobody has a state in this round; give a table of states.")
+        raise InputError("Nobody has a state in this round.")
     must, strangers = find_listed(brought.must, names)
     never, unknown = find_listed(brought.never, names)
     if strangers:
         raise InputError(f"{name_few(strangers)}: on the must list, but not in the program.")
-    notes += say_names("on the never list, but not in the program", unknown, projection.config.words)
-    notes += remark_on_round(cache.name, projection, present, names)
+    notes += name_people("on the never list, but not in the program", unknown, projection.config.words)
+    notes += describe_round(projection, present, names)
     check_lists(must, never, projection, present, budget, names)
     columns = present._asdict() | {"state": present.state.astype(np.int16)}
     extra = {what: {"number": listed} for what, listed in (("must", must), ("never", never)) if listed.size}
@@ -64,33 +76,35 @@ def _open(cache: ProgramCache, writer: Writer, projection: Projection, brought: 
     return cache.append(writer, events.OPENED, header, columns=columns, round=round_, extra=extra), notes
 
 
-def _find_returned(projection: Projection, arrivals: Arrivals) -> Ints:
+def _find_returned(projection: Projection, arrivals: NumberedStates) -> Ints:
     """Who had left, and has a state again."""
     known = arrivals.number[(arrivals.number < projection.agents.count) & (arrivals.state >= 0)]
     return known[~projection.agents.active[known]]
 
 
-def _join(cache: ProgramCache, writer: Writer, projection: Projection, arrivals: Arrivals, surely: bool) -> list[str]:
+def _join(
+    cache: ProgramCache, writer: Writer, projection: Projection, arrivals: NumberedStates, surely: bool
+) -> list[str]:
     """Let in those who are new, and move those who changed their group."""
-    notes, new, first = remark_on_groups(projection, arrivals.new.groups), arrivals.new, projection.agents.count
+    notes, new, first = describe_groups(projection, arrivals.new.groups), arrivals.new, projection.agents.count
     names, words = cache.names(projection), projection.config.words
     groups: dict[str, Any] = {"groups": new.groups}
     if new.names.len():
         if not surely:
-            refuse_alike(names.find_alike(new.names))
+            check_similar_ids(names.find_alike(new.names))
         columns = {"number": np.arange(first, first + new.names.len()), "group": new.group.astype(np.int16)}
         writer.add_names(new.names)
         names.add(new.names)
         cache.append(writer, events.JOINED, groups | {"first": first}, columns=columns)
-        notes.append(f"{count(new.names.len(), words, 'new ')} joined")
+        notes.append(f"{count_people(new.names.len(), words, 'new ')} joined")
     if arrivals.moved.size:
         columns = {"number": arrivals.moved, "group": arrivals.moved_to.astype(np.int16)}
         cache.append(writer, events.GROUPED, groups, columns=columns)
-        notes += say_names("in another group from now on", names.call(arrivals.moved), words)
+        notes += name_people("moved to another group", names.call(arrivals.moved), words)
     return notes
 
 
-def _asked(present: Present, arrivals: Arrivals | None) -> tuple[Ints, Ints]:
+def _asked(present: Present, arrivals: NumberedStates | None) -> tuple[Ints, Ints]:
     """What a round was asked for with: the table that was given, or all that was known."""
     return (present.number, present.state) if arrivals is None else (arrivals.number, arrivals.state)
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from restive.desk.explanations import capital, rounded
+from restive.desk.explanations import capitalize, rounded
 from restive.desk.status import Status
 from restive.errors import InputError
 from restive.plotting import BOUND, COLOURS, RULE, SOFT, check_ending, label_ends, write_figure
@@ -46,7 +46,7 @@ def make_figure(status: Status) -> Figure:
         axes[0, 0], rounds, [band for band, *_ in sides], f"{status.words.reward_unit}\nfor each {status.words.person}"
     )
     ends = [_draw_band(axes[0, 0], rounds, *side) for side in sides]
-    axes[0, 0].set_title(capital(status.title or status.name), loc="left", fontsize=11, parse_math=False)
+    axes[0, 0].set_title(capitalize(status.title or status.name), loc="left", fontsize=11, parse_math=False)
     if compared:
         _frame(axes[1, 0], rounds, [curve.lift], "lift:\nprogram − control")
         axes[1, 0].set_title(_overall(status), loc="left", fontsize=9, color=BOUND)

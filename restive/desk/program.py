@@ -20,27 +20,28 @@ from restive.desk.cache import ProgramCache
 from restive.desk.config import Config
 from restive.desk.corrections import find_corrected, mend_outcomes, mend_states
 from restive.desk.decision import decide
+from restive.desk.explanations import count_people
 from restive.desk.ingest import (
-    Brought,
+    RoundInput,
     find_listed,
     name_few,
-    read_brought,
+    name_people,
     read_given,
     read_list,
-    read_reports,
+    read_outcome_table,
+    read_round_input,
     sort_outcomes,
     split_rounds,
 )
 from restive.desk.names import Names
 from restive.desk.opening import AlreadyDecided, open_round
 from restive.desk.projection import Projection, RoundTotals
-from restive.desk.recommendation import Advice
-from restive.desk.remarks import count, say_names
+from restive.desk.recommendation import Recommendation
 from restive.desk.rounds import Round, gather
 from restive.desk.store import Event, ProgramRow, Store, StoreError, Writer
 from restive.desk.table_files import ROW
-from restive.desk.table_schema import TableError, read_states
-from restive.errors import Conflict, InputError, NotFound, check_whole
+from restive.desk.table_schema import Fault, TableError, read_states
+from restive.errors import Conflict, Hint, InputError, NotFound, check_whole
 from restive.types import Ints
 
 LOOKED_BACK = 10  # rounds that a table without a round might be about
@@ -100,7 +101,7 @@ class Program:
     def decide(
         self, states: object = None, budget: int | None = None, must: object = None, never: object = None,
         round: int | None = None, again: bool = False, new: bool = False, dry_run: bool = False, context: RequestContext = NO_CONTEXT,
-    ) -> Advice:  # fmt: skip
+    ) -> Recommendation:  # fmt: skip
         """Decide a round: that of number `round` if it was opened before, else one opened now with these states.
 
         states   a file or table with agent, state and perhaps group; None: as last known
@@ -111,8 +112,8 @@ class Program:
         new      let people in whose ids differ from known ones only by zeros before them or by capitals
         dry_run  say what would be decided, and record nothing
         """
-        brought = read_brought(states, budget, must, never, self.cache.last_known().config, new, self.cache.knows)
-        advice: list[Advice] = []
+        brought = read_round_input(states, budget, must, never, self.cache.last_known().config, new, self.cache.knows)
+        recommendation: list[Recommendation] = []
         with suppress(_Undo), self._writing(context, "decided") as (writer, projection):
             asked = _check_round(projection, round)
             so_far, notes = self._take_or_open(writer, projection, asked, brought, again)
@@ -121,30 +122,30 @@ class Program:
             rest = {"columns": made.columns, "extra": {"list": made.list}, "round": opened.round}
             found = gather([*so_far, self.cache.append(writer, events.DECIDED, made.header, **rest)])
             self.cache.keep_round(found)
-            advice.append(self._advise(projection, found, notes))
+            recommendation.append(self._recommend(projection, found, notes))
             _tell(writer, projection, "decided", opened.round, notes, listed=int(made.columns["chosen"].sum()))
             if dry_run:
                 raise _Undo
-        return advice[0]
+        return recommendation[0]
 
     def open(
         self, states: object = None, budget: int | None = None, must: object = None, never: object = None,
         again: bool = False, new: bool = False, context: RequestContext = NO_CONTEXT,
     ) -> int:  # fmt: skip
         """Open a round with states and a budget, to be decided later; returns its number."""
-        brought = read_brought(states, budget, must, never, self.cache.last_known().config, new, self.cache.knows)
+        brought = read_round_input(states, budget, must, never, self.cache.last_known().config, new, self.cache.knows)
         with self._writing(context, "opened") as (writer, projection):
             opened, notes = open_round(self.cache, writer, projection, brought, again)
             _tell(writer, projection, "opened", opened.round, notes)
             number = len(projection.rounds)
         return number
 
-    def advice(self, round: int, notes: Sequence[str] = ()) -> Advice:
+    def recommendation(self, round: int, notes: Sequence[str] = ()) -> Recommendation:
         """The list of a round, as it was decided."""
         found = self.get_round(round)
         if found.decided is None:
             raise NotFound(f"round {round} of {self.name} is open, but not decided yet.")
-        return self._advise(self.projection, found, notes)
+        return self._recommend(self.projection, found, notes)
 
     def recognise(self, agents: object) -> None:
         """Call people by these names from now on, where the store knows only their pseudonyms."""
@@ -169,29 +170,30 @@ class Program:
         correct  let rows replace what is on record; the policies then know what they would know had it been right
         """
         known = self.cache.last_known()
-        table, where, others = read_reports(outcomes, known.config, self.cache.names(known))
+        table, where, others = read_outcome_table(outcomes, known.config, self.cache.names(known))
         taken: list[Taken] = []
         with suppress(_Undo), self._writing(context, "learned") as (writer, projection):
             by_round = split_rounds(table, where, projection, round)
             if round is None and table["round"].null_count() == table.height:
                 self._refuse_unclear(projection, table, where, *by_round)
-            reports, faults = [], []
+            faults: list[Fault] = []
+            reports, hint = [], None
             for number, part in by_round.items():
                 try:
                     reports.append(self._learn(writer, projection, where, part, number, correct))
                 except TableError as found:
-                    faults += found.faults
+                    faults, hint = faults + found.faults, found.hint
             if faults:
-                raise TableError(where, faults)
+                raise TableError(where, faults, hint=hint)
             new, corrected, repeated, waiting, mistaken = (
                 sum(column) for column in zip(*(part.counts for part in reports), strict=True)
             )
             aside = [name for part in reports for name in part.aside]
-            notes = [f"columns not read: {', '.join(others)}"] if others else []
+            notes = [f"ignored columns: {', '.join(others)}"] if others else []
             if mistaken:
-                whom = count(mistaken, projection.config.words)
-                notes.append(f"acted on, though in the control group: {whom}; this blurs what the program adds")
-            notes += say_names("took no part in the round, and left aside", aside, projection.config.words)
+                whom = count_people(mistaken, projection.config.words)
+                notes.append(f"treated although in the control group: {whom}; this makes the lift less reliable")
+            notes += name_people("ignored, not in the round", aside, projection.config.words)
             taken.append(Taken(list(by_round), new, corrected, repeated, waiting, notes))
             _tell(writer, projection, "learned", max(by_round), **taken[0]._asdict())
             if dry_run:
@@ -270,14 +272,14 @@ class Program:
             raise
         self.cache.save()
 
-    def _advise(self, projection: Projection, found: Round, notes: Sequence[str]) -> Advice:
-        ahead = projection.policy_states["policy"].policy.far_sighted
-        return Advice(
-            self.name, projection.config, found, self.cache.names(projection), ahead, projection.groups, notes
+    def _recommend(self, projection: Projection, found: Round, notes: Sequence[str]) -> Recommendation:
+        far_sighted = projection.policy_states["policy"].policy.far_sighted
+        return Recommendation(
+            self.name, projection.config, found, self.cache.names(projection), far_sighted, projection.groups, notes
         )
 
     def _take_or_open(
-        self, writer: Writer, projection: Projection, asked: int | None, brought: Brought, again: bool
+        self, writer: Writer, projection: Projection, asked: int | None, brought: RoundInput, again: bool
     ) -> tuple[list[Event], list[str]]:
         """The events of the round that was opened before, or of one opened now."""
         lines = projection.rounds
@@ -302,8 +304,12 @@ class Program:
             found = self.cache.get_round(line.round)
             places, there = found.find(numbers)
             if (there & (found.after[places] < 0)).all():
-                which = f"round {line.round} still waits for these people, or is it a later one?"
-                raise InputError(f"{where}: {which} Say by --round or by a column round which one is meant.")
+                raise InputError(
+                    f"{where}: the table does not say which round it is about, and round {line.round} waits for the "
+                    "outcomes of all these people.",
+                    code="round_unclear",
+                    hint=Hint.ROUND,
+                )
 
     def _learn(
         self, writer: Writer, projection: Projection, where: str, table: pl.DataFrame, number: int, correct: bool
@@ -323,7 +329,7 @@ class Program:
             self.cache.append(writer, events.OUTCOMES, {}, columns=sorted_.new.columns(), round=number)
         mistaken = int((projection.agents.control[sorted_.new.number] & sorted_.new.done & ~sorted_.new.known).sum())
         new, corrected = sorted_.new.number.size, sorted_.corrected.number.size
-        return _Heard((new, corrected, sorted_.repeated, waiting, mistaken), sorted_.aside)
+        return _Heard((new, corrected, sorted_.repeated, waiting, mistaken), sorted_.not_in_round)
 
     def _drop(self, agents: object, kind: str, dry_run: bool, context: RequestContext) -> int:
         listed, dropped = read_list(agents, "agents"), 0

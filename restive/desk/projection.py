@@ -61,7 +61,7 @@ class RoundTotals:
     benefit: float | None = None  # expected of the list, in all
     done: int = 0
     failed: int = 0  # advised, but not done
-    unasked: int = 0  # done, but not advised
+    unlisted: int = 0  # done, but not advised
     outcomes: int = 0
     gone: int = 0  # outcomes that will never come, of people who were erased
     agents: int = 0  # known to the program when it was opened
@@ -359,7 +359,7 @@ class Projection:
         new, done, advised = ~columns["known"], columns["done"], columns["advised"]
         line.done += int((new & done).sum())
         line.failed += int((new & advised & ~done).sum())
-        line.unasked += int((new & done & ~advised).sum())
+        line.unlisted += int((new & done & ~advised).sum())
 
     def _learn(self, round_: int, number: Ints, done: Bools, reward: Floats, after: Ints) -> None:
         agents, line, present = self.agents, self.totals(round_), self.present(round_)

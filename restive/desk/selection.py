@@ -1,13 +1,13 @@
-"""Who may be chosen in a round, who is, with what probability, and what each rule costs; arrays are [M].
+"""Selection of a round: who may be chosen, who is, with what probability, and what each rule costs; arrays are [M].
 
-Selection: those who must be are; then from each group with a minimum its best, until the minimum is reached; then the
-best of all that are left, until the budget is used. Without such rules this is the choice of the simulation, bit for
-bit. While exploring, "the best" are drawn by lot instead. The probability of each agent follows in closed form
+People on the must list come first; then the best of each group with a minimum share, until the minimum is reached; then
+the best of all others, until the budget is used. Without rules this is the choice of the simulation, bit for bit. When
+a round explores, "the best" are drawn at random instead. The probability of each agent has a closed form:
 
-    probability = explore · lot + (1 − explore) · best,   best = first + (1 − first) · rest
+    probability = explore · random + (1 − explore) · best,   best = first + (1 − first) · rest
 
-where first and rest are 1 above a bar, the places left shared equally at it, and 0 below; where priorities hold luck of
-their own it is averaged over that luck (`restive.kernels.inclusion`).
+where first and rest are 1 above a cutoff, share the remaining places equally at the cutoff, and are 0 below it. If the
+priorities contain noise, the probability is averaged over the noise (`restive.kernels.inclusion`).
 """
 
 import math
@@ -22,46 +22,46 @@ from restive.kernels.inclusion import inclusion_probabilities
 from restive.kernels.top_k import choose, find_cutoff, inclusion
 from restive.types import Bools, Floats, Ints
 
-# Streams of the desk's own, beyond any that a policy takes.
+# Random streams of the desk, beyond those of the policies.
 CONTROL, GROUPS, REDRAWN = (2**32 + stream for stream in range(3))
 # Why an agent could not be chosen.
 FREE, IN_CONTROL, ON_NEVER, COOLING, ON_MUST, GONE = range(6)
-BARS = ("", "control group", "never list", "cooling down", "must list", "gone since")
-# How often luck is drawn again to average over it: often for few agents, whose bar moves much from draw to draw.
+EXCLUSIONS = ("", "control group", "never list", "cooling down", "must list", "gone since")
+# Noise is redrawn more often for few agents, whose cutoff varies more from draw to draw.
 MIN_DRAWS, MAX_DRAWS, DRAWN_NUMBERS = 32, 512, 2**16
-# An average over a few draws can miss what did happen.
-UNLIKELY = 1e-4
+# An average over a few draws can be 0 or 1 although the opposite happened.
+MIN_PROBABILITY = 1e-4
 
 
 class Rules(NamedTuple):
-    """What holds in a round beside the priorities."""
+    """The rules of a round."""
 
-    exclusion: Ints  # [M] why an agent is not free to be chosen, see BARS
+    exclusion: Ints  # [M] why an agent cannot be chosen by priority, an index of EXCLUSIONS
     group: Ints  # [M] −1 for none
-    shares: Mapping[int, float]  # the least share of the budget for some groups
+    shares: Mapping[int, float]  # the minimum share of the budget of some groups
     budget: int
 
     def free(self) -> Bools:
-        """Who can be chosen by priority."""
+        """Agents that can be chosen by priority."""
         free: Bools = self.exclusion == FREE
         return free
 
     def places(self) -> int:
-        """How many are chosen: all of the budget, if there are so many."""
+        """The number of agents to choose: the budget, or fewer if fewer are available."""
         return min(self.budget, int(((self.exclusion == FREE) | (self.exclusion == ON_MUST)).sum()))
 
 
 class Choice(NamedTuple):
-    """Who is chosen."""
+    """The choice of a round."""
 
     chosen: Bools
     probability: Floats
-    by_lot: bool
-    by_luck: Bools  # chosen, but not if the priorities held no luck
+    random: bool  # whether the round explores
+    by_noise: Bools  # chosen only because of the noise in the priorities
 
 
 def in_control(seed: int, share: float, numbers: Ints) -> Bools:
-    """Whether agents are in the control group: a function of the seed and of each agent's own number."""
+    """Whether agents are in the control group: a function of the seed and the agent's number."""
     keys = rng.branch(rng.run_keys(seed, np.zeros(1, np.int64)), CONTROL, 0)
     drawn: Bools = rng.uniform(keys, numbers)[0] < share
     return drawn
@@ -76,46 +76,48 @@ def choose_agents(ranking: Ranking, estimate: Estimate, rules: Rules, draws: Dra
     part = draws._replace(agents=np.ascontiguousarray(draws.agents[free]), budget=places)
     priority, explore = np.ascontiguousarray(ranking.priority[0, free]), ranking.explore
     taken = _take(priority, explore, group, minimum, part)
-    chosen, probability, lucky = must.copy(), must.astype(np.float64), np.zeros(must.size, np.bool_)
+    chosen, probability, by_noise = must.copy(), must.astype(np.float64), np.zeros(must.size, np.bool_)
     chosen[free] = taken
-    by_lot = bool(places and rng.uniform(draws.branch(rng.EXPLORE), np.zeros(1, np.int64))[0, 0] < explore[0])
-    luck, mean = np.ascontiguousarray(estimate.noise[0, free]), np.ascontiguousarray(estimate.benefit[0, free])
-    if luck.any():
-        best = _average_luck(mean, luck, group, minimum, part)
-        best = np.where(taken, np.maximum(best, UNLIKELY), np.minimum(best, 1 - UNLIKELY))
-        lucky[free] = taken & ~_take(mean, np.zeros(1), group, minimum, part)
+    random = bool(places and rng.uniform(draws.branch(rng.EXPLORE), np.zeros(1, np.int64))[0, 0] < explore[0])
+    noise, mean = np.ascontiguousarray(estimate.noise[0, free]), np.ascontiguousarray(estimate.benefit[0, free])
+    if noise.any():
+        best = _average_noise(mean, noise, group, minimum, part)
+        best = np.where(taken, np.maximum(best, MIN_PROBABILITY), np.minimum(best, 1 - MIN_PROBABILITY))
+        by_noise[free] = taken & ~_take(mean, np.zeros(1), group, minimum, part)
     else:
         best = _best(priority, group, minimum, part)
-    probability[free] = explore[0] * _lot(group, minimum, places) + (1 - explore[0]) * best
-    return Choice(chosen, probability, by_lot, lucky)
+    probability[free] = explore[0] * _random(group, minimum, places) + (1 - explore[0]) * best
+    return Choice(chosen, probability, random, by_noise)
 
 
 def price_rules(benefit: Floats, rules: Rules, group_names: Mapping[int, str]) -> dict[str, float]:
-    """What each rule costs: the expected benefit of the best list without it, less that of the best list with all.
+    """The cost of each rule: expected benefit of the best list without it, minus that of the best list with all rules.
 
     >>> rules = Rules(np.array([FREE, FREE, ON_NEVER]), np.full(3, -1), {}, budget=1)
     >>> price_rules(np.array([0.25, 0.5, 2.0]), rules, {})
     {'never list': 1.5}
     """
-    worth = np.where(np.isfinite(benefit), benefit, 0.0)
-    kept = _value(worth, rules)
+    benefit = np.where(np.isfinite(benefit), benefit, 0.0)
+    with_all = _best_total(benefit, rules)
     prices = {}
-    for code, barred in enumerate(np.bincount(rules.exclusion).tolist()):
-        if code == FREE or not barred:
+    for code, excluded in enumerate(np.bincount(rules.exclusion).tolist()):
+        if code == FREE or not excluded:
             continue
         lifted = rules._replace(exclusion=np.where(rules.exclusion == code, FREE, rules.exclusion))
-        prices[BARS[code]] = max(0.0, _value(worth, lifted) - kept)
+        prices[EXCLUSIONS[code]] = max(0.0, _best_total(benefit, lifted) - with_all)
     for code in rules.shares:
         others = {other: share for other, share in rules.shares.items() if other != code}
-        prices[f"share of {group_names[code]}"] = max(0.0, _value(worth, rules._replace(shares=others)) - kept)
+        prices[f"share of {group_names[code]}"] = max(
+            0.0, _best_total(benefit, rules._replace(shares=others)) - with_all
+        )
     return prices
 
 
-def _value(worth: Floats, rules: Rules) -> float:
-    """The sum of what the best list under these rules is worth, exact whatever the order of its agents."""
+def _best_total(benefit: Floats, rules: Rules) -> float:
+    """The total benefit of the best list under these rules, summed exactly, whatever the order of its agents."""
     free, must = np.flatnonzero(rules.free()), rules.exclusion == ON_MUST
     places = rules.places() - int(must.sum())
-    group, values = rules.group[free], np.ascontiguousarray(worth[free])
+    group, values = rules.group[free], np.ascontiguousarray(benefit[free])
     minimum = _minimums(rules, must, group, places)
     left = np.ones(free.size, np.bool_)
     for code, wanted in enumerate(minimum):
@@ -125,23 +127,23 @@ def _value(worth: Floats, rules: Rules) -> float:
     rest = values[left]
     remaining = places - int(minimum.sum())
     best = -np.partition(-rest, remaining - 1)[:remaining] if 0 < remaining <= rest.size else rest[:0]
-    return math.fsum(np.concatenate([worth[must], values[~left], best]))
+    return math.fsum(np.concatenate([benefit[must], values[~left], best]))
 
 
 def _minimums(rules: Rules, must: Bools, group: Ints, places: int) -> Ints:
-    """How many free agents of each group are chosen first, [G]: what its share asks for beyond those who must be."""
+    """The number of free agents of each group that are chosen first, [G]: its share without those on the must list."""
     size = max([*rules.shares, -1]) + 1
     minimum = np.zeros(size, np.int64)
     for code, share in rules.shares.items():
-        asked = math.ceil(share * (places + int(must.sum())) - 1e-9) - int((must & (rules.group == code)).sum())
-        minimum[code] = min(max(asked, 0), int((group == code).sum()))
+        wanted = math.ceil(share * (places + int(must.sum())) - 1e-9) - int((must & (rules.group == code)).sum())
+        minimum[code] = min(max(wanted, 0), int((group == code).sum()))
     while minimum.sum() > places:
         minimum[minimum.argmax()] -= 1
     return minimum
 
 
 def _take(priority: Floats, explore: Floats, group: Ints, minimum: Ints, draws: Draws) -> Bools:
-    """Who is chosen of the free agents."""
+    """The chosen among the free agents."""
     taken = np.zeros(priority.size, np.bool_)
     for code, wanted in enumerate(minimum):
         if wanted:
@@ -157,7 +159,7 @@ def _take(priority: Floats, explore: Floats, group: Ints, minimum: Ints, draws: 
 
 
 def _choose(priority: Floats, explore: Floats, budget: int, draws: Draws, agents: Ints, ties: int) -> Bools:
-    """The choice of the simulation; one coin says for all stages whether the round explores."""
+    """The choice of the simulation; one draw decides for all stages whether the round explores."""
     action = np.empty((1, priority.size), np.int64)
     coins = draws.branch(rng.EXPLORE)
     choose(priority[None], explore, budget, coins, draws.branch(ties), np.ascontiguousarray(agents), action)
@@ -165,10 +167,10 @@ def _choose(priority: Floats, explore: Floats, budget: int, draws: Draws, agents
     return taken
 
 
-def _lot(group: Ints, minimum: Ints, places: int) -> Floats:
-    """The probability of each agent when all is drawn by lot.
+def _random(group: Ints, minimum: Ints, places: int) -> Floats:
+    """The probability of each agent when all places are drawn at random.
 
-    >>> _lot(np.array([0, 0, -1, -1]), np.array([1]), 2).round(3)  # one of two, then one of the three left
+    >>> _random(np.array([0, 0, -1, -1]), np.array([1]), 2).round(3)  # one of two, then one of the three left
     array([0.667, 0.667, 0.333, 0.333])
     """
     first = np.zeros(group.size)
@@ -181,7 +183,7 @@ def _lot(group: Ints, minimum: Ints, places: int) -> Floats:
 
 
 def _best(priority: Floats, group: Ints, minimum: Ints, draws: Draws) -> Floats:
-    """The probability of each agent when the best are chosen, ties at random."""
+    """The probability of each agent when the best are chosen, with ties broken at random."""
     if not minimum.any():
         whole: Floats = inclusion(priority[None], np.zeros(1), draws.budget)[0]
         return whole
@@ -194,20 +196,20 @@ def _best(priority: Floats, group: Ints, minimum: Ints, draws: Draws) -> Floats:
     remaining = draws.budget - int(minimum.sum())
     if remaining == 0:
         return first
-    # Which of equals are left is luck, how many is not: so the bar of the rest is the same in any case.
-    bar = find_cutoff(np.ascontiguousarray(priority[left]), remaining)
-    share = (remaining - bar.above) / bar.tied
-    rest = np.where(priority > bar.value, 1.0, np.where(priority == bar.value, share, 0.0))
+    # Which tied agents are left is random, how many is not, so the cutoff of the rest is always the same.
+    cutoff = find_cutoff(np.ascontiguousarray(priority[left]), remaining)
+    share = (remaining - cutoff.above) / cutoff.tied
+    rest = np.where(priority > cutoff.value, 1.0, np.where(priority == cutoff.value, share, 0.0))
     return first + (1 - first) * rest
 
 
-def _average_luck(mean: Floats, luck: Floats, group: Ints, minimum: Ints, draws: Draws) -> Floats:
-    """The probability of each agent over all the luck that its priority might have held."""
+def _average_noise(mean: Floats, noise: Floats, group: Ints, minimum: Ints, draws: Draws) -> Floats:
+    """The probability of each agent, averaged over the noise in the priorities."""
     if draws.budget == 0:
         return np.zeros(mean.size)
     number = int(np.clip(DRAWN_NUMBERS // max(mean.size, 1), MIN_DRAWS, MAX_DRAWS))
     key = draws.branch(REDRAWN)[0]
     estimated: Floats = inclusion_probabilities(
-        mean, luck, group.astype(np.int64), minimum, draws.budget, key, draws.agents, number
+        mean, noise, group.astype(np.int64), minimum, draws.budget, key, draws.agents, number
     )
     return estimated

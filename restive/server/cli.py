@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from restive.desk.options import StoreOption
+from restive.desk.cli import StoreOption
 from restive.errors import InputError, check_whole
 
 REQUIRED_PACKAGES = ("fastapi", "jinja2", "prometheus_client", "python_multipart", "uvicorn")
@@ -41,7 +41,7 @@ def serve(
     """Serve the desk: an API for platforms and pages for program teams."""
     if any(find_spec(name) is None for name in REQUIRED_PACKAGES):
         raise InputError('The server needs more packages: pip install "restive[server]".')
-    from restive.desk.options import open_store
+    from restive.desk.cli import open_store
     from restive.server.run import load_tls
     from restive.server.run import serve as serve_desk
     from restive.server.settings import MIB, Settings

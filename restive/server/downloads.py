@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from restive.desk.recommendation import Advice
+from restive.desk.recommendation import Recommendation
 from restive.desk.table_files import write_table_file
 from restive.server.program_pool import Programs
 from restive.server.uploads import TABLE_TYPES
@@ -21,7 +21,7 @@ MEDIA_TYPES: dict[str, str] = {ending: media_type for media_type, ending in TABL
 class Sheet(NamedTuple):
     """A list to be sent as a file of the format that `ending` names."""
 
-    advice: Advice
+    recommendation: Recommendation
     ending: str
     missing: bool = False  # only the people without outcomes, as a table to fill in
 
@@ -29,13 +29,13 @@ class Sheet(NamedTuple):
     def filename(self) -> str:
         """The name of the file."""
         suffix = "-missing" if self.missing else ""
-        return f"{self.advice.program}-round-{self.advice.round}{suffix}.{self.ending}"
+        return f"{self.recommendation.program}-round-{self.recommendation.round}{suffix}.{self.ending}"
 
 
 async def send_sheet(request: Request, sheet: Sheet) -> Response:
     """The list as a file response."""
     programs: Programs = request.app.state.programs
-    path = await programs.write(request, sheet.advice.program, write_file, sheet)
+    path = await programs.write(request, sheet.recommendation.program, write_file, sheet)
     media_type = MEDIA_TYPES[sheet.ending]
     response = TemporaryFileResponse(path, media_type=media_type, filename=sheet.filename, stat_result=path.stat())
     del response.headers["etag"], response.headers["last-modified"]  # they are those of the temporary file
@@ -48,8 +48,8 @@ def write_file(sheet: Sheet) -> Path:
     try:
         path = folder / f"list.{sheet.ending}"
         blank = pl.lit(None, dtype=pl.String)
-        listed = sheet.advice.table.with_columns(done=blank, next_state=blank)
-        write_table_file(sheet.advice.to_report if sheet.missing else listed, path)
+        listed = sheet.recommendation.table.with_columns(done=blank, next_state=blank)
+        write_table_file(sheet.recommendation.to_report if sheet.missing else listed, path)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -20,8 +20,8 @@ from starlette.requests import Request
 from restive.api.types import ProgramSummary
 from restive.desk.database import StoreError
 from restive.desk.desk import Desk
-from restive.desk.overview import summarise
 from restive.desk.program import Program
+from restive.desk.status import summarize
 from restive.errors import NotFound
 from restive.server.errors import Refusal
 from restive.server.limits import client_address
@@ -71,13 +71,13 @@ class Programs:
             async with _acquired(self._writing, request):
                 return await self.run(function, *args, **kw)
 
-    async def summarise(self, name: str, request: Request | None = None) -> ProgramSummary:
+    async def summarize(self, name: str, request: Request | None = None) -> ProgramSummary:
         """Summary of a program; of a busy one, the last summary."""
         opened = self._opened.get(name)
         if opened is not None and opened.lock.locked() and opened.summary is not None:
             return opened.summary
         async with self.using(name, request) as program:
-            found = await self.run(summarise, program)
+            found = await self.run(summarize, program)
             self._opened[name].summary = found
         return found
 

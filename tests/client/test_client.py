@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from client.served import Served
-from restive.client import Advice, Client, Program, Refused
+from restive.client import Client, Program, Recommendation, Refused
 from restive.client.transport import Sender
 from restive.desk.table_files import read_table_file, write_table_file
 from restive.desk.tokens import make_token, revoke_token
@@ -28,16 +28,16 @@ def calls(client: Client, request: pytest.FixtureRequest) -> Program:
     return client.create(f"p{hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:12]}", **PLAN)
 
 
-def outcomes(advice: Advice) -> list[dict[str, object]]:
-    return [{"agent": agent, "done": agent in advice.chosen, "next_state": "high"} for agent in STATES]
+def outcomes(recommendation: Recommendation) -> list[dict[str, object]]:
+    return [{"agent": agent, "done": agent in recommendation.chosen, "next_state": "high"} for agent in STATES]
 
 
 def test_the_story_of_a_program(client: Client, calls: Program, tmp_path: Path) -> None:
-    advice = calls.decide(STATES)
-    assert (advice.round, len(advice.chosen), advice.recorded) == (1, 2, True)
-    assert set(advice.chosen + advice.spares) <= set(STATES)
-    assert [row["agent"] for row in calls.list(1)] == advice.chosen + advice.spares
-    taken = calls.learn(outcomes(advice))
+    recommendation = calls.decide(STATES)
+    assert (recommendation.round, len(recommendation.chosen), recommendation.recorded) == (1, 2, True)
+    assert set(recommendation.chosen + recommendation.reserve) <= set(STATES)
+    assert [row["agent"] for row in calls.list(1)] == recommendation.chosen + recommendation.reserve
+    taken = calls.learn(outcomes(recommendation))
     assert (taken["rounds"], taken["new"], taken["waiting"], taken["recorded"]) == ([1], 8, 0, True)
     assert calls.correct_states({"000": "high"}, round=1) == 1
     second = calls.decide(budget=1, must=["003"], never=["004"])
@@ -79,25 +79,25 @@ def test_who_one_is_and_what_there_is(served: Served, client: Client) -> None:
 def test_files_go_in_and_come_out(calls: Program, tmp_path: Path, ending: str) -> None:
     states, listed = tmp_path / f"states.{ending}", tmp_path / f"list.{ending}"
     write_table_file(pl.DataFrame({"agent": list(STATES), "state": list(STATES.values())}), states)
-    advice = calls.decide(states, must=["005"], never=["004"], budget=3)
-    assert len(advice.chosen) == 3
-    assert "005" in advice.chosen
-    assert "004" not in advice.chosen + advice.spares
+    recommendation = calls.decide(states, must=["005"], never=["004"], budget=3)
+    assert len(recommendation.chosen) == 3
+    assert "005" in recommendation.chosen
+    assert "004" not in recommendation.chosen + recommendation.reserve
     calls.download(1, listed)
-    assert read_table_file(listed)["agent"].to_list() == advice.chosen + advice.spares
+    assert read_table_file(listed)["agent"].to_list() == recommendation.chosen + recommendation.reserve
     with pytest.raises(InputError, match="there is such a file, perhaps with results in it"):
         calls.download(1, listed)
     calls.download(1, listed, overwrite=True)
 
 
 def test_a_list_comes_back_with_what_was_done(calls: Program, tmp_path: Path) -> None:
-    advice = calls.decide(STATES)
+    recommendation = calls.decide(STATES)
     calls.download(1, tmp_path / "list.csv")
     listed = (
         read_table_file(tmp_path / "list.csv").drop("row").with_columns(done=pl.lit("yes"), next_state=pl.lit("low"))
     )
-    write_table_file(listed.filter(pl.col("list") != "spare"), tmp_path / "came.csv")
-    assert calls.learn(tmp_path / "came.csv")["new"] == len(advice.chosen)
+    write_table_file(listed.filter(pl.col("list") != "reserve"), tmp_path / "came.csv")
+    assert calls.learn(tmp_path / "came.csv")["new"] == len(recommendation.chosen)
 
 
 def test_a_list_is_not_written_to_any_file(calls: Program, tmp_path: Path) -> None:
@@ -116,11 +116,11 @@ def test_a_frame_with_words_for_true_goes_as_parquet(calls: Program) -> None:
 
 
 def test_a_dry_run_records_nothing(calls: Program) -> None:
-    advice = calls.decide(STATES, dry_run=True)
-    assert not advice.recorded
+    recommendation = calls.decide(STATES, dry_run=True)
+    assert not recommendation.recorded
     assert list(calls.rounds()) == []
-    assert calls.decide(STATES).chosen == advice.chosen
-    assert not calls.learn(outcomes(advice), dry_run=True)["recorded"]
+    assert calls.decide(STATES).chosen == recommendation.chosen
+    assert not calls.learn(outcomes(recommendation), dry_run=True)["recorded"]
     assert calls.correct_states({"000": "high"}, 1, dry_run=True) == 1
     assert calls.cancel(1, dry_run=True) == 2
     assert calls.leave(["001"], dry_run=True) == calls.erase(["001"], dry_run=True) == 1
@@ -163,8 +163,8 @@ class Losing(Sender):
 def test_an_answer_that_was_lost_decides_nothing_twice(served: Served, calls: Program) -> None:
     losing = Losing(served.address, served.secret, retries=0)
     program = Program(losing, calls.name)
-    advice = program.decide(STATES)
-    program.learn(outcomes(advice))
+    recommendation = program.decide(STATES)
+    program.learn(outcomes(recommendation))
     program.change(budget=3)
     assert program.leave(["001"]) == 1
     losing.close()
@@ -266,9 +266,13 @@ def test_a_list_that_does_not_come_at_once_is_whole_all_the_same(
     whole = calls.decide(STATES, dry_run=True)
     monkeypatch.setattr("restive.client.program.MAX_LIST_LENGTH", 1)
     monkeypatch.setattr("restive.client.program.PAGE", 3)
-    advice = calls.decide(STATES)
-    assert len(advice.people) == 8
-    assert (advice.chosen, advice.spares, advice.data["next"]) == (whole.chosen, whole.spares, None)
+    recommendation = calls.decide(STATES)
+    assert len(recommendation.people) == 8
+    assert (recommendation.chosen, recommendation.reserve, recommendation.data["next"]) == (
+        whole.chosen,
+        whole.reserve,
+        None,
+    )
 
 
 def test_without_its_package_the_client_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

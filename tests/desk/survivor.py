@@ -65,8 +65,8 @@ def play(program: Program, luck: np.random.Generator) -> Told:
 def decide(program: Program, luck: np.random.Generator) -> tuple[int, Any]:
     people = 30 + len(program.rounds) // 2
     states = {f"p{number:04}": int(luck.integers(2)) for number in range(people) if luck.random() < 0.8}
-    advice = program.decide(states, budget=int(luck.integers(1, 6)))
-    return advice.round, advice.chosen
+    recommendation = program.decide(states, budget=int(luck.integers(1, 6)))
+    return recommendation.round, recommendation.chosen
 
 
 def learn(program: Program, luck: np.random.Generator) -> tuple[int, Any]:
@@ -127,6 +127,6 @@ def prove(address: str, name: str) -> None:
     """Find the program in a new process, decide and learn, and prove all of it."""
     with Desk(address) as desk:
         program = desk.program(name)
-        advice = program.decide({"p00000": 1, "p00001": 0, "newcomer": 1}, again=True)
-        program.learn([{"agent": "newcomer", "next_state": 1}], round=advice.round)
+        recommendation = program.decide({"p00000": 1, "p00001": 0, "newcomer": 1}, again=True)
+        program.learn([{"agent": "newcomer", "next_state": 1}], round=recommendation.round)
         assert replay(program).proven

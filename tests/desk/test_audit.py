@@ -83,7 +83,7 @@ def test_a_key_that_comes_again_after_a_restart_brings_the_same_list(address: st
         program = desk.program("one")
         with pytest.raises(Repeated) as repeated:
             program.decide(FOUR, context=RequestContext(key="monday"))
-        again = program.advice(repeated.value.answer["round"], repeated.value.answer["notes"])
+        again = program.recommendation(repeated.value.answer["round"], repeated.value.answer["notes"])
         assert again.as_json() == first.as_json()
 
 
@@ -179,8 +179,8 @@ def test_a_store_with_pseudonyms_keeps_no_remarks_that_name_people(
     monkeypatch.setenv("RESTIVE_KEYS", str(tmp_path / "keys"))
     with Desk(tmp_path / "a.db") as desk:
         program = make(desk, pseudonyms=True)
-        advice = program.decide(FOUR, never=["zoe-on-never"], context=RequestContext(key="k"))
-        assert "zoe-on-never" in " ".join(advice.notes)
+        recommendation = program.decide(FOUR, never=["zoe-on-never"], context=RequestContext(key="k"))
+        assert "zoe-on-never" in " ".join(recommendation.notes)
     assert b"zoe" not in (tmp_path / "a.db").read_bytes()
 
 

@@ -10,7 +10,7 @@ import pytest
 from desk.stories import call, make, record, write
 from restive.contract import Estimate, Ranking
 from restive.desk import Desk
-from restive.desk.decision import CHOSEN, MUST, SPARE, SPARES, decide
+from restive.desk.decision import CHOSEN, MUST, RESERVE, RESERVE_SIZE, decide
 from restive.desk.program import Program
 from restive.desk.selection import COOLING, FREE, IN_CONTROL, ON_MUST, ON_NEVER, in_control
 from restive.errors import InputError
@@ -58,26 +58,26 @@ def test_the_list_is_in_falling_order_then_come_the_next_ten(desk: Desk, wish: W
     program.decide(dict.fromkeys(call(17), 0))
     found = listed(program, 1, "agent", "kind", "priority", "margin")
     assert found[:3] == [(1, CHOSEN, 5.0, 4.0), (4, CHOSEN, 5.0, 4.0), (3, CHOSEN, 4.0, 3.0)]
-    assert found[3] == (2, SPARE, 1.0, -3.0)
+    assert found[3] == (2, RESERVE, 1.0, -3.0)
     assert [row[0] for row in found[4:]] == list(range(5, 14))
-    assert [row[1] for row in found[3:]] == [SPARE] * SPARES
+    assert [row[1] for row in found[3:]] == [RESERVE] * RESERVE_SIZE
     assert [row[3] for row in found[3:]] == pytest.approx([row[2] - 4.0 for row in found[3:]])
 
 
 def test_equals_among_the_spares_come_in_the_order_of_joining(desk: Desk, wish: Wish) -> None:
     program = make(desk, budget=0)
     wish.priority = [1.0] * 14
-    advice = program.decide(dict.fromkeys(call(14), 0))
-    assert advice.chosen == []
-    assert advice.spares == call(10)
+    recommendation = program.decide(dict.fromkeys(call(14), 0))
+    assert recommendation.chosen == []
+    assert recommendation.reserve == call(10)
     assert {row[0] for row in listed(program, 1, "margin")} == {-INF}
 
 
 def test_there_are_no_spares_when_everybody_is_chosen(desk: Desk, wish: Wish) -> None:
     program = make(desk, budget=9)
     wish.priority = [2.0, 1.0]
-    advice = program.decide({"a": 0, "b": 0})
-    assert (advice.chosen, advice.spares) == (["a", "b"], [])
+    recommendation = program.decide({"a": 0, "b": 0})
+    assert (recommendation.chosen, recommendation.reserve) == (["a", "b"], [])
     assert {row[0] for row in listed(program, 1, "margin")} == {INF}
     assert program.get_round(1).columns["probability"].tolist() == [1.0, 1.0]
 
@@ -90,7 +90,7 @@ def test_every_reason_not_to_be_chosen_is_on_record_and_has_its_price(desk: Desk
     free = [n for n in range(8) if n not in control]
     program.decide(dict.fromkeys(agents, 0), must=[agents[free[0]], agents[free[1]]])
     wish.priority = [8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
-    advice = program.decide(dict.fromkeys(agents, 1), must=[agents[free[1]]], never=[agents[free[2]]])
+    recommendation = program.decide(dict.fromkeys(agents, 1), must=[agents[free[1]]], never=[agents[free[2]]])
     bar = dict.fromkeys(range(8), FREE)
     bar |= {control[0]: IN_CONTROL, free[0]: COOLING, free[1]: ON_MUST, free[2]: ON_NEVER}
     assert program.get_round(2).columns["exclusion"].tolist() == list(bar.values())
@@ -99,11 +99,11 @@ def test_every_reason_not_to_be_chosen_is_on_record_and_has_its_price(desk: Desk
     lifted = {"control group": control[0], "cooling down": free[0], "never list": free[2]}
     prices = {name: max(0.0, worth[free[1]] + max(worth[n], worth[free[3]]) - kept) for name, n in lifted.items()}
     best = sorted((worth[n] for n in (free[1], *free[3:])), reverse=True)
-    assert advice.prices == prices | {"must list": sum(best[:2]) - kept}
-    assert advice.left_out() == {"control group": 1, "never list": 1, "cooling down": 1}
-    assert advice.chosen == [agents[free[1]], agents[free[3]]]
+    assert recommendation.prices == prices | {"must list": sum(best[:2]) - kept}
+    assert recommendation.exclusions() == {"control group": 1, "never list": 1, "cooling down": 1}
+    assert recommendation.chosen == [agents[free[1]], agents[free[3]]]
     kinds = dict(listed(program, 2, "agent", "kind"))
-    assert (kinds[free[1]], kinds[free[3]], kinds[free[4]]) == (MUST, CHOSEN, SPARE)
+    assert (kinds[free[1]], kinds[free[3]], kinds[free[4]]) == (MUST, CHOSEN, RESERVE)
     assert program.get_round(2).columns["probability"].tolist() == [float(n in (free[1], free[3])) for n in range(8)]
 
 
@@ -119,7 +119,7 @@ def test_control_comes_before_never_and_never_before_cooling(desk: Desk, wish: W
     program.decide(dict.fromkeys(call(8), 0), must=first)
     program.decide(dict.fromkeys(call(8), 1), never=call(8))
     assert program.get_round(2).columns["exclusion"].tolist() == np.where(control, IN_CONTROL, ON_NEVER).tolist()
-    assert program.advice(2).chosen == []
+    assert program.recommendation(2).chosen == []
 
 
 def test_a_lot_is_reported_as_exploration_but_for_the_must_list(desk: Desk, wish: Wish) -> None:
@@ -128,7 +128,7 @@ def test_a_lot_is_reported_as_exploration_but_for_the_must_list(desk: Desk, wish
     program.decide(dict.fromkeys(call(4), 0), must=["a03"])
     found = program.get_round(1)
     assert found.decided is not None
-    assert (found.decided["by_lot"], found.decided["explored"], found.decided["explore"]) == (True, 1, 1.0)
+    assert (found.decided["random"], found.decided["explored"], found.decided["explore"]) == (True, 1, 1.0)
     reported = dict(listed(program, 1, "agent", "explored"))
     assert reported.pop(3) is False
     assert sum(reported.values()) == 1
@@ -178,9 +178,9 @@ def test_rounds_since_the_last_action_are_reported(desk: Desk, wish: Wish) -> No
 def test_shares_of_groups_that_nobody_is_in_ask_for_nothing(desk: Desk, wish: Wish) -> None:
     program = make(desk, budget=2, shares={"north": 0.5, "mars": 0.5})
     wish.priority = [3.0, 2.0, 1.0]
-    advice = program.decide({"a": (0, "south"), "b": (0, "south"), "c": (0, "north")})
-    assert advice.chosen == ["a", "c"]
-    assert advice.prices == {"share of north": 1.0}
+    recommendation = program.decide({"a": (0, "south"), "b": (0, "south"), "c": (0, "north")})
+    assert recommendation.chosen == ["a", "c"]
+    assert recommendation.prices == {"share of north": 1.0}
 
 
 def test_the_same_projection_and_round_give_the_same_decision(desk: Desk) -> None:
@@ -206,14 +206,16 @@ def test_exactly_the_budget_or_all_who_may_are_on_the_list_in_every_round(desk: 
         budget, order = int(rng.integers(1, 12)), rng.permutation(10).tolist()
         must = [n for n in order[: rng.integers(2)] if not control[n]]
         never = order[1 : 1 + rng.integers(3)]
-        advice = program.decide(states, budget, must=[agents[n] for n in must], never=[agents[n] for n in never])
+        recommendation = program.decide(
+            states, budget, must=[agents[n] for n in must], never=[agents[n] for n in never]
+        )
         columns = program.get_round(round_).columns
         able = int(np.isin(columns["exclusion"], (FREE, ON_MUST)).sum())
-        assert len(advice.chosen) == len(set(advice.chosen)) == min(budget, able)
-        assert len(advice.spares) == min(SPARES, able - len(advice.chosen))
+        assert len(recommendation.chosen) == len(set(recommendation.chosen)) == min(budget, able)
+        assert len(recommendation.reserve) == min(RESERVE_SIZE, able - len(recommendation.chosen))
         assert np.flatnonzero(columns["exclusion"] == ON_MUST).tolist() == must
         assert columns["probability"].sum() == pytest.approx(
-            len(advice.chosen), abs=0.3
+            len(recommendation.chosen), abs=0.3
         )  # luck is averaged over few draws
-        assert min((price for price in advice.prices.values() if price is not None), default=0.0) >= 0
+        assert min((price for price in recommendation.prices.values() if price is not None), default=0.0) >= 0
         program.learn([{"agent": name, "next_state": int(rng.integers(2))} for name in agents[: rng.integers(1, 10)]])

@@ -8,22 +8,24 @@ import numpy as np
 import pytest
 
 from restive.desk import Desk, Program
-from restive.desk.demo import Population, forget_store, play_demo
-from restive.desk.overview import look_at
+from restive.desk.demo import Population, in_temporary_store, run_demo
 from restive.desk.replay import digest, replay
+from restive.desk.status import get_status
 from restive.desk.templates import TEMPLATES, find_template
 from restive.errors import InputError
 
 
 def play(folder: Path, name: str = "demo", seed: int = 7) -> Program:
     folder.mkdir()
-    return play_demo(Desk(folder / "desk.db"), name, agents=40, rounds=7, seed=seed)
+    return run_demo(Desk(folder / "desk.db"), name, agents=40, rounds=7, seed=seed)
 
 
 def test_the_same_seed_plays_the_same_demo(tmp_path: Path) -> None:
     one, two, other = play(tmp_path / "a"), play(tmp_path / "b", name="again"), play(tmp_path / "c", seed=8)
     assert digest_without_times(one) == digest_without_times(two) != digest_without_times(other)
-    assert [one.advice(round_).chosen for round_ in range(1, 8)] == [two.advice(n).chosen for n in range(1, 8)]
+    assert [one.recommendation(round_).chosen for round_ in range(1, 8)] == [
+        two.recommendation(n).chosen for n in range(1, 8)
+    ]
     for program in (one, two, other):
         program.store.close()
 
@@ -37,7 +39,7 @@ def digest_without_times(program: Program) -> str:
 def test_a_demo_shows_what_a_real_program_meets(tmp_path: Path) -> None:
     reported: list[tuple[int, int]] = []
     with Desk(tmp_path / "desk.db") as desk:
-        program = play_demo(
+        program = run_demo(
             desk, "demo", agents=100, rounds=8, progress=lambda done, all_: reported.append((done, all_))
         )
         lines = program.rounds
@@ -48,23 +50,21 @@ def test_a_demo_shows_what_a_real_program_meets(tmp_path: Path) -> None:
         assert [line.outcomes == line.present for line in lines] == [True] * 7 + [False]
         assert program.projection.agents.control.any()
         assert replay(program).proven
-        json.dumps(look_at(program).as_json(), allow_nan=False)
+        json.dumps(get_status(program).as_json(), allow_nan=False)
 
 
 def test_a_demo_that_will_be_gone_says_so_and_suggests_nothing_else(tmp_path: Path) -> None:
     with Desk(tmp_path / "desk.db") as desk:
-        seen = look_at(play_demo(desk, "demo", agents=12, rounds=2))
-    gone = forget_store(seen)
-    assert (gone.store, [*map(str, gone.steps)]) == (
-        "a file that is deleted again", ["To keep such a program: --store FILE.db"],
-    )  # fmt: skip
+        seen = get_status(run_demo(desk, "demo", agents=12, rounds=2))
+    gone = in_temporary_store(seen)
+    assert (gone.store, gone.steps) == ("a temporary file", ())
     assert replace(gone, store=seen.store, steps=seen.steps) == seen
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_every_template_can_be_played(template: str, tmp_path: Path) -> None:
     with Desk(tmp_path / "desk.db") as desk:
-        program = play_demo(desk, "demo", template, agents=12, rounds=2)
+        program = run_demo(desk, "demo", template, agents=12, rounds=2)
         assert program.config.template == template
         assert len(program.rounds) == 2
 
@@ -79,5 +79,5 @@ def test_people_have_names_in_the_words_of_the_template() -> None:
 def test_a_demo_of_no_sense_is_refused_before_anything_is_made(agents: int, rounds: int, tmp_path: Path) -> None:
     with Desk(tmp_path / "desk.db") as desk:
         with pytest.raises(InputError, match="it must be a whole number from"):
-            play_demo(desk, "demo", agents=agents, rounds=rounds)
+            run_demo(desk, "demo", agents=agents, rounds=rounds)
         assert desk.programs() == []

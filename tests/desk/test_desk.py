@@ -13,7 +13,7 @@ from restive.desk.replay import digest, replay
 from restive.desk.templates import TEMPLATES
 from restive.errors import InputError
 from restive.policies.belief import flatten
-from restive.simulation import Simulation
+from restive.simulate import Simulation
 from restive.world import World
 
 LEARNERS = ["random", "egt", "wiql", "ucwhittle", "thompson-whittle", "cet-whittle", "lagrange", "rma2b"]
@@ -68,9 +68,9 @@ def agree_with_simulation(policy: str, store: Path, steps: int, restart_every: i
 
 
 def play_step(program: Program, simulation: Any, world: World, step: int) -> None:
-    advice = program.decide(states_of(simulation.state[0]))
+    recommendation = program.decide(states_of(simulation.state[0]))
     _, action = simulation.decide()
-    chosen = np.isin(names(12), advice.chosen)
+    chosen = np.isin(names(12), recommendation.chosen)
     assert chosen.tolist() == (action[0] == 1).tolist(), step
     outcome = world.advance(simulation.state, action, world.draws(step))
     simulation.policy.learn(simulation.belief, simulation.state, action, outcome.reward, outcome.after)
@@ -91,17 +91,17 @@ def play(program: Any, rounds: int, seed: int = 1, wrong: bool = False) -> None:
     for round_ in range(rounds):
         there = luck.random(30) < 0.9
         states = {name: int(code) for name, code, here in zip(names(30), state, there, strict=True) if here}
-        advice = program.decide(states)
-        took_part = [int(name[1:]) for name in program.names.call(program.get_round(advice.round).number)]
+        recommendation = program.decide(states)
+        took_part = [int(name[1:]) for name in program.names.call(program.get_round(recommendation.round).number)]
         done = np.array([luck.random() < 0.8 and name in ACTED[round_ % 3] for name in names(30)])
         after = (luck.random(30) < np.where(done, 0.8, 0.3)).astype(int)
         rows: list[dict[str, Any]]
         rows = [{"agent": names(30)[n], "done": bool(done[n]), "next_state": int(after[n])} for n in took_part]
         if wrong and round_ == 2:
             rows[4] |= {"next_state": 1 - rows[4]["next_state"], "done": not rows[4]["done"]}
-        program.learn(rows[:20], round=advice.round)
+        program.learn(rows[:20], round=recommendation.round)
         if round_ % 2:
-            program.learn(rows[20:], round=advice.round)
+            program.learn(rows[20:], round=recommendation.round)
         state = after
 
 
@@ -187,7 +187,7 @@ def test_a_policy_of_ones_own_decides_from_any_folder(tmp_path: Path, monkeypatc
             program.learn([{"agent": name, "next_state": 0} for name in "abc"])
         assert sorted(lists) == ["a", "b", "c"]
         assert replay(program).proven
-        assert program.advice(1).table["benefit"].to_list() == [None] * 3
+        assert program.recommendation(1).table["benefit"].to_list() == [None] * 3
 
 
 def test_settings_stand_above_those_of_the_template() -> None:
@@ -214,7 +214,7 @@ def test_the_seed_follows_from_the_name_unless_it_is_given() -> None:
         ({"template": "farmacy"}, "did you mean 'pharmacy'"),
         ({"states": ["low", "high"], "policy": "egtt"}, "there is no policy 'egtt'"),
         ({"states": ["low", "high"], "shadow": "whittle-oracle"}, "needs to know how people move"),
-        ({"states": ["low", "high"], "policy": "nowhere.py"}, "file not found"),
+        ({"states": ["low", "high"], "policy": "nowhere.py"}, "there is no such file"),
         ({"states": ["low", "high"], "colour": "red"}, "a config has no 'colour'"),
         ({"states": ["low", "high"], "rewards": [1, 2, 3]}, "give 2 numbers, one for each state"),
     ],
@@ -300,10 +300,10 @@ def test_a_name_is_refused_beforehand_only_where_it_is_taken(tmp_path: Path) -> 
 
 def test_a_desk_that_is_to_be_read_only_shows_everything_and_takes_nothing(tmp_path: Path) -> None:
     with Desk(tmp_path / "desk.db") as desk:
-        advice = desk.create("one", template="loyalty", control=0.0, budget=1).decide({"a": 0, "b": 1})
+        recommendation = desk.create("one", template="loyalty", control=0.0, budget=1).decide({"a": 0, "b": 1})
     with Desk(tmp_path / "desk.db", read_only=True) as desk:
         program = desk.program("one")
-        assert program.advice(1).chosen == advice.chosen
+        assert program.recommendation(1).chosen == recommendation.chosen
         assert replay(program).proven
         with pytest.raises(StoreError, match="nothing of this call was recorded"):
             program.decide({"a": 1})

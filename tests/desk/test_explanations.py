@@ -1,4 +1,4 @@
-"""Every case has its sentence, in the program's words, without jargon and with numbers that mean something."""
+"""Every case has its sentence, in the program's words, without jargon and with significant digits only."""
 
 import math
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from restive.desk.config import Words
-from restive.desk.explanations import explain, rounded, say_gain, things, times
+from restive.desk.explanations import count_people, count_rounds, describe_gain, explain, reward_noun, rounded
 
 WORDS = Words(
     person="pharmacist",
@@ -22,9 +22,9 @@ JARGON = ("bandit", "priority", "index", "epsilon", "nan", "inf", "policy", "age
 
 
 def why(benefit: float = 0.41, error: float = 0.1, words: Words = WORDS, **known: Any) -> str:
-    ahead = known.pop("ahead", True)
+    far_sighted = known.pop("far_sighted", True)
     columns = {name: np.array([value]) for name, value in known.items()}
-    (sentence,) = explain(words, ["silent"], np.array([benefit]), np.array([error]), ahead=ahead, **columns)
+    (sentence,) = explain(words, ["silent"], np.array([benefit]), np.array([error]), far_sighted=far_sighted, **columns)
     return sentence
 
 
@@ -33,30 +33,32 @@ def test_a_clear_benefit_is_expected() -> None:
         "Now silent: a coupon is expected to bring about 0.4 more orders over the weeks to come, give or take 0.2."
     )
     assert why() == expected
-    assert "more orders next week" in why(ahead=False)
+    assert "more orders next week" in why(far_sighted=False)
 
 
 def test_a_benefit_within_its_error_is_unsure() -> None:
     assert "may bring about 0.1 more orders" in why(0.12, 0.1)
-    assert "not sure, but still among the best choices there are." in why(0.12, 0.1)
-    assert "still next in line" in why(0.12, 0.1, spare=True)
+    assert "not sure, but still among the best choices." in why(0.12, 0.1)
+    assert "still next in line" in why(0.12, 0.1, reserve=True)
 
 
 def test_expected_harm_is_said_honestly() -> None:
     sentence = why(-0.3, 0.05)
     assert "a coupon is not expected to help (a loss of about 0.30 orders over the weeks to come" in sentence
-    assert sentence.endswith("but the budget is to be used.")
+    assert sentence.endswith("but the budget allows it.")
 
 
 def test_a_must_comes_before_everything_else() -> None:
     sentence = why(-0.3, 0.05, must=True, explored=True, margin=0.0)
-    assert sentence.startswith("On the list of pharmacists to give a coupon to in any case. Now silent:")
-    assert "lot" not in sentence
-    assert why(math.nan, math.nan, must=True) == "On the list of pharmacists to give a coupon to in any case."
+    assert sentence.startswith("On the must list. Now silent:")
+    assert "random" not in sentence
+    assert why(math.nan, math.nan, must=True) == "On the must list."
 
 
-def test_exploration_is_a_lot_drawn_to_learn() -> None:
-    assert "drawn by lot, to learn what a coupon does for this pharmacist; so far" in why(explored=True)
+def test_exploration_is_a_random_choice_to_learn() -> None:
+    assert "chosen at random, to learn what a coupon does for this pharmacist; the estimate so far" in why(
+        explored=True
+    )
     assert why(0.0, math.inf, explored=True).endswith("for this pharmacist.")
 
 
@@ -72,10 +74,10 @@ def test_a_benefit_without_an_error_has_no_give_or_take() -> None:
     )
 
 
-def test_ties_are_decided_by_lot_and_only_ties() -> None:
-    assert "the lot decided" in why(margin=0.0)
-    assert "the lot decided" not in why(margin=0.01)
-    assert "the lot decided" not in why(margin=math.nan)
+def test_only_ties_are_broken_at_random() -> None:
+    assert "the choice among them is random" in why(margin=0.0)
+    assert "the choice among them is random" not in why(margin=0.01)
+    assert "the choice among them is random" not in why(margin=math.nan)
 
 
 @pytest.mark.parametrize(
@@ -94,14 +96,14 @@ def test_the_last_action_is_recalled(since: int, words: str) -> None:
     assert why(since=since).endswith(words)
 
 
-def test_a_spare_steps_in() -> None:
-    assert why(spare=True).endswith("In reserve, should someone on the list drop out.")
+def test_the_reserve_list_is_named() -> None:
+    assert why(reserve=True).endswith("On the reserve list, in case someone drops out.")
 
 
 def test_no_case_has_jargon_or_an_odd_number() -> None:
     luck = np.random.default_rng(8)
     many = 4000
-    flags: dict[str, Any] = {name: luck.random(many) < 0.3 for name in ("explored", "must", "spare")}
+    flags: dict[str, Any] = {name: luck.random(many) < 0.3 for name in ("explored", "must", "reserve")}
     benefit = luck.choice([math.nan, 0.0, 1e-9, -1e-9, -0.2, 0.3, 12345.6], many)
     error = luck.choice([math.nan, math.inf, 0.0, 1e-12, 0.1, 50.0], many)
     margin, since = luck.choice([0.0, 0.5, math.nan], many), luck.integers(-1, 9, many)
@@ -134,13 +136,20 @@ def test_numbers_have_the_digits_that_mean_something(value: float, reach: float,
 
 
 def test_a_benefit_that_rounds_to_nothing_is_said_in_words() -> None:
-    assert say_gain(WORDS, 0.01, 1.0) == "next to no change in orders over the weeks to come, give or take 2"
+    assert describe_gain(WORDS, 0.01, 1.0) == "almost no change in orders over the weeks to come, give or take 2"
 
 
 def test_units_lose_their_time_only_where_they_have_one() -> None:
-    assert things(Words(every="week", reward_unit="modules finished per week")) == "modules finished"
-    assert things(Words(every="month", reward_unit="orders a week")) == "orders a week"
-    assert times(WORDS, 1200) == "1,200 weeks"
+    assert reward_noun(Words(every="week", reward_unit="modules finished per week")) == "modules finished"
+    assert reward_noun(Words(every="month", reward_unit="orders a week")) == "orders a week"
+    assert count_rounds(WORDS, 1200) == "1,200 weeks"
+
+
+def test_people_are_counted_in_the_words_of_the_program() -> None:
+    shops = Words(person="shop", people="shops")
+    counted = [count_people(number, shops) for number in (0, 1, 2, 1234)]
+    assert counted == ["0 shops", "1 shop", "2 shops", "1,234 shops"]
+    assert count_people(1, shops, "new ") == "1 new shop"
 
 
 def test_columns_of_another_length_are_refused() -> None:

@@ -92,7 +92,7 @@ def test_rounds_are_dated_by_their_decision(tmp_path: Path) -> None:
     with Desk(tmp_path / "desk.db") as desk:
         program = make_program(desk)
         assert rounds_table(program)["at"].to_list() == [program.get_round(number).decided_at for number in (1, 2)]
-        assert rounds_table(program)["unasked"].to_list() == [
+        assert rounds_table(program)["unlisted"].to_list() == [
             int((found.chosen < (found.done == 1)).sum()) for found in (program.get_round(1), program.get_round(2))
         ]  # fmt: skip
 
@@ -127,13 +127,13 @@ def test_rounds_count_what_was_done_as_advised_and_say_which_were_cancelled(tmp_
     with Desk(tmp_path / "desk.db") as desk:
         program = desk.create("one", states=["low", "high"], rewards=[0, 5], budget=2, control=0.0, seed=1)
         chosen = program.decide(dict.fromkeys(("ann", "ben", "cem", "dee"), "low")).chosen
-        unasked = next(name for name in ("ann", "ben", "cem", "dee") if name not in chosen)
-        program.learn([{"agent": name, "done": name != chosen[0]} for name in (*chosen, unasked)])
+        unlisted = next(name for name in ("ann", "ben", "cem", "dee") if name not in chosen)
+        program.learn([{"agent": name, "done": name != chosen[0]} for name in (*chosen, unlisted)])
         program.decide({"ann": "high"})
         program.cancel(2)
         table = rounds_table(program)
         files = export(program, tmp_path / "out")
-    assert table.select("round", "advised", "done", "failed", "unasked", "cancelled").rows() == [
+    assert table.select("round", "advised", "done", "failed", "unlisted", "cancelled").rows() == [
         (1, 2, 1, 1, 1, False), (2, 2, 0, 0, 0, True),
     ]  # fmt: skip
     assert pl.read_parquet(files[1]).equals(table)

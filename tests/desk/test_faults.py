@@ -81,8 +81,8 @@ def real_address(program: Program) -> str:
 def check_going_on(program: Program, address: str) -> None:
     """The same program goes on, and then a new process does."""
     rounds = len(program.rounds)
-    advice = program.decide(states(rounds + 10))
-    program.learn(outcomes(rounds + 11), round=advice.round)
+    recommendation = program.decide(states(rounds + 10))
+    program.learn(outcomes(rounds + 11), round=recommendation.round)
     assert replay(program).proven
     elsewhere = PROCESSES.Process(target=prove, args=(address, "calls"))
     elsewhere.start()
@@ -140,10 +140,10 @@ def test_a_snapshot_that_finds_no_room_takes_nothing_back(tmp_path: Path, monkey
     with Desk(address) as desk:
         program = begin(desk)
         monkeypatch.setattr(Writer, "put_snapshot", fail)
-        advice = program.decide(states(2))
+        recommendation = program.decide(states(2))
         assert program.store.verify(program.id) == program.projection.length
         with Desk(address) as another:
-            assert another.program("calls").advice(advice.round).chosen == advice.chosen
+            assert another.program("calls").recommendation(recommendation.round).chosen == recommendation.chosen
         monkeypatch.undo()
         program.learn(outcomes(3))
         check_going_on(program, address)
@@ -280,7 +280,7 @@ def test_a_folder_that_may_only_be_read_is_reported_and_its_programs_can_be_look
         with Desk(address, read_only=True) as desk:
             program = desk.program("calls")
             assert digest(program.projection) == standing.digest
-            assert len(program.advice(1).chosen) == 4
+            assert len(program.recommendation(1).chosen) == 4
             with pytest.raises(StoreError) as reported:
                 program.decide(states(2))
             assert "may only be read" in said(reported)
@@ -479,5 +479,5 @@ def test_a_reader_who_goes_away_ends_the_command_quietly_and_the_round_is_record
     assert "Traceback" not in reported_at
     assert "Exception ignored" not in reported_at
     with Desk(command.store) as desk:
-        assert len(desk.program("calls").advice(1).chosen) == 5
+        assert len(desk.program("calls").recommendation(1).chosen) == 5
         assert replay(desk.program("calls")).proven

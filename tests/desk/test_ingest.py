@@ -1,4 +1,4 @@
-"""From tables to numbers: who takes part, what is new, what is wrong, and that nothing of a wrong table is recorded."""
+"""Ingestion: who takes part, what is new, what is wrong, and that nothing of an invalid table is recorded."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +10,22 @@ import pytest
 
 from desk.stories import call, know, make
 from restive.desk import Desk
-from restive.desk.ingest import find_present, place_states, read_reports, sort_outcomes, split_rounds
+from restive.desk.config import Words
+from restive.desk.ingest import (
+    check_similar_ids,
+    describe_groups,
+    describe_round,
+    find_present,
+    name_people,
+    number_states,
+    read_outcome_table,
+    sort_outcomes,
+    split_rounds,
+)
 from restive.desk.program import Program
+from restive.desk.projection import Present
 from restive.desk.table_schema import TableError
-from restive.errors import InputError
+from restive.errors import Hint, InputError
 
 
 @pytest.fixture
@@ -40,7 +52,7 @@ def test_newcomers_are_numbered_on_in_the_order_of_their_rows(desk: Desk) -> Non
     program = make(desk)
     program.decide({"b": (0, "north"), "a": (1, None)})
     rows = table(("d", 1, "south"), ("a", None, "north"), ("c", None, None), ("b", 0, "north"))
-    found = place_states(rows, program.names, program.projection)
+    found = number_states(rows, program.names, program.projection)
     assert found.new.names.to_list() == ["d", "c"]
     assert (found.new.group.tolist(), found.new.groups) == ([1, -1], ["south"])
     assert found.number.tolist() == [2, 1, 3, 0]
@@ -51,7 +63,7 @@ def test_newcomers_are_numbered_on_in_the_order_of_their_rows(desk: Desk) -> Non
 def test_those_who_move_are_in_the_order_of_their_numbers(desk: Desk) -> None:
     program = make(desk)
     program.decide(dict.fromkeys(call(4), (0, "north")))
-    found = place_states(
+    found = number_states(
         table(("a03", 0, "east"), ("a00", 0, "west"), ("a01", 0, "north")), program.names, program.projection
     )
     assert (found.moved.tolist(), found.moved_to.tolist(), found.new.groups) == ([0, 3], [2, 1], ["east", "west"])
@@ -63,7 +75,7 @@ def test_more_groups_than_can_be_reported_apart_are_refused(desk: Desk) -> None:
     many = pl.DataFrame(
         {"agent": [f"x{n}" for n in range(32_769)], "state": 0, "group": [f"g{n}" for n in range(32_769)]}
     )
-    refuse(program, "there would be 32769 groups; a program has at most 32768", "decide", many)
+    refuse(program, "There would be 32769 groups; a program has at most 32768", "decide", many)
     program.decide(many[:-1])
     assert program.projection.agents.group[[1, 32_768]].tolist() == [0, 32_767]
 
@@ -122,14 +134,14 @@ def test_a_late_next_state_does_not_replace_a_newer_one(desk: Desk) -> None:
 
 def test_a_round_needs_somebody_with_a_state(desk: Desk) -> None:
     program = make(desk)
-    refuse(program, "nobody has a state in this round; give a table of states", "decide")
-    refuse(program, "nobody has a state in this round", "decide", {"a": None})
+    refuse(program, "Nobody has a state in this round", "decide")
+    refuse(program, "Nobody has a state in this round", "decide", {"a": None})
 
 
 LISTS: list[tuple[dict[str, Any], str]] = [
     ({"must": ["a00"], "never": ["a00", "a01"]}, "a00: on the must list and on the never list"),
-    ({"must": ["gone"]}, "gone: on the must list, but without a state in this round; give their states"),
-    ({"must": ["a00", "a01", "a02"]}, "3 people are on the must list, and the budget is 2; raise it or shorten"),
+    ({"must": ["gone"]}, "gone: on the must list, but without a state in this round"),
+    ({"must": ["a00", "a01", "a02"]}, "3 people are on the must list, but the budget is 2"),
     ({"must": ["nobody"]}, "nobody: on the must list, but not in the program"),
     ({"must": call(7), "never": call(7)}, "a00, a01, a02, a03, a04 and 2 more: on the must list and"),
 ]
@@ -150,11 +162,11 @@ def test_nobody_of_the_control_group_can_be_on_the_must_list(desk: Desk) -> None
     refuse(program, sentence, "decide", dict.fromkeys(call(12), 1), must=names[:1])
 
 
-def test_the_never_list_may_name_strangers_and_the_same_person_twice(desk: Desk) -> None:
+def test_the_never_list_may_name_unknown_people_and_the_same_person_twice(desk: Desk) -> None:
     program = make(desk)
-    advice = program.decide(dict.fromkeys(call(4), 0), never=["a00", "a00", "x", "y"])
-    assert "on the never list, but not in the program: 2 people (x, y)" in " ".join(advice.notes)
-    assert "a00" not in advice.chosen
+    recommendation = program.decide(dict.fromkeys(call(4), 0), never=["a00", "a00", "x", "y"])
+    assert "on the never list, but not in the program: 2 people (x, y)" in " ".join(recommendation.notes)
+    assert "a00" not in recommendation.chosen
     assert program.decide(dict.fromkeys(call(4), 1), must=("a03", "a03")).chosen.count("a03") == 1
 
 
@@ -184,9 +196,11 @@ def test_the_round_must_be_said_when_more_than_the_last_waits(desk: Desk) -> Non
     program = make(desk)
     play(program, 3)
     rows = [{"agent": "a00", "next_state": 0}]
-    refuse(
-        program, "outcomes: nothing is known yet of round 1, 2, 3; say by --round or by a column round", "learn", rows
-    )
+    sentence = "outcomes: the table does not say which round it is about, and these have no outcomes yet: 1, 2, 3"
+    refuse(program, sentence, "learn", rows)
+    with pytest.raises(InputError) as refused:
+        program.learn(rows)
+    assert refused.value.hint == Hint.ROUND
     program.learn(rows, round=1)
     program.learn(rows, round=2)
     assert program.learn(rows).rounds == [3]
@@ -195,7 +209,7 @@ def test_the_round_must_be_said_when_more_than_the_last_waits(desk: Desk) -> Non
 
 def test_rounds_that_there_are_not_are_named_by_row(desk: Desk) -> None:
     program = make(desk)
-    refuse(program, "no round was decided yet, so there are no outcomes", "learn", [{"agent": "a", "done": True}])
+    refuse(program, "no round is decided yet, so there are no outcomes", "learn", [{"agent": "a", "done": True}])
     play(program, 2)
     rows: list[dict[str, Any]] = [
         {"agent": "a00", "done": True, "round": 1},
@@ -204,7 +218,7 @@ def test_rounds_that_there_are_not_are_named_by_row(desk: Desk) -> None:
     ]
     reported = refuse(program, "row 2, column round: 3: rounds go from 1 to 2", "learn", rows)
     assert "row 3, column round: 9" in reported
-    refuse(program, "row 1, column round: 1: must be 2", "learn", rows[:1], round=2)
+    refuse(program, "row 1, column round: 1: it must be 2", "learn", rows[:1], round=2)
     refuse(program, "round is 3; it must be a whole number from 1 to 2", "learn", rows[:1], round=3)
     program.open(dict.fromkeys(call(3), 0))
     refuse(program, "round 3 is not decided yet, so nothing can have come of it", "learn", rows[1:2])
@@ -218,27 +232,27 @@ def test_the_same_person_twice_in_a_round_is_refused_however_it_is_said(desk: De
     refuse(program, "appears twice", "learn", [{"agent": "a00", "next_state": 1}] * 2)
 
 
-def test_strangers_and_people_who_took_no_part_are_all_named_at_once(desk: Desk) -> None:
+def test_unknown_people_and_people_who_took_no_part_are_all_named_at_once(desk: Desk) -> None:
     program = make(desk, keep=0)
     program.decide({"a": 0, "b": 0})
     program.decide({"b": 1})
     rows = [{"agent": name, "next_state": 0} for name in ("a", "x", "y")]
-    reported = refuse(program, "'a' took no part in round 2; it had no state then", "learn", rows, round=2)
+    reported = refuse(program, "'a' took no part in round 2", "learn", rows, round=2)
     assert "'x' is not in the program" in reported
     assert "'y' is not in the program" in reported
     reported = refuse(program, "'x' is not in the program", "learn", [{"agent": "b", "next_state": 0}, *rows], round=2)
     assert "'y' is not in the program" in reported
-    assert "'a'" not in reported  # who would be left aside is no fault
+    assert "'a'" not in reported  # who would be ignored is no fault
 
 
-def test_people_who_took_no_part_are_left_aside_with_a_note_and_the_others_are_taken(desk: Desk) -> None:
+def test_people_who_took_no_part_are_ignored_with_a_note_and_the_others_are_recorded(desk: Desk) -> None:
     program = make(desk, keep=0)
     program.decide({"a": 0, "b": 0, "c": 0})
     program.decide({"b": 1, "c": 1})
     rows = [{"agent": name, "done": name == "c", "next_state": n % 2} for n, name in enumerate("abc")]
     taken = program.learn(rows, round=2)
     assert (taken.new, taken.waiting) == (2, 0)
-    assert taken.notes == ["took no part in the round, and left aside: 1 person (a)"]
+    assert taken.notes == ["ignored, not in the round: 1 person (a)"]
     found = program.get_round(2)
     assert (found.number.tolist(), found.done.tolist(), found.after.tolist()) == ([1, 2], [0, 1], [1, 0])
     assert program.learn(rows, round=2).repeated == 2
@@ -247,7 +261,7 @@ def test_people_who_took_no_part_are_left_aside_with_a_note_and_the_others_are_t
     refuse(program, "row 2, column agent: 'a' took no part in round 2", "learn", both)  # nobody of round 2 is left
 
 
-def test_strangers_who_look_like_known_people_come_with_a_question(desk: Desk) -> None:
+def test_unknown_ids_that_look_like_known_ones_come_with_a_guess(desk: Desk) -> None:
     program = make(desk)
     program.decide({"007": 0, "Ann": 0, "ben": 1})
     rows = [{"agent": name, "next_state": 0} for name in ("7", "ANN", "zoe", "ben")]
@@ -264,14 +278,14 @@ def test_strangers_who_look_like_known_people_come_with_a_question(desk: Desk) -
     assert reported.count("did you mean") == 2
 
 
-def test_strangers_are_reported_with_the_faults_of_cells_and_each_row_once(desk: Desk) -> None:
+def test_unknown_people_are_reported_with_the_faults_of_cells_and_each_row_once(desk: Desk) -> None:
     program = make(desk)
     play(program, 1)
     frame = pl.DataFrame(
         {"Id": ["a00", " x ", "y", "", None, "a01", "a01", "y"], "next_state": ["0", "?", "1", "1", "1", "1", "1", "1"]}
     )
     with pytest.raises(TableError) as reported:
-        read_reports(frame, program.config, program.names)
+        read_outcome_table(frame, program.config, program.names)
     found = [(fault.row, fault.column) for fault in reported.value.faults]
     assert sorted(found) == [
         (2, "Id"), (2, "next_state"), (3, "Id"), (4, "Id"), (5, "Id"), (7, "Id"), (8, "Id"),
@@ -353,10 +367,10 @@ CLASHES: list[dict[str, Any]] = [
 def test_what_is_on_record_otherwise_is_refused_unless_it_is_a_correction(
     decided: Program, row: dict[str, Any]
 ) -> None:
-    with pytest.raises(
-        TableError, match=f"row 3, column agent: '{row['agent']}' has another outcome on record for round 1"
-    ):
+    sentence = f"row 3, column agent: '{row['agent']}' already has another outcome in round 1"
+    with pytest.raises(TableError, match=sentence) as refused:
         sort(decided, {"agent": "a03", "after": 1}, row)
+    assert refused.value.hint == Hint.CORRECT
     found = sort(decided, {"agent": "a03", "after": 1}, row, correct=True)
     assert found.corrected.number.tolist() == [int(row["agent"][1:])]
 
@@ -376,6 +390,50 @@ def test_reported_rewards_are_part_of_the_record(desk: Desk) -> None:
     program.decide({"a": 0, "b": 0})
     program.learn([{"agent": "a", "next_state": 1, "reward": 2.5}])
     row = {"agent": "a", "after": 1, "reward": 2.0}
-    with pytest.raises(TableError, match="another outcome on record"):
+    with pytest.raises(TableError, match="already has another outcome"):
         sort(program, row)
     assert as_rows(sort(program, row, correct=True).corrected)[0][2] == 2.0
+
+
+SHOPS = Words(person="shop", people="shops")
+
+
+def test_nobody_gives_no_note_and_many_are_not_all_named() -> None:
+    assert name_people("gone", [], SHOPS) == []
+    (one,), (many,) = name_people("gone", ["ann"], SHOPS), name_people("gone", [f"n{n}" for n in range(5000)], SHOPS)
+    assert one == "gone: 1 shop (ann)"
+    assert many.startswith("gone: 5,000 shops (n0, n1, ")
+    assert many.endswith(" more)")
+    assert len(many) < 200
+
+
+def test_new_ids_like_known_ones_are_counted_and_some_are_shown() -> None:
+    check_similar_ids({})
+    with pytest.raises(InputError) as reported:
+        check_similar_ids({str(n): f"0{n}" for n in range(1, 1501)})
+    assert "1,500" in str(reported.value)
+    assert "(1 for 01, 2 for 02, 3 for 03, 4 for 04, 5 for 05)" in str(reported.value)
+    assert "Nothing was recorded" in str(reported.value)
+    assert reported.value.hint == Hint.NEW
+
+
+def test_the_notes_of_a_round(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"states": ["low", "high"], "rewards": [0, 1], "control": 0.0, "seed": 1, "horizon": 1}
+    with Desk(tmp_path / "desk.db") as desk:
+        program = desk.create("one", **settings, shares={"west": 0.5})
+        program.decide({"ann": ("low", "north"), "ben": ("low", None), "cem": ("low", None), "dee": ("low", None)})
+        program.leave(["dee"])
+        there = Present(np.array([0]), np.array([1]), np.array([True]), np.array([False]))
+        notes = describe_round(program.projection, there, program.names)
+        assert describe_groups(program.projection, ["south", "east"]) == ["new group: south", "new group: east"]
+        other = desk.create("two", **settings)
+        assert describe_groups(other.projection, ["south"]) == []
+        other.decide(pl.DataFrame({"agent": ["ann"], "state": ["low"]}))
+        assert describe_groups(other.projection, ["south"]) == []  # the first groups need no note
+    assert notes == [
+        "state carried over from an earlier round: 1 person",
+        "left out, without a recent state: 2 people (ben, cem)",
+        "nobody is in the group west, which has a share",
+        "round 2 is beyond the horizon of 1 rounds",
+        "round 1 has no outcomes yet",
+    ]

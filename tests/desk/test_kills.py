@@ -75,7 +75,7 @@ def check_promises(program: Program, reported_at: list[Told]) -> Counter[str]:
 
 def check_list(program: Program, reported: Told) -> None:
     """The list of the round is the one that was given out, but for names that were erased since."""
-    now = program.advice(reported.round).chosen
+    now = program.recommendation(reported.round).chosen
     assert [name for name in now if name != "(erased)"] == [name for name in reported.promised if name in now]
     assert len(now) == len(reported.promised)
 

@@ -136,12 +136,12 @@ def test_nobody_is_chosen_twice_in_so_many_rounds_whatever_was_done(desk: Desk, 
     live: dict[str, set[int]] = {name: set() for name in agents}  # the rounds in which each was, or may have been
     waiting: list[tuple[int, str]] = []
     for round_ in range(1, 19):
-        advice = program.decide({name: int(rng.integers(2)) for name in agents}, budget=int(rng.integers(0, 5)))
+        recommendation = program.decide({name: int(rng.integers(2)) for name in agents}, budget=int(rng.integers(0, 5)))
         cooling = {name for name in agents if any(round_ - at < cool_down for at in live[name])}
         bar = program.get_round(round_).columns["exclusion"]
         assert {name for name, code in zip(agents, bar, strict=True) if code == COOLING} == cooling, round_
-        assert len(advice.chosen) == min(advice.budget, len(agents) - len(cooling))
-        for name in advice.chosen:
+        assert len(recommendation.chosen) == min(recommendation.budget, len(agents) - len(cooling))
+        for name in recommendation.chosen:
             live[name].add(round_)
         waiting += [(round_, name) for name in agents if rng.random() < 0.8]
         reported = [one for one in waiting if rng.random() < 0.5]  # the others later, if ever
@@ -161,17 +161,17 @@ def test_who_must_be_chosen_is_though_it_is_cooling_down(desk: Desk) -> None:
     assert "a01" not in program.decide(states).chosen
 
 
-@pytest.mark.parametrize(("cool_down", "left_out"), [(0, {}), (1, {}), (2, {"cooling down": 2})])
+@pytest.mark.parametrize(("cool_down", "exclusions"), [(0, {}), (1, {}), (2, {"cooling down": 2})])
 def test_cooling_looks_both_ways_when_an_earlier_round_is_decided_last(
-    desk: Desk, cool_down: int, left_out: dict[str, int]
+    desk: Desk, cool_down: int, exclusions: dict[str, int]
 ) -> None:
     program = make(desk, policy="random", cool_down=cool_down)
     for _ in range(2):
         program.open(dict.fromkeys(call(4), 0), again=True)
     late, early = program.decide(round=2), program.decide(round=1)
     assert len(late.chosen) == len(early.chosen) == 2
-    assert early.left_out() == left_out
-    if left_out:
+    assert early.exclusions() == exclusions
+    if exclusions:
         assert not set(late.chosen) & set(early.chosen)
 
 
@@ -182,7 +182,7 @@ def test_all_rounds_near_by_count_however_many_were_decided_before(desk: Desk) -
     program.decide(round=4)
     program.decide(round=2)
     early = program.decide(round=1)
-    assert (early.chosen, early.left_out()) == (["a01"], {"cooling down": 1})  # in round 2, not only in round 4
+    assert (early.chosen, early.exclusions()) == (["a01"], {"cooling down": 1})  # in round 2, not only in round 4
     program.change(cool_down=0)
     between = program.decide(round=3).found.list
     assert dict(zip(between["agent"].tolist(), between["since"].tolist(), strict=True)) == {0: 1, 1: 2}

@@ -15,7 +15,7 @@ from desk.deciding import decide_when_reported
 from restive.desk import AlreadyDecided, Desk, Program, TableError
 from restive.desk.replay import digest, replay
 from restive.desk.store import Store
-from restive.errors import InputError
+from restive.errors import Hint, InputError
 
 FOUR = {"ann": "low", "ben": "high", "cem": "low", "dee": "low"}
 SETTINGS: dict[str, Any] = {"states": ["low", "high"], "rewards": [0, 1], "budget": 2, "control": 0.0, "seed": 1}
@@ -50,10 +50,15 @@ def blank(round_: int) -> str:
 
 
 def test_a_whole_round_is_decided_and_closed(program: Program) -> None:
-    advice = program.decide(FOUR)
-    assert (advice.round, advice.budget, len(advice.chosen), len(advice.spares)) == (1, 2, 2, 2)
-    assert sorted(advice.chosen + advice.spares) == sorted(FOUR)
-    assert advice.notes == ["4 new people joined"]
+    recommendation = program.decide(FOUR)
+    assert (recommendation.round, recommendation.budget, len(recommendation.chosen), len(recommendation.reserve)) == (
+        1,
+        2,
+        2,
+        2,
+    )
+    assert sorted(recommendation.chosen + recommendation.reserve) == sorted(FOUR)
+    assert recommendation.notes == ["4 new people joined"]
     taken = program.learn(came(*FOUR))
     assert (taken.rounds, taken.new, taken.corrected, taken.repeated, taken.waiting) == ([1], 4, 0, 0, 0)
     found = program.get_round(1)
@@ -98,13 +103,13 @@ def test_a_dry_run_shows_the_list_that_is_then_decided(program: Program) -> None
 REFUSED: dict[str, tuple[Callable[[Program], object], str]] = {
     "an unknown state": (lambda p: p.decide({"eve": "nowhere"}), "'nowhere' is not a state; the states are low, high"),
     "a missing column": (lambda p: p.decide([{"agent": "eve"}]), "there is no column 'state'"),
-    "no table": (lambda p: p.decide(5), "is no table"),
+    "no table": (lambda p: p.decide(5), "is not a table"),
     "a budget below 0": (lambda p: p.decide(FOUR, budget=-1), "budget is -1; it must be a whole number from 0"),
     "a budget with a fraction": (lambda p: p.decide(FOUR, budget=1.5), "budget is 1.5"),  # type: ignore[arg-type]
     "a round far off": (lambda p: p.decide(FOUR, round=9), "round is 9; it must be a whole number from 1 to 2"),
     "a stranger who must": (lambda p: p.decide(FOUR, must=["zoe"]), "zoe: on the must list, but not in the program"),
     "must and never": (lambda p: p.decide(FOUR, must=["ann"], never=["ann"]), "ann: on the must list and on the never"),
-    "too many who must": (lambda p: p.decide(FOUR, must=list(FOUR)), "4 people are on the must list, and the budget"),
+    "too many who must": (lambda p: p.decide(FOUR, must=list(FOUR)), "4 people are on the must list, but the budget"),
     "an outcome of a stranger": (lambda p: p.learn(came("zoe")), "row 1, column agent: 'zoe' is not in the program"),
     "an outcome of no round": (
         lambda p: p.learn(came("ann", round=2)),
@@ -130,7 +135,7 @@ REFUSED: dict[str, tuple[Callable[[Program], object], str]] = {
     "a bad budget": (lambda p: p.change(budget=-1), "budget is -1"),
     "nobody in the table": (lambda p: p.decide({}), "states: there is nobody in it; leave it out to go on from"),
     "nobody in a frame": (lambda p: p.open(pl.DataFrame({"agent": [], "state": []})), "states: there is nobody in it"),
-    "a round not there": (lambda p: p.advice(2), "round is 2; it must be a whole number from 1 to 1"),
+    "a round not there": (lambda p: p.recommendation(2), "round is 2; it must be a whole number from 1 to 1"),
 }
 
 
@@ -197,7 +202,7 @@ def test_no_outcomes_before_the_first_round(small: Program) -> None:
     with pytest.raises(InputError, match="no round was decided yet"):
         small.learn(came("ann"))
     with pytest.raises(InputError, match="one has no round yet"):
-        small.advice(1)
+        small.recommendation(1)
     with pytest.raises(InputError, match="nobody has a state in this round"):
         small.decide()
 
@@ -214,10 +219,11 @@ def test_a_table_of_outcomes_that_comes_again_changes_nothing(program: Program) 
 def test_the_same_states_are_one_round_unless_another_is_meant(program: Program) -> None:
     first = program.decide(FOUR)
     before = mark(program)
-    with pytest.raises(AlreadyDecided, match=r"from these very states.*restive desk round one 1\..*--again"):
+    with pytest.raises(AlreadyDecided, match="from the same states") as refused:
         program.decide(FOUR)
+    assert refused.value.hint == Hint.AGAIN
     assert mark(program) == before
-    assert program.advice(1).chosen == first.chosen
+    assert program.recommendation(1).chosen == first.chosen
     assert program.decide(FOUR, again=True).round == 2
     program.learn(came("ann"), round=1)
     assert program.decide(FOUR).round == 3  # something came in since
@@ -229,7 +235,7 @@ def test_a_round_is_decided_once_and_the_second_is_reported_when(tmp_path: Path)
         program = desk.create("one", **SETTINGS)
         assert program.open(FOUR) == 1
         with pytest.raises(InputError, match="round 1 of one is open, but not decided yet"):
-            program.advice(1)
+            program.recommendation(1)
         with pytest.raises(InputError, match="opened with states and a budget of its own"):
             program.decide(FOUR, round=1)
         at = program.decide().found.decided_at
@@ -243,7 +249,7 @@ def test_a_round_is_decided_once_and_the_second_is_reported_when(tmp_path: Path)
 
 def test_a_round_opened_twice_from_the_same_states_is_reported_unless_another_is_meant(small: Program) -> None:
     assert small.open(FOUR) == 1
-    with pytest.raises(AlreadyDecided, match=r"round 1 of one was opened at .* from these very states"):
+    with pytest.raises(AlreadyDecided, match=r"Round 1 of one was opened at .* from the same states"):
         small.open(FOUR)
     assert small.open(FOUR, again=True) == 2
     assert small.open({**FOUR, "ann": "high"}) == 3
@@ -285,7 +291,7 @@ def test_of_two_processes_one_decides_and_the_other_is_reported(program: Program
     ends = [pipe.recv() for pipe, _ in pipes]
     for worker in workers:
         worker.join()
-    chosen = program.advice(1).chosen
+    chosen = program.recommendation(1).chosen
     assert sorted(end[0] for end in ends) == ["decided", "reported"]
     assert [end[1] for end in ends if end[0] == "decided"] == [chosen]
     assert len(program.rounds) == 1
@@ -313,9 +319,9 @@ def test_outcomes_come_in_parts_late_and_for_several_rounds_at_once(program: Pro
 def test_states_are_kept_for_some_rounds_and_then_left_out(small: Program) -> None:
     small.decide(FOUR)
     for round_ in (2, 3):
-        advice = small.decide({"ann": "low"}, again=True)
-        assert (advice.found.number.size, int(advice.found.carried_over.sum())) == (4, 3)
-        assert advice.notes == ["with a state kept from an earlier round: 3 people", blank(round_ - 1)], round_
+        recommendation = small.decide({"ann": "low"}, again=True)
+        assert (recommendation.found.number.size, int(recommendation.found.carried_over.sum())) == (4, 3)
+        assert recommendation.notes == ["with a state kept from an earlier round: 3 people", blank(round_ - 1)], round_
     last = small.decide({"ann": "low"}, again=True)
     assert last.found.number.size == 1
     assert last.notes == ["left out, without a recent state: 3 people (ben, cem, dee)", blank(3)]
@@ -346,7 +352,7 @@ def test_an_erased_name_is_gone_and_what_it_taught_stays(program: Program, addre
     assert [event.digest for event in program.log()][: len(log)] == [event.digest for event in log]
     assert digest_of_beliefs(program) == believed
     expected = ["(erased)" if name == "ann" else name for name in chosen]
-    assert program.advice(1).chosen == expected
+    assert program.recommendation(1).chosen == expected
     with pytest.raises(InputError, match="ann: not in the program one"):
         program.erase(["ann"])
     again = program.decide({**FOUR, "ben": "low"}, budget=4)  # the same name is somebody new
@@ -388,21 +394,23 @@ def digest_of_beliefs(program: Program) -> bytes:
 
 def test_lists_of_people_who_must_or_never(small: Program) -> None:
     small.decide(FOUR)
-    advice = small.decide({**FOUR, "ann": "high"}, must=["dee"], never=pl.DataFrame({"agent": ["ann", "ben", "zoe"]}))
-    assert sorted(advice.chosen) == ["cem", "dee"]
-    assert advice.notes == ["on the never list, but not in the program: 1 person (zoe)", blank(1)]
-    kinds = dict(zip(advice.table["agent"], advice.table["list"], strict=True))
+    recommendation = small.decide(
+        {**FOUR, "ann": "high"}, must=["dee"], never=pl.DataFrame({"agent": ["ann", "ben", "zoe"]})
+    )
+    assert sorted(recommendation.chosen) == ["cem", "dee"]
+    assert recommendation.notes == ["on the never list, but not in the program: 1 person (zoe)", blank(1)]
+    kinds = dict(zip(recommendation.table["agent"], recommendation.table["list"], strict=True))
     assert kinds == {"cem": "chosen", "dee": "must"}
-    assert advice.left_out() == {"never list": 2}
-    assert set(advice.prices) == {"never list", "must list"}
+    assert recommendation.exclusions() == {"never list": 2}
+    assert set(recommendation.prices) == {"never list", "must list"}
     assert replay(small).proven
 
 
 @pytest.mark.parametrize(("budget", "listed"), [(0, 0), (1, 1), (4, 4), (10**9, 4)])
 def test_the_list_has_as_many_as_the_budget_or_as_there_are(budget: int, listed: int, small: Program) -> None:
-    advice = small.decide(FOUR, budget=budget)
-    assert (len(advice.chosen), len(advice.spares)) == (listed, 4 - listed)
-    assert advice.found.columns["probability"].sum() == pytest.approx(listed)
+    recommendation = small.decide(FOUR, budget=budget)
+    assert (len(recommendation.chosen), len(recommendation.reserve)) == (listed, 4 - listed)
+    assert recommendation.found.columns["probability"].sum() == pytest.approx(listed)
 
 
 def test_one_agent_alone_can_be_a_program(small: Program) -> None:
@@ -415,8 +423,12 @@ def test_one_agent_alone_can_be_a_program(small: Program) -> None:
 def test_nobody_is_chosen_when_everybody_is_in_the_control_group(tmp_path: Path) -> None:
     with Desk(tmp_path / "x.db") as desk:
         program = desk.create("one", **SETTINGS | {"control": 0.999})
-        advice = program.decide(FOUR)
-        assert (advice.chosen, advice.spares, advice.left_out()) == ([], [], {"control group": 4})
+        recommendation = program.decide(FOUR)
+        assert (recommendation.chosen, recommendation.reserve, recommendation.exclusions()) == (
+            [],
+            [],
+            {"control group": 4},
+        )
         with pytest.raises(InputError, match="ann: on the must list, but in the control group"):
             program.decide(FOUR, must=["ann"])
         program.learn(came(*FOUR))
@@ -430,14 +442,14 @@ def test_what_is_changed_counts_from_the_next_round_on(program: Program, address
     with Desk(address) as other:
         again = other.program("one")
         assert (again.config.cool_down, again.config.shares) == (3, {"south": 0.5})
-        advice = again.decide({"ann": ("low", "south"), "eve": ("low", "south")})
+        recommendation = again.decide({"ann": ("low", "south"), "eve": ("low", "south")})
         recorded = next(event.header for event in again.log() if event.kind == "changed")
     assert recorded == {"budget": 1, "cool_down": 3, "shares": {"south": 0.5}}
-    assert len(advice.chosen) == 1
-    assert "nobody is in the group south, which has a share" not in advice.notes
-    assert "in another group from now on: 1 person (ann)" in advice.notes
-    assert "a new group: south" in advice.notes
-    groups = dict(zip(advice.table["agent"], advice.table["group"], strict=True))
+    assert len(recommendation.chosen) == 1
+    assert "nobody is in the group south, which has a share" not in recommendation.notes
+    assert "in another group from now on: 1 person (ann)" in recommendation.notes
+    assert "a new group: south" in recommendation.notes
+    groups = dict(zip(recommendation.table["agent"], recommendation.table["group"], strict=True))
     south = {"ann", "eve"}
     assert groups == {name: "south" if name in south else "north" for name in groups}
     assert replay(program).proven
@@ -458,9 +470,9 @@ def test_who_is_gone_when_an_open_round_is_decided_is_not_chosen(small: Program)
     small.open(FOUR, budget=4)
     small.leave(["ann"])
     small.erase(["ben"])
-    advice = small.decide()
-    assert sorted(advice.chosen) == ["cem", "dee"]
-    assert sum(advice.left_out().values()) == 2
+    recommendation = small.decide()
+    assert sorted(recommendation.chosen) == ["cem", "dee"]
+    assert sum(recommendation.exclusions().values()) == 2
     assert replay(small).proven
 
 
@@ -475,9 +487,9 @@ def test_nobody_acts_by_a_list_that_was_cancelled_and_nothing_is_waited_for(prog
     assert (untouched["last_action"] == 1).sum() == 2
     assert (program.projection.agents.last_action < 0).all()  # free again
     second = program.decide(FOUR)  # the same states, and no --again is needed
-    assert (second.round, second.left_out(), second.notes) == (2, {}, [])
+    assert (second.round, second.exclusions(), second.notes) == (2, {}, [])
     assert program.learn(came(*FOUR)).rounds == [2]
-    assert program.advice(1).chosen == first.chosen  # what was decided stays on record
+    assert program.recommendation(1).chosen == first.chosen  # what was decided stays on record
     with Desk(address) as other:
         again = other.program("one")
         assert (again.rounds[0].cancelled, again.get_round(1).cancelled, again.get_round(2).cancelled) == (
@@ -540,7 +552,7 @@ def test_cancelling_sets_only_the_cool_down_of_that_round_back(small: Program) -
     small.cancel(2)
     small.learn(came(*FOUR), round=1)
     fourth = small.decide(FOUR)
-    assert fourth.left_out() == {"cooling down": 1}  # of the third round; the first one is long enough ago
+    assert fourth.exclusions() == {"cooling down": 1}  # of the third round; the first one is long enough ago
     assert third not in fourth.chosen
     assert replay(small).proven
 
@@ -579,8 +591,8 @@ def test_ids_that_look_like_known_ones_are_refused_unless_they_are_new(program: 
     with pytest.raises(InputError, match="or by capitals: 3 "):
         program.decide(rows, dry_run=True)
     assert mark(program) == before
-    advice = program.decide(rows, new=True)
-    assert "4 new people joined" in advice.notes
+    recommendation = program.decide(rows, new=True)
+    assert "4 new people joined" in recommendation.notes
     assert program.names.roster.to_list() == ["007", "Ann", "12", "7", "ANN", "0012", "zoe"]
     assert program.decide({"7": "high", "007": "low"}).round == 3  # both are known now
 

@@ -81,9 +81,9 @@ def test_states_can_be_corrected_before_the_round_is_decided(desk: Desk) -> None
     right.decide(story[3].states)
     wrong.open({name: 1 - state for name, state in story[3].states.items()})
     wrong.correct_states(story[3].states, round=4)
-    advice = wrong.decide(round=4)
-    assert advice.table.equals(right.advice(4).table)
-    assert advice.found.state.tolist() == list(story[3].states.values())
+    recommendation = wrong.decide(round=4)
+    assert recommendation.table.equals(right.recommendation(4).table)
+    assert recommendation.found.state.tolist() == list(story[3].states.values())
     assert wrong.get_round(4).state.tolist() == desk.program("wrong").get_round(4).state.tolist()
     assert know(wrong) == know(right)
     assert replay(wrong).proven
@@ -165,7 +165,7 @@ def test_the_lines_count_what_was_advised_done_and_seen(desk: Desk) -> None:
         ]
     )
     assert lines(program, "budget", "present", "carried_over", "advised") == [(2, 5, 0, 2)]
-    assert lines(program, "done", "failed", "unasked", "outcomes") == [(2, 1, 1, 3)]
+    assert lines(program, "done", "failed", "unlisted", "outcomes") == [(2, 1, 1, 3)]
     assert (program.rounds[0].treated.total, program.rounds[0].treated.square) == (7.0, 19.0)
     assert program.projection.agents.total.tolist() == [3.0, 1.0, 3.0, 0.0, 0.0]
     assert program.projection.agents.seen.tolist() == [1, 1, 1, 0, 0]
@@ -248,7 +248,8 @@ def test_the_control_group_stays_when_people_join(desk: Desk) -> None:
     assert program.projection.agents.control[:30].tolist() == before.tolist()
     assert before.any()
     assert not (
-        set(program.names.call(np.flatnonzero(program.projection.agents.control))) & set(program.advice(2).chosen)
+        set(program.names.call(np.flatnonzero(program.projection.agents.control)))
+        & set(program.recommendation(2).chosen)
     )
 
 
@@ -283,9 +284,9 @@ def test_an_erased_agent_is_out_for_good_and_its_name_is_new(desk: Desk) -> None
 def test_groups_change_from_then_on(desk: Desk) -> None:
     program = make(desk, shares={"north": 1.0}, budget=1)
     program.decide({"a": (0, "north"), "b": (0, "south"), "c": (0, None)})
-    assert program.advice(1).chosen == ["a"]
+    assert program.recommendation(1).chosen == ["a"]
     program.decide({"a": (0, "south"), "b": (0, "north"), "c": (0, "east")})
-    assert program.advice(2).chosen == ["b"]
+    assert program.recommendation(2).chosen == ["b"]
     assert program.projection.groups == ["north", "south", "east"]
     assert program.projection.agents.group.tolist() == [1, 0, 2]
     program.decide({"a": (0, None), "b": 1, "c": 0})  # nothing said: as before

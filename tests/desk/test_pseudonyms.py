@@ -12,9 +12,9 @@ from desk.test_store import readable_text
 from restive.desk import Desk, Program
 from restive.desk.export import export
 from restive.desk.history import find_history
-from restive.desk.overview import look_at
 from restive.desk.pseudonyms import Pseudonyms, find_key, keys_folder, make_key
 from restive.desk.replay import replay
+from restive.desk.status import get_status
 from restive.errors import InputError
 
 PEOPLE = {"ann@example.org": "low", "ben@example.org": "high", "cem@example.org": "low"}
@@ -60,9 +60,9 @@ def test_ids_are_never_in_the_store_and_lists_have_them_when_the_table_gave_them
     folder.mkdir()
     with Desk(folder / "desk.db") as desk:
         program = make_program(desk)
-        advice = program.decide(PEOPLE, must=["ann@example.org"])
-        assert advice.chosen == ["ann@example.org"]
-        assert sorted(advice.spares) == ["ben@example.org", "cem@example.org"]
+        recommendation = program.decide(PEOPLE, must=["ann@example.org"])
+        assert recommendation.chosen == ["ann@example.org"]
+        assert sorted(recommendation.reserve) == ["ben@example.org", "cem@example.org"]
         program.learn([{"agent": name, "next_state": "high"} for name in PEOPLE])
         program.cache.save(now=True)
         assert b"example.org" not in readable_text(folder)
@@ -71,7 +71,7 @@ def test_ids_are_never_in_the_store_and_lists_have_them_when_the_table_gave_them
         assert code.encode() in readable_text(folder)
     with Desk(folder / "desk.db") as desk:
         later = desk.program("one")
-        assert later.advice(1).chosen == [code]
+        assert later.recommendation(1).chosen == [code]
         assert find_history(later, "ann@example.org")[0]["chosen"]
         assert later.decide({"ann@example.org": "low"}, must=["ann@example.org"]).chosen == ["ann@example.org"]
         assert len(later.names) == 3
@@ -84,16 +84,16 @@ def test_names_can_be_shown_again_by_who_has_them(tmp_path: Path) -> None:
         listed = make_program(desk).decide(PEOPLE, budget=3).chosen
     with Desk(tmp_path / "desk.db") as desk:
         program = desk.program("one")
-        assert not set(program.advice(1).chosen) & set(PEOPLE)
+        assert not set(program.recommendation(1).chosen) & set(PEOPLE)
         program.recognise(["ann@example.org", "nobody@example.org"])
-        assert set(program.advice(1).chosen) & set(PEOPLE) == {"ann@example.org"}
+        assert set(program.recommendation(1).chosen) & set(PEOPLE) == {"ann@example.org"}
         program.recognise(pl.DataFrame({"agent": list(PEOPLE)}))
-        assert program.advice(1).chosen == listed
+        assert program.recommendation(1).chosen == listed
         assert program.store.length(program.id) == 4  # nothing is recorded by it
         plain = desk.create("plain", states=["low", "high"], control=0.0)
         plain.decide({"ann": "low"})
         plain.recognise(["ben"])
-        assert plain.advice(1).chosen == ["ann"]
+        assert plain.recommendation(1).chosen == ["ann"]
 
 
 def test_an_erased_code_is_nowhere_in_sqlite_and_the_name_finds_nothing(tmp_path: Path) -> None:
@@ -137,11 +137,15 @@ def test_without_the_key_names_are_refused_and_the_rest_still_works(tmp_path: Pa
     file.rename(tmp_path / "copy.key")
     with Desk(tmp_path / "desk.db") as desk:
         program = desk.program("one")
-        for call in (lambda: program.decide(PEOPLE, again=True), lambda: program.advice(1), lambda: program.names):
+        for call in (
+            lambda: program.decide(PEOPLE, again=True),
+            lambda: program.recommendation(1),
+            lambda: program.names,
+        ):
             with pytest.raises(InputError, match=r"\.key: the key of this program's pseudonyms is not there; copy it"):
                 call()
         assert replay(program).proven
-        assert look_at(program).people.active == 3
+        assert get_status(program).people.active == 3
         assert len(program.rounds) == 1
         (tmp_path / "copy.key").rename(file)
         assert program.decide(PEOPLE, again=True).round == 2

@@ -9,18 +9,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-from restive.desk import Advice, Desk
+from restive.desk import Desk, Recommendation
 from restive.desk.config import Config, Words
 from restive.desk.names import Names
 from restive.desk.rounds import Round
 
 COLUMNS = [
-    "round", "rank", "agent", "group", "list", "state_now", "benefit", "error", "exploration", "probability",
+    "round", "rank", "agent", "group", "list", "state_now", "benefit", "standard_error", "exploration", "probability",
     "priority", "margin", "reason",
 ]  # fmt: skip
 
 
-def make_advice(**changed: Any) -> Advice:
+def make_recommendation(**changed: Any) -> Recommendation:
     """Two on the list, one of whom must be, and two spares; six people, one in the control group, one cooling down."""
     listed = {
         "agent": np.array([4, 0, 2, 5]), "kind": np.array([0, 1, 2, 2], np.uint8), "state": np.array([1, 0, 0, 1]),
@@ -40,55 +40,55 @@ def make_advice(**changed: Any) -> Advice:
     )  # fmt: skip
     names = Names(pl.Series("name", ["ann", "ben", None, "dee", "eve", "fay"]))
     given: dict[str, Any] = {"program": "one", "config": Config(("low", "high")), "found": found, "names": names}
-    return Advice(**given | {"ahead": True, "groups": ["north", "south"]} | changed)
+    return Recommendation(**given | {"far_sighted": True, "groups": ["north", "south"]} | changed)
 
 
 def test_the_list_is_ranked_and_the_spares_have_ranks_of_their_own() -> None:
-    advice = make_advice()
-    assert (advice.round, advice.budget) == (3, 2)
-    assert (advice.chosen, advice.spares) == (["eve", "ann"], ["(erased)", "fay"])
-    assert advice.table.columns == COLUMNS
-    assert advice.table.select("round", "rank", "agent", "group", "list", "state_now").rows() == [
+    recommendation = make_recommendation()
+    assert (recommendation.round, recommendation.budget) == (3, 2)
+    assert (recommendation.chosen, recommendation.reserve) == (["eve", "ann"], ["(erased)", "fay"])
+    assert recommendation.table.columns == COLUMNS
+    assert recommendation.table.select("round", "rank", "agent", "group", "list", "state_now").rows() == [
         (3, 1, "eve", "south", "chosen", "high"), (3, 2, "ann", None, "must", "low"),
-        (3, 1, "(erased)", "north", "spare", "low"), (3, 2, "fay", "south", "spare", "high"),
+        (3, 1, "(erased)", "north", "reserve", "low"), (3, 2, "fay", "south", "reserve", "high"),
     ]  # fmt: skip
 
 
 def test_what_is_not_finite_is_null_in_the_table_and_in_json() -> None:
-    advice = make_advice()
-    assert advice.table["benefit"].to_list() == [0.5, None, None, 0.1]
-    assert advice.table["error"].to_list() == [0.1, None, None, 0.2]
-    assert advice.table["priority"].to_list() == [2.0, None, 1.0, None]
-    record = json.loads(json.dumps(advice.as_json(), allow_nan=False))
+    recommendation = make_recommendation()
+    assert recommendation.table["benefit"].to_list() == [0.5, None, None, 0.1]
+    assert recommendation.table["standard_error"].to_list() == [0.1, None, None, 0.2]
+    assert recommendation.table["priority"].to_list() == [2.0, None, 1.0, None]
+    record = json.loads(json.dumps(recommendation.as_json(), allow_nan=False))
     assert record["prices"] == {"must list": None}
     assert record["people"][1]["margin"] is None
     assert (record["round"], record["present"], record["decided_at"]) == (3, 6, "later")
 
 
 def test_people_in_json_are_the_rows_of_the_table() -> None:
-    advice = make_advice()
-    assert advice.as_json()["people"] == advice.table.to_dicts()
+    recommendation = make_recommendation()
+    assert recommendation.as_json()["people"] == recommendation.table.to_dicts()
 
 
 def test_those_who_could_not_be_chosen_are_counted_by_reason() -> None:
-    assert make_advice().left_out() == {"control group": 1, "cooling down": 1}
+    assert make_recommendation().exclusions() == {"control group": 1, "cooling down": 1}
 
 
 def test_every_line_has_its_reason() -> None:
-    reasons = make_advice().table["reason"].to_list()
+    reasons = make_recommendation().table["reason"].to_list()
     assert reasons[0].startswith("Now high: an action is expected to bring about 0.5")
-    assert reasons[1].startswith("On the list of people to act on in any case.")
+    assert reasons[1].startswith("On the must list.")
     assert "too little is known yet" in reasons[2]
-    assert all("In reserve, should someone on the list drop out." in reason for reason in reasons[2:])
+    assert all("On the reserve list, in case someone drops out." in reason for reason in reasons[2:])
 
 
 def test_a_reason_says_when_the_state_is_from_an_earlier_round() -> None:
     older = " The state is from an earlier week."
-    advice = make_advice(config=Config(("low", "high"), words=Words(every="week")))
-    reasons = advice.table["reason"].to_list()
+    recommendation = make_recommendation(config=Config(("low", "high"), words=Words(every="week")))
+    reasons = recommendation.table["reason"].to_list()
     assert [reason.endswith(older) for reason in reasons] == [False, False, True, False]
-    assert reasons[2].endswith(f"In reserve, should someone on the list drop out.{older}")
-    assert advice.as_json()["carried_over"] == 1
+    assert reasons[2].endswith(f"On the reserve list, in case someone drops out.{older}")
+    assert recommendation.as_json()["carried_over"] == 1
 
 
 def test_a_state_that_was_carried_on_is_called_so_on_the_list_and_one_of_an_outcome_is_not(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_state_that_was_carried_on_is_called_so_on_the_list_and_one_of_an_outc
         program.decide(dict.fromkeys(["ann", "ben", "cem"], 0))
         program.learn([{"agent": "ben", "next_state": "high"}])
         program.decide({"ann": 0})
-        listed = program.advice(2).table
+        listed = program.recommendation(2).table
     older = {row["agent"] for row in listed.to_dicts() if "from an earlier round" in row["reason"]}
     assert (listed.height, older) == (3, {"cem"})
 
@@ -113,14 +113,16 @@ def test_a_list_is_the_same_years_later_and_its_numbers_are_finite(policy: str, 
             program.learn([{"agent": name, "next_state": (n + round_) % 3} for n, name in enumerate(states)])
     with Desk(tmp_path / "desk.db") as desk:
         program = desk.program("one")
-        for advice in made:
-            later = program.advice(advice.round)
-            assert later.table.equals(advice.table)
-            assert json.dumps(later.as_json() | {"notes": []}) == json.dumps(advice.as_json() | {"notes": []})
-            assert len(advice.chosen) == 4
-            assert len(advice.spares) == min(10, int((advice.found.columns["exclusion"] == 0).sum()) - 4)
-            json.dumps(advice.as_json(), allow_nan=False)
-            probability = advice.table["probability"]
+        for recommendation in made:
+            later = program.recommendation(recommendation.round)
+            assert later.table.equals(recommendation.table)
+            assert json.dumps(later.as_json() | {"notes": []}) == json.dumps(recommendation.as_json() | {"notes": []})
+            assert len(recommendation.chosen) == 4
+            assert len(recommendation.reserve) == min(
+                10, int((recommendation.found.columns["exclusion"] == 0).sum()) - 4
+            )
+            json.dumps(recommendation.as_json(), allow_nan=False)
+            probability = recommendation.table["probability"]
             assert probability.is_between(0, 1).all()
             assert (probability[:4] > 0).all()
 
@@ -128,16 +130,9 @@ def test_a_list_is_the_same_years_later_and_its_numbers_are_finite(policy: str, 
 def test_an_empty_list_has_all_columns(tmp_path: Path) -> None:
     with Desk(tmp_path / "desk.db") as desk:
         program = desk.create("one", template="loyalty", control=0.999, seed=3)
-        advice = program.decide({"ann": 0})
-    assert (advice.table.height, advice.table.columns) == (0, COLUMNS)
-    assert advice.as_json()["people"] == []
-
-
-def test_a_list_recorded_without_groups_is_shown_without_them() -> None:
-    advice = make_advice()
-    del advice.found.list["group"]
-    assert advice.table["group"].to_list() == [None] * 4
-    assert advice.table.columns == COLUMNS
+        recommendation = program.decide({"ann": 0})
+    assert (recommendation.table.height, recommendation.table.columns) == (0, COLUMNS)
+    assert recommendation.as_json()["people"] == []
 
 
 def test_the_groups_on_a_list_are_those_of_the_day_that_it_was_decided(tmp_path: Path) -> None:
@@ -146,7 +141,7 @@ def test_the_groups_on_a_list_are_those_of_the_day_that_it_was_decided(tmp_path:
         people = {"zoe": (0, "west"), "ann": (0, "north"), "ben": (0, None), "cem": (0, "south")}
         first = program.decide(people, never=["zoe"])  # so that places on the list are not those in the round
         second = program.decide({"ann": (0, "south"), "ben": (0, "east"), "cem": (0, None)}, never=["zoe"])
-        later = program.advice(1)
+        later = program.recommendation(1)
     groups = [dict(zip(each.table["agent"], each.table["group"], strict=True)) for each in (first, second)]
     assert groups == [
         {"ann": "north", "ben": None, "cem": "south"}, {"ann": "south", "ben": "east", "cem": "south"},
@@ -155,11 +150,11 @@ def test_the_groups_on_a_list_are_those_of_the_day_that_it_was_decided(tmp_path:
 
 
 def test_the_first_people_of_a_list_are_those_of_the_whole() -> None:
-    advice = make_advice()
-    whole = advice.as_json()
-    assert (advice.size, len(whole["people"])) == (advice.table.height, advice.table.height)
+    recommendation = make_recommendation()
+    whole = recommendation.as_json()
+    assert (recommendation.size, len(whole["people"])) == (recommendation.table.height, recommendation.table.height)
     for most in (0, 1, 3, 100):
-        assert advice.as_json(most) == whole | {"people": whole["people"][:most]}
+        assert recommendation.as_json(most) == whole | {"people": whole["people"][:most]}
 
 
 def test_who_is_still_to_be_reported_at_of_can_be_filled_in_and_brought_back(tmp_path: Path) -> None:
@@ -169,18 +164,18 @@ def test_who_is_still_to_be_reported_at_of_can_be_filled_in_and_brought_back(tmp
         reported_at, gone = chosen[0], next(name for name in ("ann", "ben", "cem", "dee", "eve") if name not in chosen)
         program.learn([{"agent": reported_at, "next_state": "high"}])
         program.erase([gone])
-        table = program.advice(1).to_report
+        table = program.recommendation(1).to_report
         assert table["advised"].to_list() == [True, False, False]
         assert table["agent"][0] == chosen[1]
         assert reported_at not in table["agent"]
         assert table.select("done", "next_state").null_count().row(0) == (3, 3)
         taken = program.learn(table.with_columns(done=pl.lit("yes"), next_state=pl.lit("low")))
         assert (taken.new, taken.waiting) == (3, 0)
-        assert program.advice(1).to_report.height == 0
+        assert program.recommendation(1).to_report.height == 0
 
 
 def test_some_rows_are_what_they_are_in_the_whole_list() -> None:
-    advice = make_advice()
-    rows = advice.table.to_dicts()
+    recommendation = make_recommendation()
+    rows = recommendation.table.to_dicts()
     for part in (slice(0), slice(1, 3), slice(2, 9), slice(7, 9), slice(None)):
-        assert advice.people(part) == rows[part]
+        assert recommendation.people(part) == rows[part]

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from restive import make_policy
 from restive.contract import Draws, Estimate, Ranking, Shape, as_ranking
 from restive.desk.selection import (
-    BARS,
     COOLING,
+    EXCLUSIONS,
     FREE,
     IN_CONTROL,
+    MIN_PROBABILITY,
     ON_MUST,
     ON_NEVER,
-    UNLIKELY,
     Choice,
     Rules,
     choose_agents,
@@ -87,7 +87,7 @@ def test_the_probability_on_record_is_how_often_an_agent_is_chosen(case: str, ti
     for step in range(times):
         choice = select(np.array(priority, float), rules, step, explore)
         often += choice.chosen
-        by_lot += choice.by_lot
+        by_lot += choice.random
     probability = choice.probability
     near = 5 * np.sqrt(probability * (1 - probability) / times) + 1e-12
     assert (np.abs(often / times - probability) <= near).all(), (often / times, probability)
@@ -157,14 +157,14 @@ def test_luck_that_chose_is_reported_apart_from_merit() -> None:
     mean, luck = np.array([1.0, 0.5, 0.0]), np.array([0.0, 0.0, 5.0])
     choice = select(np.array([1.0, 0.5, 4.0]), make_rules([FREE] * 3, 2), mean=mean, luck=luck)
     assert choice.chosen.tolist() == [True, False, True]
-    assert choice.by_luck.tolist() == [False, False, True]
+    assert choice.by_noise.tolist() == [False, False, True]
 
 
 def test_what_happened_is_never_said_to_be_impossible() -> None:
     mean, luck = np.array([9.0, 0.0, 0.0]), np.array([1e-6, 1.0, 1.0])
     choice = select(np.array([-9.0, 1.0, 0.0]), make_rules([FREE] * 3, 1), mean=mean, luck=luck)
     assert choice.chosen.tolist() == [False, True, False]
-    assert choice.probability.tolist() == [1 - UNLIKELY, UNLIKELY, 0.0]
+    assert choice.probability.tolist() == [1 - MIN_PROBABILITY, MIN_PROBABILITY, 0.0]
 
 
 bars = st.sampled_from([FREE, FREE, FREE, IN_CONTROL, ON_NEVER, COOLING, ON_MUST])
@@ -257,10 +257,10 @@ def test_prices_are_what_the_best_of_all_lists_loses(situation: tuple[Floats, Ru
     prices = price_rules(worth, rules, {0: "a", 1: "b", 2: "c"})
     assert min(prices.values(), default=0) >= 0
     lifted = {
-        BARS[code]: rules._replace(exclusion=np.where(rules.exclusion == code, FREE, rules.exclusion))
+        EXCLUSIONS[code]: rules._replace(exclusion=np.where(rules.exclusion == code, FREE, rules.exclusion))
         for code in set(rules.exclusion)
     }
-    lifted.pop(BARS[FREE], None)
+    lifted.pop(EXCLUSIONS[FREE], None)
     for code in rules.shares:
         others = {other: share for other, share in rules.shares.items() if other != code}
         lifted[f"share of {'abc'[code]}"] = rules._replace(shares=others)

@@ -2,14 +2,33 @@
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from restive.desk import Desk, Program
 from restive.desk.config import Words
 from restive.desk.lift import compare_policies, lift, lift_by_round
-from restive.desk.status import Learned, People, RoundRow, Status, Waiting, next_steps
+from restive.desk.output import step_with_command
+from restive.desk.replay import replay
+from restive.desk.status import (
+    Learned,
+    People,
+    RoundRow,
+    Status,
+    Step,
+    Waiting,
+    compare_shadow,
+    find_learned,
+    get_status,
+    next_steps,
+    summarize,
+)
 from restive.version import __version__
 
 WORDS = Words(person="shop", people="shops", action="a coupon", every="week", reward_unit="orders a week")
@@ -50,7 +69,7 @@ def test_json_is_strict_and_holds_everything(status: Status) -> None:
     assert record["shadow"]["mean"] == 0.0
     assert record["words"]["reward_unit"] == "orders a week"
     assert record["version"] == __version__
-    assert [(row["done"], row["unasked"]) for row in record["rounds"]] == [(3, 0), (3, 1), (3, 2)]
+    assert [(row["done"], row["unlisted"]) for row in record["rounds"]] == [(3, 0), (3, 1), (3, 2)]
     assert (record["actions"], record["budget_used"]) == (12, 0.75)  # what nobody asked for uses no budget
     assert status.lift is not None
     assert record["extra_per_action"][0] == pytest.approx(status.lift.extra / 12)
@@ -66,22 +85,314 @@ def test_a_program_that_has_not_begun_has_a_status_too(status: Status) -> None:
 
 def test_rounds_that_wait_come_first_and_in_order() -> None:
     waiting = [Waiting(8, 1), Waiting(7, 1200)]
-    steps = next_steps("shops", WORDS, People(40, control=4), waiting, decided=8)
-    assert [*map(str, steps)] == [
-        "Round 7 waits for outcomes of 1,200 shops: restive desk learn shops --outcomes OUTCOMES.csv",
-        "Round 8 waits for outcomes of 1 shop: restive desk learn shops --outcomes OUTCOMES.csv",
-        "Round 9 can be decided as soon as states are there: restive desk decide shops --states STATES.csv",
+    assert next_steps(WORDS, People(40, control=4), waiting, decided=8) == [
+        Step("Round 7 waits for the outcomes of 1,200 shops.", "learn", 7),
+        Step("Round 8 waits for the outcomes of 1 shop.", "learn", 8),
+        Step("Round 9 can be decided as soon as its states are known.", "decide"),
     ]
 
 
 def test_an_open_round_is_decided_before_the_next() -> None:
-    steps = next_steps("shops", WORDS, People(40, control=4), [Waiting(3, 0, decided=False)], decided=2)
-    assert [*map(str, steps)] == ["Round 3 is open and has no list yet: restive desk decide shops"]
+    steps = next_steps(WORDS, People(40, control=4), [Waiting(3, 0, decided=False)], decided=2)
+    assert steps == [Step("Round 3 is open and has no list yet.", "decide", 3)]
 
 
-def test_the_first_the_last_and_the_missing_control_group_are_spoken_of() -> None:
-    assert "Nobody has joined yet" in next_steps("shops", WORDS, People(0), [], decided=0)[0].sentence
-    (over,) = next_steps("shops", WORDS, People(40, control=4), [Waiting(30, 5)], decided=30, horizon=30)[1:]
-    assert over.sentence.startswith("All 30 rounds are decided")
-    assert "no control group" in next_steps("shops", WORDS, People(40), [], decided=3)[-1].sentence
-    assert len(next_steps("shops", WORDS, People(40), [], decided=0)) == 1
+def test_the_first_round_the_last_one_and_a_missing_control_group_are_mentioned() -> None:
+    assert "Nobody has joined yet" in next_steps(WORDS, People(0), [], decided=0)[0].message
+    (over,) = next_steps(WORDS, People(40, control=4), [Waiting(30, 5)], decided=30, horizon=30)[1:]
+    assert over.message.startswith("All 30 rounds are decided")
+    assert over.verb is None
+    assert "no control group" in next_steps(WORDS, People(40), [], decided=3)[-1].message
+    assert len(next_steps(WORDS, People(40), [], decided=0)) == 1
+
+
+PEOPLE = [f"p{n:02}" for n in range(24)]
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    monkeypatch.delenv("RESTIVE_STORE", raising=False)
+    with Desk(tmp_path / "desk.db") as opened:
+        yield opened
+
+
+def make_program(desk: Desk, **settings: Any) -> Program:
+    usual: dict[str, Any] = {"states": ["low", "high"], "rewards": [0, 2], "budget": 4, "control": 0.25, "seed": 5}
+    return desk.create("one", **usual | settings)
+
+
+def play(program: Program, rounds: int) -> None:
+    """Acting always helps, waiting never does."""
+    for _ in range(rounds):
+        recommendation = program.decide(dict.fromkeys(PEOPLE, "low"), again=True)
+        program.learn(
+            [{"agent": name, "next_state": "high" if name in recommendation.chosen else "low"} for name in PEOPLE]
+        )
+
+
+def test_a_program_without_rounds_says_what_to_do_first(desk: Desk) -> None:
+    program = make_program(desk)
+    seen = get_status(program)
+    assert (seen.people.active, seen.rounds, seen.lift, seen.curve, seen.learned) == (0, [], None, None, [])
+    assert seen.steps == [Step("Nobody has joined yet; everybody with a state in the first round joins.", "decide")]
+    json.dumps(seen.as_json(), allow_nan=False)
+
+
+def test_the_lines_of_rounds_add_up_to_the_records(desk: Desk) -> None:
+    program = make_program(desk)
+    play(program, 6)
+    seen = get_status(program)
+    control = program.projection.agents.control
+    assert 0 < control.sum() == seen.people.control < 24
+    for row in seen.rounds:
+        found = program.get_round(row.round)
+        assert (row.present, row.budget, row.advised, row.done, row.outcomes_in) == (24, 4, 4, 4, 24)
+        assert row.reward_mean == pytest.approx(found.reward[~control].mean()) == pytest.approx(8 / (~control).sum())
+        assert row.control_mean == 0.0
+    assert seen.actions == 24
+    assert seen.budget_used == 1.0
+    assert seen.waiting == []
+    json.dumps(seen.as_json(), allow_nan=False)
+
+
+def test_a_program_that_helps_has_a_lift_whose_interval_holds_what_it_added(desk: Desk) -> None:
+    program = make_program(desk)
+    play(program, 12)
+    lift = get_status(program).lift
+    assert lift is not None
+    added = (
+        8 / (~program.projection.agents.control).sum()
+    )  # four times 2 a round, shared by those who are not in control
+    assert lift.low < added < lift.high
+    assert lift.low > 0
+
+
+def test_without_a_control_group_there_is_no_lift_and_that_is_said(desk: Desk) -> None:
+    program = make_program(desk, control=0.0)
+    play(program, 2)
+    seen = get_status(program)
+    assert seen.lift is None
+    assert Step("There is no control group, so the effect of the program cannot be measured.") in seen.steps
+
+
+def test_rounds_that_wait_are_named_with_how_many_are_missing(desk: Desk) -> None:
+    program = make_program(desk)
+    program.decide(dict.fromkeys(PEOPLE, "low"))
+    program.learn([{"agent": PEOPLE[0], "next_state": "low"}, {"agent": PEOPLE[1], "done": "no"}])
+    program.open(dict.fromkeys(PEOPLE, "high"))
+    waiting = get_status(program).waiting
+    assert [(each.round, each.missing, each.decided) for each in waiting] == [(1, 23, True), (2, 24, False)]
+    assert get_status(program).steps == [
+        Step("Round 1 waits for the outcomes of 23 people.", "learn", 1),
+        Step("Round 2 is open and has no list yet.", "decide", 2),
+    ]
+
+
+def test_commands_of_steps_name_the_store_only_if_the_environment_does_not(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status = get_status(make_program(desk))
+    monkeypatch.setenv("RESTIVE_STORE", status.store)
+    assert step_with_command(status, status.steps[0]).endswith(": restive desk decide one --states STATES.csv")
+    monkeypatch.setenv("RESTIVE_STORE", "elsewhere.db")
+    assert f" one --store {status.store} --states" in step_with_command(status, status.steps[0])
+
+
+def test_nobody_waits_for_outcomes_of_people_who_were_erased(desk: Desk) -> None:
+    program = make_program(desk)
+    for _ in range(2):
+        program.decide(dict.fromkeys(PEOPLE, "low"), again=True)
+    program.learn([{"agent": name, "next_state": "low"} for name in PEOPLE[2:]], round=1)
+    program.erase(PEOPLE[:2])
+    assert [(line.gone, line.waiting) for line in program.rounds] == [(2, 0), (2, 22)]
+    assert [(each.round, each.missing) for each in get_status(program).waiting] == [(2, 22)]
+    assert summarize(program)["waiting"] == 22
+    program.erase(PEOPLE[2:3])  # whose outcome of round 1 is in
+    assert [(line.gone, line.waiting) for line in program.rounds] == [(2, 0), (3, 21)]
+    assert program.learn([{"agent": name, "next_state": "low"} for name in PEOPLE[3:]], round=2).waiting == 0
+    assert get_status(program).waiting == []
+    program.cache.save(now=True)
+    again = desk.program("one")
+    assert [(line.gone, line.waiting) for line in again.rounds] == [(2, 0), (3, 0)]
+    assert replay(again).proven
+
+
+def test_what_nobody_asked_for_is_counted_apart_and_uses_no_budget(desk: Desk) -> None:
+    program = make_program(desk, control=0.0)
+    recommendation = program.decide(dict.fromkeys(PEOPLE, "low"))
+    unlisted = [name for name in PEOPLE if name not in recommendation.chosen][:3]
+    rows = [{"agent": name, "done": True} for name in unlisted]
+    rows += [{"agent": name, "done": n > 0} for n, name in enumerate(recommendation.chosen)]
+    program.learn(rows)
+    seen = get_status(program)
+    (row,) = seen.rounds
+    assert (row.advised, row.done, row.failed, row.unlisted) == (4, 3, 1, 3)
+    assert (seen.actions, seen.budget_used) == (6, 0.75)
+
+
+def test_a_round_is_dated_by_its_decision_or_else_by_its_opening(tmp_path: Path) -> None:
+    hours = iter(range(100))
+    start = datetime(2027, 1, 1, tzinfo=UTC)
+    with Desk(tmp_path / "hours.db", clock=lambda: start + timedelta(hours=next(hours))) as desk:
+        program = make_program(desk)
+        program.open(dict.fromkeys(PEOPLE, "low"))
+        opened = program.get_round(1).at
+        assert program.rounds[0].at == get_status(program).rounds[0].at == opened
+        decided = program.decide().found.decided_at
+        assert decided > opened
+        assert program.rounds[0].at == get_status(program).rounds[0].at == decided
+        program.learn([{"agent": PEOPLE[0], "next_state": "low"}])
+        assert program.rounds[0].at == desk.program("one").rounds[0].at == decided
+
+
+def test_those_who_joined_with_the_last_round_are_new_unless_it_was_the_first(desk: Desk) -> None:
+    program, counted = make_program(desk, keep=9), []
+    for there in (PEOPLE[:10], PEOPLE[:15], PEOPLE[:15], PEOPLE):
+        program.decide(dict.fromkeys(there, "low"), again=True)
+        counted.append(get_status(program).people.new)
+    assert counted == [0, 5, 0, 9]
+    program.leave(PEOPLE[-2:])
+    assert get_status(program).people.new == 7
+
+
+def test_people_are_counted_by_what_became_of_them(desk: Desk) -> None:
+    program = make_program(desk, control=0.0)
+    play(program, 1)
+    program.leave(PEOPLE[:3])
+    program.erase(PEOPLE[2:4])
+    people = get_status(program).people
+    assert (people.active, people.left, people.erased) == (20, 2, 2)
+
+
+def test_what_was_learned_is_the_mean_of_the_policys_estimates(desk: Desk) -> None:
+    program = make_program(desk, policy="lagrange")
+    play(program, 8)
+    program.leave(PEOPLE[:4])
+    policy_state, active = program.projection.policy_states["policy"], program.projection.agents.active
+    for code, learned in enumerate(find_learned(program)):
+        benefit = policy_state.policy.estimate(policy_state.belief, np.full((1, 24), code)).benefit[0][active]
+        assert (learned.state, learned.people) == (("low", "high")[code], 20)
+        assert learned.benefit == pytest.approx(benefit.mean())
+        assert learned.helped == (benefit > 0).sum()
+    assert find_learned(program)[0].benefit > 0
+
+
+def test_a_policy_that_estimates_nothing_has_learned_nothing_to_show(desk: Desk) -> None:
+    program = make_program(desk, policy="random")
+    play(program, 2)
+    assert [learned.people for learned in find_learned(program)] == [0, 0]
+    json.dumps(get_status(program).as_json(), allow_nan=False)
+
+
+def test_a_shadow_that_wishes_the_same_is_no_better_and_no_worse(desk: Desk) -> None:
+    program = make_program(desk, policy="random", shadow="random")
+    play(program, 5)
+    shadow = compare_shadow(program)
+    assert shadow is not None
+    assert shadow.overlap == 1.0
+    assert shadow.mean == pytest.approx(0.0)
+    assert shadow.policy_mean == pytest.approx(shadow.shadow_mean)
+
+
+def test_a_shadow_waits_for_outcomes_and_only_the_last_rounds_are_compared(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = make_program(desk, policy="random", shadow="random")
+    program.decide(dict.fromkeys(PEOPLE, "low"))
+    assert compare_shadow(program) is None
+    program.learn([{"agent": name, "next_state": "low"} for name in PEOPLE])
+    play(program, 4)
+    free = int((~program.projection.agents.control).sum())
+    compared = []
+    for last in (200, 2):
+        monkeypatch.setattr("restive.desk.status.MAX_SHADOW_ROUNDS", last)
+        shadow = compare_shadow(program)
+        compared.append(0 if shadow is None else shadow.rounds)
+    assert compared == [5 * free, 2 * free]
+
+
+def test_a_program_in_one_line(desk: Desk) -> None:
+    program = make_program(desk, template="loyalty", states=["low", "high"])
+    play(program, 2)
+    program.decide(dict.fromkeys(PEOPLE, "low"), again=True)
+    assert summarize(program) == {
+        "name": "one", "created": program.created, "people": 24, "rounds": 3, "events": 10, "waiting": 24,
+        "policy": "lagrange", "template": "loyalty", "title": "", "error": None,
+    }  # fmt: skip
+
+
+def test_a_program_whose_policy_is_gone_still_has_its_line(desk: Desk, tmp_path: Path) -> None:
+    from desk.test_desk import OWN
+
+    (tmp_path / "fair.py").write_text(OWN)
+    program = make_program(desk, policy=str(tmp_path / "fair.py"))
+    play(program, 1)
+    (tmp_path / "fair.py").unlink()
+    line = summarize(desk.program("one"))
+    assert (line["name"], line["people"], line["events"]) == ("one", None, None)
+    assert "fair.py: there is no such file" in (line["error"] or "")
+
+
+def test_a_cancelled_round_is_waited_for_no_more_and_its_budget_is_not_used(desk: Desk) -> None:
+    program = make_program(desk)
+    play(program, 2)
+    program.decide(dict.fromkeys(PEOPLE, "low"), again=True)
+    assert get_status(program).budget_used == pytest.approx(8 / 12)
+    program.cancel(3)
+    seen = get_status(program)
+    assert (seen.budget_used, seen.actions, seen.waiting, seen.caution) == (1.0, 8, [], "")
+    assert [(row.budget, row.advised, row.done) for row in seen.rounds] == [(4, 4, 4), (4, 4, 4), (0, 0, 0)]
+    assert summarize(program)["waiting"] == 0
+    assert seen.steps[0].message.startswith("Round 4 can be decided")
+    program.open(dict.fromkeys(PEOPLE, "high"))
+    program.cancel(4)
+    seen = get_status(program)
+    assert seen.waiting == []
+    assert seen.steps[0].message.startswith("Round 5 can be decided")
+    json.dumps(seen.as_json(), allow_nan=False)
+
+
+def test_many_missing_outcomes_come_with_a_caution(desk: Desk) -> None:
+    program = make_program(desk)
+    play(program, 4)
+    assert get_status(program).caution == ""
+    program.decide(dict.fromkeys(PEOPLE, "low"), again=True)
+    few = [{"agent": name, "next_state": "low"} for name in PEOPLE]
+    program.learn(few[:17], round=5)
+    reported = "Only 113 of 120 outcomes are known. If people on the list are reported sooner than others, the lift is"
+    assert get_status(program).caution.startswith(reported)  # 7 of 120 are more than one in twenty
+    assert get_status(program).as_json()["caution"].startswith(reported)
+    program.learn(few[17:18], round=5)
+    assert get_status(program).caution == ""  # 6 are not
+
+
+def test_what_is_expected_of_each_is_the_benefit_shared_by_those_on_the_list(desk: Desk) -> None:
+    program = make_program(desk)
+    play(program, 6)
+    (*_, last) = get_status(program).rounds
+    benefit = program.rounds[-1].benefit
+    assert benefit is not None
+    assert last.expected_each == pytest.approx(benefit / 4)
+    assert get_status(program).as_json()["rounds"][-1]["expected_each"] == pytest.approx(benefit / 4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "title"),
+    [
+        ({}, "Pharmacy orders"),
+        ({"budget": 7, "rewards": [0, 1, 2, 3]}, "Pharmacy orders"),
+        ({"states": ["low", "high"]}, ""),
+        ({"words": {"person": "patient", "people": "patients"}}, ""),
+        ({"words": {"action": "a call"}}, ""),
+    ],
+)
+def test_the_title_is_the_templates_unless_states_or_words_are_others(
+    settings: dict[str, Any], title: str, desk: Desk
+) -> None:
+    program = desk.create("one", template="pharmacy", **settings)
+    assert get_status(program).title == title
+
+
+def test_words_of_its_own_leave_the_other_words_of_the_template(desk: Desk) -> None:
+    words = desk.create("one", template="pharmacy", words={"person": "patient"}).config.words
+    assert (words.person, words.people, words.action) == ("patient", "pharmacists", "a coupon")

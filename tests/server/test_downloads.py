@@ -53,8 +53,8 @@ def go(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 
 def test_a_file_is_sent_and_removed(decided: Caller, folder: Path) -> None:
     answer = decided.call("GET", f"{LIST}.csv")
-    advice = decided.desk.program("shops").advice(1)
-    assert pl.read_csv(BytesIO(answer.content))["agent"].to_list() == advice.table["agent"].to_list()
+    recommendation = decided.desk.program("shops").recommendation(1)
+    assert pl.read_csv(BytesIO(answer.content))["agent"].to_list() == recommendation.table["agent"].to_list()
     assert 'filename="shops-round-1.csv"' in answer.headers["content-disposition"]
     assert list(folder.iterdir()) == []
 
@@ -64,7 +64,7 @@ def test_a_file_is_removed_when_the_client_disconnects(decided: Caller, folder: 
         raise ClientDisconnect
 
     async def story() -> None:
-        path = write_file(Sheet(decided.desk.program("shops").advice(1), "csv"))
+        path = write_file(Sheet(decided.desk.program("shops").recommendation(1), "csv"))
         assert path.exists()
         with pytest.raises(ClientDisconnect):
             await TemporaryFileResponse(path)(HTTP, asyncio.Event().wait, fail)  # type: ignore[arg-type]
@@ -81,7 +81,7 @@ def test_a_file_that_cannot_be_written_is_removed(
 
     monkeypatch.setattr(downloads, "write_table_file", fail)
     with pytest.raises(OSError):  # noqa: PT011
-        write_file(Sheet(decided.desk.program("shops").advice(1), "csv"))
+        write_file(Sheet(decided.desk.program("shops").recommendation(1), "csv"))
     assert list(folder.iterdir()) == []
 
 

@@ -163,11 +163,11 @@ def test_programs_are_closed_after_an_error_too(desk: Desk, monkeypatch: pytest.
 
 def test_the_summary_of_a_busy_program_is_the_last_one(opened: Programs, desk: Desk) -> None:
     async def story() -> list[int | None]:
-        found = [await opened.summarise("shops")]
+        found = [await opened.summarize("shops")]
         await opened.run(desk.program("shops").decide, {"ann": "low"})
         async with opened.using("shops"):
-            found.append(await asyncio.wait_for(opened.summarise("shops"), 20))
-        found.append(await opened.summarise("shops"))
+            found.append(await asyncio.wait_for(opened.summarize("shops"), 20))
+        found.append(await opened.summarize("shops"))
         return [each["rounds"] for each in found]
 
     assert asyncio.run(story()) == [0, 0, 1]
@@ -206,7 +206,7 @@ def test_a_request_whose_client_disconnects_is_finished(app: FastAPI, live: str,
         await asyncio.to_thread(wait_until, lambda: count_users(app) == 0)
 
     asyncio.run(story())
-    assert desk.program("shops").advice(1).chosen == ["ann"]
+    assert desk.program("shops").recommendation(1).chosen == ["ann"]
 
 
 def test_the_queue_of_a_program_is_limited_in_length_and_time(caller: Caller) -> None:

@@ -8,8 +8,8 @@ from fastapi import Query, Request, Response
 from restive.api import types
 from restive.api.status import Status
 from restive.desk.audit import Repeated
-from restive.desk.overview import look_at
 from restive.desk.program import Program
+from restive.desk.status import get_status
 from restive.errors import Conflict, InputError
 from restive.server.hiding import hide_configs, hide_folders
 from restive.server.queries import Page
@@ -43,7 +43,7 @@ async def list_programs(request: Request, principal: Viewer, page: Annotated[Pag
     programs = find_programs(request)
     rows = await programs.run(request.app.state.desk.store.programs)
     seen = [row for row in rows if row.id > page.after and principal.sees(row.name)]
-    items = [_hide(await programs.summarise(row.name, request)) for row in seen[: page.limit]]
+    items = [_hide(await programs.summarize(row.name, request)) for row in seen[: page.limit]]
     more = follow(request, after=seen[page.limit - 1].id) if len(seen) > page.limit else None
     return send({"items": items, "next": more})
 
@@ -141,4 +141,4 @@ async def status(name: Name, request: Request, principal: Viewer) -> Response:
 
 
 def _glance(program: Program) -> dict[str, Any]:
-    return hide_configs(look_at(program).as_json())
+    return hide_configs(get_status(program).as_json())

@@ -7,7 +7,7 @@ from fastapi import Query, Request, Response
 from restive.api import types
 from restive.desk.export import summarise_rounds
 from restive.desk.program import Program
-from restive.desk.recommendation import Advice
+from restive.desk.recommendation import Recommendation
 from restive.errors import InputError
 from restive.server.downloads import MEDIA_TYPES, Sheet
 from restive.server.hiding import hide_configs
@@ -55,27 +55,31 @@ async def decide(
 
     def act(program: Program) -> Told:
         settings = given.model_dump(exclude={"states"})
-        advice = program.decide(asked.table, **settings, context=context)
+        recommendation = program.decide(asked.table, **settings, context=context)
         if not given.dry_run:
-            request.app.state.metrics.count_round(len(advice.chosen))
-        return tell(advice, recorded=not given.dry_run)
+            request.app.state.metrics.count_round(len(recommendation.chosen))
+        return tell(recommendation, recorded=not given.dry_run)
 
     def repeat(program: Program, answer: dict[str, Any]) -> Told:
-        return tell(program.advice(answer["round"], answer["notes"]), recorded=True)
+        return tell(program.recommendation(answer["round"], answer["notes"]), recorded=True)
 
-    def tell(advice: Advice, recorded: bool) -> Told:
-        where = place(request, name, "rounds", advice.round)
-        rest = f"{where}/list?after={query.limit}" if recorded and advice.size > query.limit else None
-        notes = [speak(note) for note in advice.notes]
-        content = hide_configs(advice.as_json(query.limit)) | {"notes": notes, "next": rest, "recorded": recorded}
+    def tell(recommendation: Recommendation, recorded: bool) -> Told:
+        where = place(request, name, "rounds", recommendation.round)
+        rest = f"{where}/list?after={query.limit}" if recorded and recommendation.size > query.limit else None
+        notes = [speak(note) for note in recommendation.notes]
+        content = hide_configs(recommendation.as_json(query.limit)) | {
+            "notes": notes,
+            "next": rest,
+            "recorded": recorded,
+        }
         return Told(content, {"Location": where} if recorded else {})
 
     return await record(request, name, act, repeat, 200 if given.dry_run else 201)
 
 
-def _summarise(advice: Advice) -> dict[str, Any]:
+def _summarise(recommendation: Recommendation) -> dict[str, Any]:
     """A decision without its list."""
-    record = hide_configs(advice.as_json(0))
+    record = hide_configs(recommendation.as_json(0))
     del record["people"]
     return record
 
@@ -99,7 +103,7 @@ async def show_round(name: Name, round: Number, request: Request, principal: Vie
     def look(program: Program) -> dict[str, Any]:
         decided = program.get_round(round).decided is not None
         line = summarise_rounds(program)[round - 1]
-        return {**line, "decision": _summarise(program.advice(round)) if decided else None}
+        return {**line, "decision": _summarise(program.recommendation(round)) if decided else None}
 
     return await show(request, name, look)
 
@@ -113,9 +117,9 @@ async def show_list(
     """Whom to act on, best first, then who is next if one of them falls out."""
 
     def look(program: Program) -> dict[str, Any]:
-        advice, end = program.advice(round), page.after + page.limit
-        rows = advice.people(slice(page.after, end))
-        return {"items": rows, "next": follow(request, after=end) if end < advice.size else None}
+        recommendation, end = program.recommendation(round), page.after + page.limit
+        rows = recommendation.people(slice(page.after, end))
+        return {"items": rows, "next": follow(request, after=end) if end < recommendation.size else None}
 
     return await show(request, name, look)
 
@@ -132,7 +136,7 @@ def _add_file(ending: str) -> None:
     )
     async def send_list(name: Name, round: Number, request: Request, principal: Viewer) -> Response:
         """The whole list as a file; with `done` filled in it can be sent back as a table of outcomes."""
-        return await show(request, name, lambda program: Sheet(program.advice(round), ending))
+        return await show(request, name, lambda program: Sheet(program.recommendation(round), ending))
 
 
 for _ending in MEDIA_TYPES:

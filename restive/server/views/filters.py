@@ -5,10 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from restive.desk.config import Words
-from restive.desk.explanations import capital, rounded, things
-from restive.desk.remarks import count
-from restive.desk.screen import NOTHING, how_sure
-from restive.desk.screen import show_benefit as format_benefit
+from restive.desk.explanations import capitalize, count_people, how_sure, reward_noun, rounded
+from restive.desk.explanations import show_benefit as format_benefit
+from restive.formats import UNKNOWN
 
 DIGITS = 3
 
@@ -20,7 +19,7 @@ def show_number(value: float | None) -> str:
     ('4.24', '1,234', '–', '0')
     """
     if value is None or not math.isfinite(value):
-        return NOTHING
+        return UNKNOWN
     if isinstance(value, int) or not value:
         return f"{int(value):,}"
     decimals = max(0, DIGITS - 1 - math.floor(math.log10(abs(value))))
@@ -33,7 +32,7 @@ def show_plain(value: float | None) -> str:
     >>> show_plain(3.0), show_plain(0.25), show_plain(None)
     ('3', '0.25', '–')
     """
-    return NOTHING if value is None or not math.isfinite(value) else f"{value:,.6g}".replace("-", "−")
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:,.6g}".replace("-", "−")
 
 
 def show_share(value: float | None) -> str:
@@ -43,7 +42,7 @@ def show_share(value: float | None) -> str:
     ('90%', '<1%', '>99%', '100%')
     """
     if value is None or not math.isfinite(value):
-        return NOTHING
+        return UNKNOWN
     return "<1%" if 0 < value < 0.01 else ">99%" if 0.99 < value < 1 else f"{value:.0%}"
 
 
@@ -53,17 +52,17 @@ def show_time(value: str | None) -> str:
     >>> show_time("2026-03-02T08:15:59.123456+00:00")
     '2026-03-02 08:15'
     """
-    return value[:16].replace("T", " ") if value else NOTHING
+    return value[:16].replace("T", " ") if value else UNKNOWN
 
 
 def show_day(value: str | None) -> str:
     """The day of a time."""
-    return value[:10] if value else NOTHING
+    return value[:10] if value else UNKNOWN
 
 
 def show_whole(value: float | None) -> str:
     """A number rounded to an integer."""
-    return NOTHING if value is None else f"{value:,.0f}"
+    return UNKNOWN if value is None else f"{value:,.0f}"
 
 
 def show_benefit(row: Mapping[str, Any]) -> str:
@@ -84,7 +83,7 @@ def show_range(value: Mapping[str, Any]) -> str:
     """
     low, high = value["low"], value["high"]
     if low is None or high is None:
-        return NOTHING
+        return UNKNOWN
     digits = (high - low) / 20
     return f"{rounded(low, digits)[0]} to {rounded(high, digits)[0]}".replace("-", "−")
 
@@ -92,23 +91,23 @@ def show_range(value: Mapping[str, Any]) -> str:
 def show_middle(value: Mapping[str, Any]) -> str:
     """The mean of an interval, with as many digits as its ends."""
     if value["mean"] is None:
-        return NOTHING
+        return UNKNOWN
     digits = (value["high"] - value["low"]) / 20 if value["high"] is not None else math.nan
     return rounded(value["mean"], digits)[0].replace("-", "−")
 
 
 def show_things(words: Mapping[str, str]) -> str:
     """The unit of rewards, in the words of a program."""
-    return things(Words(**words))
+    return reward_noun(Words(**words))
 
 
 def show_count(number: int, words: Mapping[str, str]) -> str:
     """A number of people, in the words of a program."""
-    return count(number, Words(**words))
+    return count_people(number, Words(**words))
 
 
 def _benefit(row: Mapping[str, Any]) -> tuple[float, float]:
-    benefit, error = row.get("benefit"), row.get("error")
+    benefit, error = row.get("benefit"), row.get("standard_error")
     return (
         math.nan if benefit is None else benefit,
         math.inf if benefit is None else math.nan if error is None else error,
@@ -116,7 +115,7 @@ def _benefit(row: Mapping[str, Any]) -> tuple[float, float]:
 
 
 FILTERS: Mapping[str, Callable[..., str]] = {
-    "capital": capital,
+    "capital": capitalize,
     "count": show_count,
     "day": show_day,
     "benefit": show_benefit,

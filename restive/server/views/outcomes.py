@@ -12,12 +12,12 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from restive.desk.audit import Repeated, RequestContext
-from restive.desk.decision import SPARE
+from restive.desk.decision import RESERVE
 from restive.desk.ingest import name_few
 from restive.desk.names import ERASED
 from restive.desk.program import Program
 from restive.desk.projection import RoundTotals
-from restive.desk.recommendation import Advice
+from restive.desk.recommendation import Recommendation
 from restive.desk.rounds import DONE, UNKNOWN
 from restive.errors import InputError, NotFound
 from restive.server.metrics import Metrics
@@ -157,7 +157,7 @@ def build_marks(program: Program, round_: int | None, number: int) -> dict[str, 
     wanted = decided[-1] if round_ is None else round_
     if wanted not in decided:
         raise NotFound(f"Round {wanted} of {program.name} has no list.")
-    people = _find_people(program.advice(wanted))
+    people = _find_people(program.recommendation(wanted))
     part = paginate(number, len(people), PEOPLE_PER_PAGE)
     return {
         "program": head(program),
@@ -206,12 +206,12 @@ def read_rows(form: Form) -> list[dict[str, str]]:
     return rows
 
 
-def _find_people(advice: Advice) -> list[dict[str, Any]]:
+def _find_people(recommendation: Recommendation) -> list[dict[str, Any]]:
     """The people on the list whose ids are not erased, with their recorded outcomes."""
-    found, listed = advice.found, advice.found.list
-    numbers = listed["agent"][listed["kind"] != SPARE]
+    found, listed = recommendation.found, recommendation.found.list
+    numbers = listed["agent"][listed["kind"] != RESERVE]
     places, _ = found.find(numbers)
-    states = advice.config.states
+    states = recommendation.config.states
     return [
         {
             "agent": name,
@@ -220,7 +220,7 @@ def _find_people(advice: Advice) -> list[dict[str, Any]]:
             "next_state": states[int(found.after[place])] if found.after[place] >= 0 else None,
             "reward": float(found.reward[place]) if found.after[place] >= 0 else None,
         }
-        for name, place in zip(advice.names.call(numbers), places.tolist(), strict=True)
+        for name, place in zip(recommendation.names.call(numbers), places.tolist(), strict=True)
         if name != ERASED
     ]
 

@@ -22,7 +22,7 @@ async def show_programs(request: Request, page: str = "") -> dict[str, Any]:
     rows = await pool.run(pool.desk.store.programs)
     visible = [row.name for row in rows if principal.sees(row.name)]
     part = paginate(read_number(page, "page"), len(visible), CARDS_PER_PAGE)
-    cards = [describe(await pool.summarise(name, request)) for name in visible[part.rows]]
+    cards = [describe(await pool.summarize(name, request)) for name in visible[part.rows]]
     return {"part": part._asdict(), "programs": cards}
 
 

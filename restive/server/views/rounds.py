@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from fastapi import APIRouter, Depends, Request, Response
 
-from restive.desk.decision import SPARE
+from restive.desk.decision import RESERVE
 from restive.desk.lift import lift_by_round
 from restive.desk.program import Program
 from restive.desk.projection import RoundTotals
-from restive.desk.recommendation import KINDS, Advice
+from restive.desk.recommendation import LISTS, Recommendation
 from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.errors import NotFound
 from restive.server.auth import need_session
@@ -20,8 +20,8 @@ from restive.types import Ints
 
 ROUNDS_PER_PAGE, PEOPLE_PER_PAGE = 50, 200
 FILE_TYPES = ("csv", "xlsx")
-UNASKED = "unasked"
-TOTALS = ("at", "budget", "present", "carried_over", "advised", "explored", "failed", "unasked", "outcomes", "waiting")
+UNASKED = "unlisted"
+TOTALS = ("at", "budget", "present", "carried_over", "advised", "explored", "failed", "unlisted", "outcomes", "waiting")
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -78,9 +78,9 @@ def build_round(program: Program, number: int, page: int) -> dict[str, Any]:
     found = program.get_round(number)
     listed = _find_listed(found)
     part = paginate(page, listed.size, PEOPLE_PER_PAGE)
-    about: dict[str, Any] = {"left_out": {}, "prices": {}, "policy": None, "shadow": None}
+    about: dict[str, Any] = {"exclusions": {}, "prices": {}, "policy": None, "shadow": None}
     if found.decided is not None:
-        said = program.advice(number).as_json(0)
+        said = program.recommendation(number).as_json(0)
         about = {key: value for key, value in said.items() if key in about}
     return {
         "program": head(program),
@@ -97,26 +97,26 @@ def build_list(program: Program, asked: str, page: int) -> dict[str, Any]:
     about = {"program": head(program), "decided": decided_rounds(program)}
     if number is None:
         return {**about, "round": None}
-    advice = program.advice(number)
-    part = paginate(page, advice.size, PEOPLE_PER_PAGE)
+    recommendation = program.recommendation(number)
+    part = paginate(page, recommendation.size, PEOPLE_PER_PAGE)
     return {
         **about,
-        **advice.as_json(0),
+        **recommendation.as_json(0),
         "program": about["program"],
         "cancelled": program.projection.totals(number).cancelled,
-        "ahead": advice.ahead,
-        "chosen": len(advice.chosen),
+        "far_sighted": recommendation.far_sighted,
+        "chosen": len(recommendation.chosen),
         "part": part._asdict(),
-        "people": advice.people(part.rows),
+        "people": recommendation.people(part.rows),
     }
 
 
-def find_list(program: Program, asked: str) -> Advice:
+def find_list(program: Program, asked: str) -> Recommendation:
     """The list of a round, or of the last one that has a list."""
     number = find_round(program, asked)
     if number is None:
         raise NotFound(f"{program.name} has no list yet.")
-    return program.advice(number)
+    return program.recommendation(number)
 
 
 def find_round(program: Program, asked: str) -> int | None:
@@ -149,7 +149,7 @@ def summarise_rounds(lines: Sequence[RoundTotals]) -> list[dict[str, Any]]:
         {
             "round": line.round,
             **{name: getattr(line, name) for name in TOTALS},
-            "done": line.done - line.unasked,
+            "done": line.done - line.unlisted,
             "decided": line.decided >= 0,
             "cancelled": line.cancelled,
             "expected": line.benefit,
@@ -164,11 +164,11 @@ def summarise_rounds(lines: Sequence[RoundTotals]) -> list[dict[str, Any]]:
 
 def _find_listed(found: Round) -> Ints:
     """The numbers of the people on the list, then of those who got the action without being on it."""
-    unasked: Ints = found.number[(found.done == DONE) & ~found.chosen]
+    unlisted: Ints = found.number[(found.done == DONE) & ~found.chosen]
     if found.decided is None:
-        return unasked
-    listed: Ints = found.list["agent"][found.list["kind"] != SPARE].astype(np.int64)
-    both: Ints = np.concatenate([listed, unasked])
+        return unlisted
+    listed: Ints = found.list["agent"][found.list["kind"] != RESERVE].astype(np.int64)
+    both: Ints = np.concatenate([listed, unlisted])
     return both
 
 
@@ -182,7 +182,7 @@ def _results(program: Program, found: Round, numbers: Ints) -> list[dict[str, An
         rows.append(
             {
                 "agent": agent,
-                "list": KINDS[kinds[number]] if found.chosen[place] else UNASKED,
+                "list": LISTS[kinds[number]] if found.chosen[place] else UNASKED,
                 "state": states[int(found.state[place])],
                 "done": None if done == UNKNOWN else done == DONE,
                 "after": states[after] if after >= 0 else None,

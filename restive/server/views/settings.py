@@ -12,9 +12,9 @@ from starlette.concurrency import run_in_threadpool
 
 from restive.desk.audit import Repeated, RequestContext
 from restive.desk.config import Config
+from restive.desk.explanations import count_people
 from restive.desk.program import Program
 from restive.desk.projection import RoundTotals
-from restive.desk.remarks import count
 from restive.errors import InputError, check_whole
 from restive.server.auth import admit
 from restive.server.errors import Refusal, describe
@@ -143,17 +143,17 @@ STEPS = {
         "operator",
         cancel_round,
         lambda answer, form, config: (
-            f"Round {form.text('round')} is cancelled. Its list had {count(answer['listed'], config.words)}."
+            f"Round {form.text('round')} is cancelled. Its list had {count_people(answer['listed'], config.words)}."
         ),
     ),
     "leave": Step(
-        "operator", remove_people, lambda answer, _, config: f"{count(answer['count'], config.words)} removed."
+        "operator", remove_people, lambda answer, _, config: f"{count_people(answer['count'], config.words)} removed."
     ),
     "erase": Step(
         "admin",
         erase_id,
         lambda answer, _, config: (
-            f"{count(answer['count'], config.words)} erased. Delete the lists that you saved as files."
+            f"{count_people(answer['count'], config.words)} erased. Delete the lists that you saved as files."
         ),
     ),
 }

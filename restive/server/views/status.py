@@ -5,8 +5,8 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse
 
-from restive.desk.overview import SHADOWED, compare_shadow, look_at
 from restive.desk.program import Program
+from restive.desk.status import MAX_SHADOW_ROUNDS, compare_shadow, get_status
 from restive.server.auth import need_session
 from restive.server.views.base import PageRoute, ask, finite, head, link, page
 from restive.server.views.charts import describe_curve
@@ -39,7 +39,7 @@ def redirect_to_status(name: str) -> RedirectResponse:
 
 def build_status(program: Program) -> dict[str, Any]:
     """The desk's status in plain data, with pages for the next steps."""
-    status = look_at(program)
+    status = get_status(program)
     reported = status.as_json()
     fields = {key: value for key, value in reported.items() if key not in OMITTED}
     curve = reported["curve"]
@@ -48,7 +48,7 @@ def build_status(program: Program) -> dict[str, Any]:
         **fields,
         "budget": program.config.budget,
         "steps": [
-            {"sentence": step.sentence, "page": PAGE_OF_VERB.get(step.verb), "round": step.round}
+            {"sentence": step.message, "page": PAGE_OF_VERB.get(step.verb), "round": step.round}
             for step in status.steps
         ],
         "courses": {name: describe_curve(curve, name) for name in ("treated", "control", "lift")} if curve else None,
@@ -60,4 +60,8 @@ def build_shadow(program: Program) -> dict[str, Any]:
     found = compare_shadow(program) if program.config.shadow else None
     fields = {} if found is None else found._asdict()
     comparison = {name: finite(value) if isinstance(value, float) else value for name, value in fields.items()}
-    return {"program": head(program), "over": min(SHADOWED, len(program.rounds)), "comparison": comparison or None}
+    return {
+        "program": head(program),
+        "over": min(MAX_SHADOW_ROUNDS, len(program.rounds)),
+        "comparison": comparison or None,
+    }

@@ -15,8 +15,8 @@ from starlette.concurrency import run_in_threadpool
 
 from restive.desk.audit import Repeated, RequestContext
 from restive.desk.config import MAX_BUDGET
+from restive.desk.explanations import count_people
 from restive.desk.program import Program
-from restive.desk.remarks import count
 from restive.desk.tokens import Principal
 from restive.errors import Conflict, Hint, InputError
 from restive.server.errors import describe
@@ -101,22 +101,22 @@ def build_states(program: Program) -> dict[str, Any]:
 def preview_states(program: Program, asked: StatesRequest) -> dict[str, Any]:
     """The decision in numbers; who would be on the list is not shown before the round is decided."""
     known, before = program.projection.agents.count, _reported_last(program)
-    advice = program.decide(*asked[:4], again=asked.again, new=asked.new, dry_run=True)
-    found, states = advice.found, advice.config.states
+    recommendation = program.decide(*asked[:4], again=asked.again, new=asked.new, dry_run=True)
+    found, states = recommendation.found, recommendation.config.states
     reported = found.number[found.reported]
     missing = np.setdiff1d(before, reported) if reported.size else before[:0]
     return {
-        "round": advice.round,
-        "budget": advice.budget,
+        "round": recommendation.round,
+        "budget": recommendation.budget,
         "people": int(found.number.size),
-        "listed": len(advice.chosen),
+        "listed": len(recommendation.chosen),
         "states": [{"state": s, "people": int((found.state == code).sum())} for code, s in enumerate(states)],
         "new": int((found.number >= known).sum()),
         "carried_over": int(found.carried_over.sum()),
         "missing": int(missing.size),
-        "names": advice.names.call(missing[:MAX_NAMES]),
-        "left_out": advice.left_out(),
-        "notes": [say_here(note) for note in advice.notes],
+        "names": recommendation.names.call(missing[:MAX_NAMES]),
+        "exclusions": recommendation.exclusions(),
+        "notes": [say_here(note) for note in recommendation.notes],
     }
 
 
@@ -130,7 +130,7 @@ def decide_states(
         metrics.count_round(program.projection.totals(number).advised)
     except Repeated as done:
         number = int(done.answer["round"])
-    listed = count(program.projection.totals(number).advised, program.config.words)
+    listed = count_people(program.projection.totals(number).advised, program.config.words)
     return f"Round {number} is decided: {listed} on the list."
 
 
@@ -200,7 +200,7 @@ async def show_result(
 def explain(error: InputError, request: Request) -> dict[str, Any]:
     """An error for a page: the problem, the hint that a check box answers, and advice in the words of the page."""
     failure = describe(error, request).model_dump(mode="json")
-    hint = error.hint or next((hint for hint in Hint if f"--{hint}" in str(error)), None)
+    hint = error.hint
     return failure | {
         "detail": say_here(failure["detail"]),
         "faults": [fault | {"sentence": say_here(fault["sentence"])} for fault in failure["faults"][:MAX_FAULTS]],

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from restive.desk import Desk
-from restive.desk.demo import play_demo
+from restive.desk.demo import run_demo
 from restive.desk.tokens import make_token
 from server.browser.chromium import QUIET, TIMEOUT_MS, Window, need_browser
 from server.browser.scenes import HOSTILE
@@ -59,7 +59,7 @@ def closed_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """A server with tokens and three programs: `demo`, `odd` with hostile ids, and `new` without a round."""
     place = tmp_path_factory.mktemp("closed") / "desk.db"
     with Desk(place) as desk:
-        play_demo(desk, "demo", agents=60, rounds=5, budget=6)
+        run_demo(desk, "demo", agents=60, rounds=5, budget=6)
         odd = desk.create("odd", states=["low", "high"], rewards=[0, 1], policy="egt", budget=4, control=0.0)
         odd.decide([{"agent": agent, "state": "low", "group": agent[:44]} for agent in HOSTILE])
         odd.learn([{"agent": agent, "done": True, "next_state": "high"} for agent in HOSTILE[:2]])

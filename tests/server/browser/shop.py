@@ -25,9 +25,9 @@ def table_of_outcomes(program: Program) -> str:
     """The outcomes of all rounds of a program: customers with a discount buy, the states of others vary."""
     lines = ["agent,round,done,next_state"]
     for round_ in range(1, len(program.rounds) + 1):
-        advice = program.advice(round_)
-        for place, agent in enumerate(advice.names.call(advice.found.number)):
-            got = agent in advice.chosen
+        recommendation = program.recommendation(round_)
+        for place, agent in enumerate(recommendation.names.call(recommendation.found.number)):
+            got = agent in recommendation.chosen
             state = "buying" if got else STATES[(place + round_) % 3]
             lines.append(f"{agent},{round_},{'yes' if got else 'no'},{state}")
     return "\n".join([*lines, ""])

@@ -40,9 +40,9 @@ def test_a_lead_creates_a_program_corrects_her_table_and_gets_a_list(
     page.wait_for_url("**/list#main")
     expect(page.get_by_role("status")).to_have_text("Round 1 is decided: 5 customers on the list.")
     expect(page.get_by_role("heading", level=1)).to_have_text("5 customers to send a discount to")
-    advice = open_server.desk.program("spring-sale").advice(1)
-    assert page.locator("td.first a").all_inner_texts() == advice.table["agent"].to_list()
-    assert page.locator("td.reason").all_inner_texts() == advice.table["reason"].to_list()
+    recommendation = open_server.desk.program("spring-sale").recommendation(1)
+    assert page.locator("td.first a").all_inner_texts() == recommendation.table["agent"].to_list()
+    assert page.locator("td.reason").all_inner_texts() == recommendation.table["reason"].to_list()
 
 
 def set_up(page: Page, name: str) -> None:
@@ -60,7 +60,7 @@ def test_the_downloaded_list_is_the_list_of_the_store(
     open_server: Live, windows: Windows, tmp_path: Path, kind: str
 ) -> None:
     name = f"saved-{kind}"
-    reported = make_shop(open_server.desk, name, months=2).advice(2).table
+    reported = make_shop(open_server.desk, name, months=2).recommendation(2).table
     page = windows(open_server).tab(at(name, "list"))
     with page.expect_download() as saving:
         page.get_by_role("link", name=kind, exact=True).click()
@@ -113,7 +113,7 @@ def test_the_navigation_leads_to_rounds_people_shadow_and_audit_log(open_server:
     page.get_by_role("link", name="2", exact=True).click()
     heading = page.get_by_role("heading", level=1)
     expect(heading).to_contain_text("Round 2")
-    someone = program.advice(2).chosen[0]
+    someone = program.recommendation(2).chosen[0]
     page.get_by_role("link", name=someone).click()
     expect(heading).to_have_text(someone)
     expect(page.locator(".timeline tbody tr")).to_have_count(2)
@@ -162,4 +162,4 @@ def test_a_round_is_decided_by_keyboard_alone(open_server: Live, windows: Window
     walk_to(page, decide)
     page.keyboard.press("Enter")
     page.wait_for_url("**/list#main")
-    assert len(open_server.desk.program("typed").advice(2).chosen) == 4
+    assert len(open_server.desk.program("typed").recommendation(2).chosen) == 4

@@ -123,7 +123,7 @@ def test_a_change_that_cannot_be_is_refused(caller: Caller, body: dict[str, obje
 
 def test_status_says_what_to_do_and_nothing_about_the_machine(caller: Caller, tmp_path: Path) -> None:
     before = caller.get("status", Status)
-    assert before["steps"][0] == "Nobody has joined yet; the first round takes in everybody whose state is given."
+    assert before["steps"][0]["message"].startswith("Nobody has joined yet")
     program = caller.desk.create("big", template="pharmacy", control=0.3, shadow="egt", budget=3)
     states = program.config.states
     for number in range(4):
@@ -133,7 +133,7 @@ def test_status_says_what_to_do_and_nothing_about_the_machine(caller: Caller, tm
     assert status["lift"] is not None
     assert status["shadow"] is not None
     assert status["curve"] is not None
-    assert "restive desk" not in " ".join(status["steps"])
+    assert "restive desk" not in " ".join(step["message"] for step in status["steps"])
     assert str(tmp_path) not in caller.call("GET", f"{PROGRAMS}/big/status").text
 
 

@@ -22,13 +22,13 @@ def decide(caller: Caller, **given: object) -> DecidedRound:
 
 def test_a_decision_is_what_the_desk_decided(anywhere: Caller) -> None:
     decided = decide(anywhere)
-    advice = anywhere.desk.program("shops").advice(1)
-    assert [row["agent"] for row in decided["people"]] == [*advice.chosen, *advice.spares]
+    recommendation = anywhere.desk.program("shops").recommendation(1)
+    assert [row["agent"] for row in decided["people"]] == [*recommendation.chosen, *recommendation.reserve]
     assert (decided["round"], decided["present"], decided["budget"], decided["recorded"]) == (1, 5, 2, True)
     assert decided["next"] is None
     detail = anywhere.get("rounds/1", RoundDetail)
-    left_out = ("people", "next", "recorded")
-    reported = {name: value for name, value in decided.items() if name not in left_out} | {"notes": []}
+    exclusions = ("people", "next", "recorded")
+    reported = {name: value for name, value in decided.items() if name not in exclusions} | {"notes": []}
     assert detail["decision"] is not None
     assert detail["decision"] == reported
 
@@ -51,8 +51,8 @@ def test_a_round_is_decided_by_the_states_last_known(caller: Caller) -> None:
 
 def test_budget_must_never_round_again_and_new_reach_the_desk(caller: Caller) -> None:
     first = decide(caller, budget=1, must=["dot"], never=["ann"], round=1)
-    assert [row["agent"] for row in first["people"] if row["list"] != "spare"] == ["dot"]
-    assert first["left_out"] == {"never list": 1}
+    assert [row["agent"] for row in first["people"] if row["list"] != "reserve"] == ["dot"]
+    assert first["exclusions"] == {"never list": 1}
     assert caller.refused("POST", "rounds", 409, json={"states": as_rows(), "round": 1}).type == "/api#already-decided"
     same = {"states": as_rows(), "budget": 1, "must": ["dot"], "never": ["ann"]}
     assert caller.refused("POST", "rounds", 409, json=same).type == "/api#already-decided"
@@ -100,7 +100,7 @@ def test_a_round_that_is_not_there_is_not_found(caller: Caller, path: str) -> No
 def test_a_list_is_a_file_of_every_kind(caller: Caller) -> None:
     decide(caller)
     rows = caller.call("GET", "rounds/1/list").json()["items"]
-    table = caller.desk.program("shops").advice(1).table
+    table = caller.desk.program("shops").recommendation(1).table
     parquet = caller.call("GET", "rounds/1/list.parquet")
     assert pl.read_parquet(BytesIO(parquet.content)).drop("done", "next_state").to_dicts() == rows
     text = caller.call("GET", "rounds/1/list.csv")

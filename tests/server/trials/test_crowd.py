@@ -42,12 +42,13 @@ class Honest(threading.Thread):
                 for turn in range(self.rounds):
                     began = time.perf_counter()
                     states = {agent: (turn + place) % 2 for place, agent in enumerate(PEOPLE)}
-                    advice = program.decide(states)
+                    recommendation = program.decide(states)
                     reported = program.learn(
-                        {"agent": advice.chosen, "next_state": [1] * len(advice.chosen)}, advice.round
+                        {"agent": recommendation.chosen, "next_state": [1] * len(recommendation.chosen)},
+                        recommendation.round,
                     )
-                    assert reported["new"] == len(advice.chosen)
-                    assert program.about()["rounds"] == advice.round == turn + 1
+                    assert reported["new"] == len(recommendation.chosen)
+                    assert program.about()["rounds"] == recommendation.round == turn + 1
                     self.decided += 1
                     self.took.append(time.perf_counter() - began)
         except Exception as error:

@@ -143,7 +143,7 @@ def check_reported_truly(address: str, answers: dict[str, httpx.Response], rider
             total[f"{answer.status_code} {recorded}"] += 1
             assert recorded is None or (key in keys) is recorded, answer.text
             total["in doubt, and there"] += recorded is None and key in keys
-        ridden = [program.advice(round_).table["agent"].to_list() for round_ in rider.rounds]
+        ridden = [program.recommendation(round_).table["agent"].to_list() for round_ in rider.rounds]
         assert all(set(listed) <= {"p00", "rider"} | set(PEOPLE) for listed in ridden)
         assert len(set(rider.rounds)) == len(rider.rounds)
         assert len(keys) == len(program.rounds)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from restive.desk import Desk
-from restive.desk.demo import play_demo
+from restive.desk.demo import run_demo
 from restive.desk.tokens import make_token
 from restive.server.app import make_app
 from restive.server.settings import Settings
@@ -29,7 +29,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The server, which tests only read."""
     folder = tmp_path_factory.mktemp("played")
     with Desk(folder / "desk.db") as desk, asyncio.Runner() as runner:
-        play_demo(desk, "demo", agents=60, rounds=5, budget=6)
+        run_demo(desk, "demo", agents=60, rounds=5, budget=6)
         odd = desk.create("odd", states=["low", "high"], rewards=[0, 1], policy="egt", budget=5, control=0.0)
         odd.decide([{"agent": agent, "state": "low", "group": agent[:6]} for agent in HOSTILE])
         odd.learn([{"agent": agent, "done": True, "next_state": "high"} for agent in HOSTILE[:4]])

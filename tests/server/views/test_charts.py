@@ -2,13 +2,13 @@
 
 import pytest
 
-from restive.desk.overview import look_at
+from restive.desk.status import get_status
 from restive.server.views.charts import describe_curve, has_lift, plot_lift, plot_rewards
 from server.views.browsing import Site
 
 
 def test_a_plot_has_the_numbers_of_the_status(played: Site) -> None:
-    curve = look_at(played.desk.program("demo")).as_json()["curve"]
+    curve = get_status(played.desk.program("demo")).as_json()["curve"]
     assert curve is not None
     plot = plot_rewards(curve)
     assert plot["x"] == [1, 2, 3, 4, 5]
@@ -19,7 +19,7 @@ def test_a_plot_has_the_numbers_of_the_status(played: Site) -> None:
 
 
 def test_without_a_control_group_there_is_one_line_and_no_lift(played: Site) -> None:
-    curve = look_at(played.desk.program("odd")).as_json()["curve"]
+    curve = get_status(played.desk.program("odd")).as_json()["curve"]
     assert curve is not None
     assert len(plot_rewards(curve)["sides"]) == 1
     assert not has_lift(curve)

@@ -17,10 +17,10 @@ def test_numbers_have_three_digits_or_are_whole(value: float | None, shown: str)
 @pytest.mark.parametrize(
     ("row", "gain", "sure"),
     [
-        ({"benefit": 12.0, "error": 3.0}, "12 ± 6", "clear"),
-        ({"benefit": 1.0, "error": 3.0}, "1 ± 6", "unsure"),
-        ({"benefit": 1.0, "error": None}, "1.00", "not known"),
-        ({"benefit": None, "error": None}, "–", "not known"),
+        ({"benefit": 12.0, "standard_error": 3.0}, "12 ± 6", "clear"),
+        ({"benefit": 1.0, "standard_error": 3.0}, "1 ± 6", "unsure"),
+        ({"benefit": 1.0, "standard_error": None}, "1.00", "not known"),
+        ({"benefit": None, "standard_error": None}, "–", "not known"),
     ],
 )
 def test_a_benefit_comes_with_how_far_it_may_be_off(row: dict[str, float | None], gain: str, sure: str) -> None:

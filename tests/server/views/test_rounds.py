@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 
 from restive.desk import Desk
-from restive.desk.overview import look_at
+from restive.desk.status import get_status
 from restive.server.views.rounds import PEOPLE_PER_PAGE, build_list, build_round, summarise_rounds
 from server.views.browsing import Browser, Site, read_text
 
 
 def test_rounds_have_the_numbers_of_the_status(viewer: Browser, played: Site) -> None:
-    seen = look_at(played.desk.program("demo"))
+    seen = get_status(played.desk.program("demo"))
     reported = viewer.get("/programs/demo/rounds.json").json()["rounds"]
     assert [row["round"] for row in reported] == [5, 4, 3, 2, 1]
     for row, line in zip(reported[::-1], seen.rounds, strict=True):
@@ -25,7 +25,7 @@ def test_rounds_have_the_numbers_of_the_status(viewer: Browser, played: Site) ->
 
 def test_intervals_are_those_of_the_curve(played: Site) -> None:
     program = played.desk.program("demo")
-    curve = look_at(program).curve
+    curve = get_status(program).curve
     assert curve is not None
     assert [row["lift"]["high"] for row in summarise_rounds(program.rounds)] == pytest.approx(curve.lift.high.tolist())
 
@@ -35,7 +35,7 @@ def test_a_round_shows_actions_and_outcomes(viewer: Browser, played: Site) -> No
     reported = viewer.get("/programs/demo/rounds/5.json").json()
     assert reported["round"]["waiting"] == found.missing == 10
     assert sum(row["done"] is True for row in reported["people"]) == int((found.done == 1).sum())
-    assert {row["agent"] for row in reported["people"]} == set(played.desk.program("demo").advice(5).chosen)
+    assert {row["agent"] for row in reported["people"]} == set(played.desk.program("demo").recommendation(5).chosen)
     page = read_text(viewer.get("/programs/demo/rounds/5").text)
     assert "10 missing" in page
 
@@ -46,8 +46,8 @@ def test_people_not_on_the_list_are_below_it(tmp_path: Path) -> None:
         program.decide([{"agent": agent, "state": "low"} for agent in ("ann", "ben")])
         program.learn([{"agent": agent, "done": True, "next_state": "high"} for agent in ("ann", "ben")])
         reported = build_round(program, 1, 1)
-    assert [row["list"] for row in reported["people"]] == ["chosen", "unasked"]
-    assert (reported["round"]["done"], reported["round"]["unasked"]) == (1, 1)
+    assert [row["list"] for row in reported["people"]] == ["chosen", "unlisted"]
+    assert (reported["round"]["done"], reported["round"]["unlisted"]) == (1, 1)
     assert reported["people"][1]["reward"] == 1.0
 
 
@@ -61,9 +61,9 @@ def test_a_cancelled_round_says_so(tmp_path: Path) -> None:
 
 
 def test_the_page_has_everybody_on_the_list_with_the_whole_reason(viewer: Browser, played: Site) -> None:
-    advice = played.desk.program("demo").advice(5)
+    recommendation = played.desk.program("demo").recommendation(5)
     page = read_text(viewer.get("/programs/demo/list").text)
-    for row in advice.table.to_dicts():
+    for row in recommendation.table.to_dicts():
         assert row["agent"] in page
         assert row["reason"] in page
     assert "6 pharmacists to give a coupon to" in page
@@ -87,9 +87,12 @@ def test_paper_has_boxes_to_tick(viewer: Browser) -> None:
 
 
 def test_rules_and_their_costs_are_shown(viewer: Browser, played: Site) -> None:
-    advice, reported = played.desk.program("demo").advice(5), viewer.get("/programs/demo/list.json").json()
-    assert reported["left_out"] == advice.left_out()
-    assert reported["prices"] == advice.prices
+    recommendation, reported = (
+        played.desk.program("demo").recommendation(5),
+        viewer.get("/programs/demo/list.json").json(),
+    )
+    assert reported["exclusions"] == recommendation.exclusions()
+    assert reported["prices"] == recommendation.prices
     page = read_text(viewer.get("/programs/demo/list").text)
     assert "Control group" in page
     assert "Cost of rules" in page
@@ -111,7 +114,7 @@ def test_a_long_list_comes_in_pages_that_add_up_to_it(long: list[dict[str, list[
 
 
 def test_a_list_as_a_file_holds_all_of_it(viewer: Browser, played: Site) -> None:
-    table = played.desk.program("demo").advice(5).table
+    table = played.desk.program("demo").recommendation(5).table
     csv = viewer.get("/programs/demo/list.csv")
     assert csv.headers["content-disposition"] == "attachment; filename=\"list.csv\"; filename*=UTF-8''demo-round-5.csv"
     assert pl.read_csv(BytesIO(csv.content))["agent"].to_list() == table["agent"].to_list()
@@ -121,7 +124,7 @@ def test_a_list_as_a_file_holds_all_of_it(viewer: Browser, played: Site) -> None
 
 
 def test_missing_outcomes_are_a_table_to_fill_in(viewer: Browser, played: Site) -> None:
-    wanted = played.desk.program("demo").advice(5).to_report
+    wanted = played.desk.program("demo").recommendation(5).to_report
     assert wanted.height > 0
     file = viewer.get("/programs/demo/missing.csv?round=5")
     assert file.headers["content-disposition"].endswith("demo-round-5-missing.csv")

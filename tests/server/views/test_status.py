@@ -4,13 +4,13 @@ import re
 from pathlib import Path
 
 from restive.desk import Desk
-from restive.desk.overview import compare_shadow, look_at
+from restive.desk.status import compare_shadow, get_status
 from restive.server.views.status import build_status
 from server.views.browsing import Browser, Site, read_text
 
 
 def test_the_page_says_what_the_desk_says(viewer: Browser, played: Site) -> None:
-    seen, page = look_at(played.desk.program("demo")), read_text(viewer.get("/programs/demo/status").text)
+    seen, page = get_status(played.desk.program("demo")), read_text(viewer.get("/programs/demo/status").text)
     assert seen.lift is not None
     assert seen.lift.sentence in page
     assert seen.shadow is not None
@@ -19,7 +19,7 @@ def test_the_page_says_what_the_desk_says(viewer: Browser, played: Site) -> None
 
 
 def test_the_json_endpoint_has_the_numbers_of_the_desk(viewer: Browser, played: Site) -> None:
-    reported, seen = viewer.get("/programs/demo/status.json").json(), look_at(played.desk.program("demo")).as_json()
+    reported, seen = viewer.get("/programs/demo/status.json").json(), get_status(played.desk.program("demo")).as_json()
     for part in (
         "lift",
         "curve",

@@ -227,7 +227,7 @@ def test_an_invalid_budget_is_refused_and_stays_in_the_form(browser: Browser) ->
 
 def test_required_and_excluded_people_are_read_by_line(site: Site, browser: Browser) -> None:
     decide(browser, budget="1", must="ben\n\n", never="ann")
-    assert site.desk.program("coupons").advice(1).chosen == ["ben"]
+    assert site.desk.program("coupons").recommendation(1).chosen == ["ben"]
 
 
 def test_another_round_with_the_same_states_needs_its_check_box(site: Site, browser: Browser) -> None:

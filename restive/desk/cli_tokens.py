@@ -1,14 +1,13 @@
-"""`restive desk token`: who may use a store through `restive serve`; one short function for each verb.
+"""`restive desk token`: the tokens of a store, which `restive serve` checks.
 
-A secret is printed alone on its line, so that it can be piped into where it is kept, and never again.
+A secret is printed alone on its line, so that it can be piped, and only once.
 """
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from restive.desk.options import JsonOption, StoreOption, open_store
-from restive.desk.saying import note, print_json
+from restive.desk.cli import JsonOption, StoreOption, open_store
 from restive.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,10 +15,10 @@ if TYPE_CHECKING:
 
 token = typer.Typer(
     name="token",
-    help="Who may use this store through `restive serve`: tokens with roles.",
+    help="Tokens with roles for `restive serve`.",
     no_args_is_help=True,
 )
-TokenName = Annotated[str, typer.Argument(help="Whom or what it is for.", show_default=False)]
+TokenName = Annotated[str, typer.Argument(help="The person or system that uses the token.", show_default=False)]
 
 
 @token.command()
@@ -27,34 +26,36 @@ def make(
     name: TokenName,
     program: Annotated[
         list[str] | None,
-        typer.Option(help="A role in one program, coupons=operator: viewer, operator or admin; several times."),
+        typer.Option(help="A role in one program, coupons=operator: viewer, operator or admin; repeatable."),
     ] = None,
-    role: Annotated[str | None, typer.Option(help="A role in all programs, also in those to come.")] = None,
-    days: Annotated[int | None, typer.Option(help="For how many days.", show_default="until revoked")] = None,
+    role: Annotated[str | None, typer.Option(help="A role in all programs, also in future ones.")] = None,
+    days: Annotated[int | None, typer.Option(help="Days until it expires.", show_default="until revoked")] = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a token; its secret is printed once, and is not to be seen again."""
+    """Create a token; its secret is printed once and never again."""
+    from restive.console import print_json, print_notices
     from restive.desk.audit import RequestContext
     from restive.desk.tokens import list_tokens, make_token
 
-    grants = _read_grants(program or [], role)
-    # A server can be the first to make a program, and needs somebody who may.
+    grants = _parse_grants(program or [], role)
+    # An admin of all programs may create the first program through the server, so the store may be new.
     with open_store(store, make=None in grants) as opened:
         secret = make_token(opened.store, name, grants, days, RequestContext(by="command"))
         made = next(each for each in list_tokens(opened.store) if secret.startswith(f"rst_{each.id}_"))
     if as_json:
-        print_json(made.as_json() | {"secret": secret})
+        print_json({**made.as_json(), "secret": secret})
     else:
         print(secret, flush=True)
     until = f" It expires at {made.expires[:16].replace('T', ' ')} UTC." if made.expires else ""
-    note([f"this is the secret of the token {name}; keep it, it is not shown again.{until}"])
+    print_notices(f"this is the secret of the token {name}; store it now, it is not shown again.{until}")
 
 
 @token.command(name="list")
 def list_(store: StoreOption = None, as_json: JsonOption = False) -> None:
-    """List the tokens there are and were, without their secrets."""
-    from restive.desk.screen import print_tokens
+    """List all tokens, also expired and revoked ones, without their secrets."""
+    from restive.console import print_json
+    from restive.desk.output import print_tokens
     from restive.desk.tokens import list_tokens
 
     with open_store(store) as opened:
@@ -62,12 +63,13 @@ def list_(store: StoreOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         print_json({"tokens": [each.as_json() for each in rows]})
     else:
-        print_tokens([each.as_json() | {"grants": _say_grants(each)} for each in rows])
+        print_tokens([{**each.as_json(), "grants": _show_grants(each)} for each in rows])
 
 
 @token.command()
 def revoke(name: TokenName, store: StoreOption = None, as_json: JsonOption = False) -> None:
-    """End a token, and sign out whoever is signed in with it."""
+    """Revoke a token and end its sessions."""
+    from restive.console import print_json
     from restive.desk.audit import RequestContext
     from restive.desk.tokens import revoke_token
 
@@ -79,7 +81,7 @@ def revoke(name: TokenName, store: StoreOption = None, as_json: JsonOption = Fal
         print(f"The token {name} is revoked.")
 
 
-def _read_grants(pairs: list[str], role: str | None) -> dict[str | None, str]:
+def _parse_grants(pairs: list[str], role: str | None) -> dict[str | None, str]:
     """The roles by program, None for all of them."""
     grants: dict[str | None, str] = {} if role is None else {None: role}
     for pair in pairs:
@@ -87,12 +89,12 @@ def _read_grants(pairs: list[str], role: str | None) -> dict[str | None, str]:
         if not equals or not name:
             raise InputError(f"--program {pair}: write the name of a program and a role, as in coupons=operator.")
         if name in grants:
-            raise InputError(f"--program {pair}: the program {name} has a role already; give it one.")
+            raise InputError(f"--program {pair}: the program {name} already has a role.")
         grants[name] = held
     if not grants:
-        raise InputError("a token needs a role: --role admin in all programs, or --program coupons=operator.")
+        raise InputError("A token needs a role: --role admin in all programs, or --program coupons=operator.")
     return grants
 
 
-def _say_grants(made: "Token") -> str:
+def _show_grants(made: "Token") -> str:
     return ", ".join(f"{'all programs' if each.program is None else each.program}: {each.role}" for each in made.grants)

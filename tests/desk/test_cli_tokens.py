@@ -13,7 +13,7 @@ def test_the_secret_is_alone_on_standard_output(shops: Call) -> None:
     made = shops("token", "make", "ann", "--program", "shops=operator", "--days", "90")
     assert made.code == 0
     assert made.err.startswith(
-        "restive: this is the secret of the token ann; keep it, it is not shown again. It expires"
+        "restive: this is the secret of the token ann; store it now, it is not shown again. It expires"
     )
     with Desk("desk.db") as desk:
         assert find_principal(desk.store, made.out.removesuffix("\n")) == Principal(1, "ann", {"shops": "operator"})
@@ -61,12 +61,12 @@ def test_revoking_as_data(shops: Call) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["make", "ann"], "a token needs a role: --role admin in all programs, or --program coupons=operator."),
+        (["make", "ann"], "A token needs a role: --role admin in all programs, or --program coupons=operator."),
         (["make", "ann", "--program", "shops"], "--program shops: write the name of a program and a role"),
         (["make", "ann", "--program", "=viewer"], "--program =viewer: write the name of a program and a role"),
         (["make", "ann", "--program", "shops=boss"], "there is no role 'boss'; there are viewer, operator, admin."),
         (["make", "ann", "--program", "shop=viewer"], "no program 'shop', there are shops"),
-        (["make", "ann", "--program", "shops=viewer", "--program", "shops=admin"], "shops has a role already"),
+        (["make", "ann", "--program", "shops=viewer", "--program", "shops=admin"], "shops already has a role"),
         (["make", "ann", "--role", "admin", "--days", "0"], "days is 0; it must be a whole number from 1 to 3650."),
         (["make", "a/b", "--role", "admin"], "the token's name is 'a/b'"),
         (["revoke", "nobody"], "There is no token 'nobody' that could be revoked; `restive desk token list`"),

@@ -1,0 +1,361 @@
+"""Terminal output of `restive desk`: status, lists, histories and tables, built on `restive.console`.
+
+Everything fits the width of the terminal. Names are printed as they are, never parsed as markup.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from restive.console import make_console, print_json, print_notices, print_table
+from restive.desk.config import Words
+from restive.desk.explanations import capitalize, count_people, how_sure, reward_noun, rounded, show_benefit
+from restive.desk.status import RoundRow, Status, Step
+from restive.errors import InputError
+from restive.formats import UNKNOWN, show_minute, show_number, show_percent
+from restive.types import Floats
+
+if TYPE_CHECKING:
+    from restive.desk.recommendation import Recommendation
+
+Row = Mapping[str, Any]
+SPARKS = "▁▂▃▄▅▆▇█"
+MAX_ROUNDS = 8  # in the table of rounds; the sparkline shows more
+MAX_PEOPLE = 60  # of a list
+COMMANDS = {  # the command for each verb of a next step
+    "decide": "restive desk decide {program} --states STATES.csv",
+    "learn": "restive desk learn {program} --outcomes OUTCOMES.csv",
+}
+
+
+def print_status(status: Status) -> None:
+    """Print what to do next, who is in the program, whether it works, the last rounds and what was learned."""
+    console = make_console()
+    console.print(Text(status.title or status.name, style="bold"))
+    console.print(Text(_headline(status), style="dim"))
+    for step in status.steps:
+        console.print(Text(f"→ {step_with_command(status, step)}"))
+    console.print(Text(f"\n{_describe_people(status)}"))
+    _print_lift(console, status)
+    if status.rounds:
+        _print_rounds(console, status)
+    if status.learned:
+        _print_learned(console, status)
+
+
+def step_with_command(status: Status, step: Step) -> str:
+    """A next step with the command for it."""
+    from restive.desk.desk import name_store
+
+    if step.verb is None:
+        return step.message
+    command = COMMANDS[step.verb].format(program=status.name + name_store(status.store))
+    return f"{step.message.removesuffix('.')}: {command}"
+
+
+def status_as_json(status: Status) -> dict[str, object]:
+    """The status as data, with the store and with the commands of the next steps."""
+    return {
+        **status.as_json(),
+        "store": status.store,
+        "steps": [step_with_command(status, step) for step in status.steps],
+    }
+
+
+def print_recommendation(
+    recommendation: "Recommendation", out: Path | None, as_json: bool, dry_run: bool, max_people: int = MAX_PEOPLE
+) -> None:
+    """Print the list of a round, as a table or as data, and write it to a file if one is given."""
+    if out and not dry_run:
+        _write_list(recommendation, out)
+    if as_json:
+        print_json(recommendation.as_json() | {"recorded": not dry_run})
+    else:
+        chosen, words = len(recommendation.chosen), recommendation.config.words
+        note = " (dry run, nothing recorded)" if dry_run else ""
+        people = count_people(chosen, words)
+        title = (
+            f"{recommendation.program}, round {recommendation.round}{note}: {people} to {words.verb}, then the reserve"
+        )
+        print_list(recommendation.table.head(max_people).to_dicts(), words, title)
+        hidden = recommendation.table.height - max_people
+        if hidden > 0:
+            print(f"... and {hidden:,} more; --out writes all of them to a file.")
+        for sentence in _describe_rules(recommendation):
+            print(sentence)
+    print_notices(*recommendation.notes, *([f"wrote {out}"] if out and not dry_run else []))
+
+
+def _write_list(recommendation: "Recommendation", out: Path) -> None:
+    from restive.desk.table_files import write_table_file
+
+    try:
+        write_table_file(recommendation.table, out)
+    except OSError as error:
+        command = f"restive desk round {recommendation.program} {recommendation.round} --out FILE"
+        raise InputError(f"{out}: {error.strerror}. The round is recorded; to write its list: {command}") from None
+
+
+def _describe_rules(recommendation: "Recommendation") -> Iterator[str]:
+    excluded = recommendation.exclusions()
+    if excluded:
+        yield "Not on the list: " + ", ".join(f"{number:,} by {rule}" for rule, number in excluded.items()) + "."
+    known = {rule: price for rule, price in recommendation.prices.items() if price is not None}
+    if known:
+        words = recommendation.config.words
+        future = f"{reward_noun(words)} over the {words.every}s to come"
+        unit = future if recommendation.far_sighted else words.reward_unit
+        yield (
+            f"Cost of the rules, in {unit}: " + ", ".join(f"{rule} {price:.2g}" for rule, price in known.items()) + "."
+        )
+
+
+def print_list(rows: Sequence[Row], words: Words, title: str = "") -> None:
+    """Print the rows of a recommendation, with the reason under each."""
+    lines = [
+        {
+            "rank": f"+{row['rank']}" if row.get("list") == "reserve" else row["rank"],
+            words.person: row["agent"],
+            "state": row.get("state_now"),
+            "benefit (95%)": show_benefit(row.get("benefit"), row.get("standard_error")),
+            "how sure": how_sure(row.get("benefit"), row.get("standard_error")),
+            "probability": show_percent(row.get("probability")),
+        }
+        for row in rows
+    ]
+    note = f"Benefit: {reward_noun(words)} that {words.action} is expected to add." if rows else ""
+    reasons = [str(row.get("reason") or "") for row in rows]
+    print_table(lines, (words.person, "state"), title=title, note=note, below=reasons, console=make_console())
+
+
+def print_config(name: str, config: Mapping[str, Any], what: str, as_json: bool) -> None:
+    """Print the settings of a program in a few sentences, or as data."""
+    from restive.desk.desk import name_store
+
+    if as_json:
+        print_json({"program": name, **config})
+        return
+    rewards = config["rewards"]
+    shown = "reported with each outcome" if rewards is None else ", ".join(f"{each:g}" for each in rewards)
+    print(f"Program {name} {what}.")
+    print(f"States: {', '.join(config['states'])}; rewards: {shown}.")
+    print(f"Budget: {config['budget']:,} a round. Policy: {config['policy']}.")
+    if config["control"]:
+        print(f"Control group: about {config['control']:.0%} of the people are never treated, to measure the effect.")
+    for rule in _describe_config(config):
+        print(rule)
+    if "store" in config:
+        print(f"Store: {config['store']}")
+        print(f"Next: restive desk decide {name} --states STATES.csv --out list.csv{name_store(config['store'])}")
+
+
+def _describe_config(config: Mapping[str, Any]) -> Iterator[str]:
+    """The other settings that differ from their defaults."""
+    if config["shadow"]:
+        yield f"Shadow policy, only compared: {config['shadow']}."
+    if config["cool_down"] > 1:
+        yield f"Cool-down: nobody twice in {config['cool_down']:,} rounds."
+    if config["shares"]:
+        shares = ", ".join(f"{group} {share:.0%}" for group, share in config["shares"].items())
+        yield f"Minimum shares of the list: {shares}."
+    if config["horizon"]:
+        yield f"Rounds in all: {config['horizon']:,}."
+    if config["pseudonyms"]:
+        from restive.desk.pseudonyms import keys_folder
+
+        yield f"Names are stored as codes; keep a copy of their key: {keys_folder() / config['pseudonyms']}.key"
+
+
+def print_history(rows: Sequence[Row], words: Words, person: str) -> None:
+    """Print the rounds of one person."""
+    lines = [
+        {
+            "round": row.get("round"),
+            "state": row.get("state"),
+            "on the list": _yes_no(row.get("chosen")),
+            "done": _yes_no(row.get("done")),
+            "reward": show_number(row.get("reward")),
+            "next state": row.get("after"),
+            "probability": show_percent(row.get("probability")),
+            "at": show_minute(row.get("at")),
+            "note": row.get("note"),
+        }
+        for row in rows
+    ]
+    title = f"{capitalize(words.person)} {person}"
+    print_table(lines, ("state", "next state", "note"), title=title, console=make_console())
+
+
+def print_programs(rows: Sequence[Row]) -> None:
+    """Print the programs of a store."""
+    names = ["name", "people", "rounds", "waiting", "policy", "created", "template", "events"]
+    names += ["error"] if any(row.get("standard_error") for row in rows) else []
+    lines = [{name: row.get(name) for name in names} | {"created": show_minute(row.get("created"))} for row in rows]
+    print_table(lines, ("name", "template", "policy", "error"), empty="No programs yet.", console=make_console())
+
+
+def print_tokens(rows: Sequence[Row]) -> None:
+    """Print the tokens of a store."""
+    times = ("made", "expires", "revoked")
+    lines = [
+        {name: row.get(name) for name in ("name", "id", "grants")}
+        | {name: show_minute(row.get(name)) for name in times}
+        for row in rows
+    ]
+    print_table(lines, ("name", "grants"), empty="No tokens yet.", console=make_console())
+
+
+def print_templates(rows: Sequence[Row]) -> None:
+    """Print templates one below the other."""
+    console = make_console()
+    for row in rows:
+        console.print(Text(row["name"], style="bold") + Text(f"  {row['title']}", style="not bold"))
+        console.print(Padding(Text(row["about"]), (0, 0, 0, 2)))
+        defaults = f"{row['budget']} a {row['every']}; states, worst first, with their {row['reward_unit']}:"
+        console.print(Padding(Text(defaults), (0, 0, 0, 2)))
+        for state, sign, reward in zip(row["states"], row["signs"], row["rewards"], strict=True):
+            console.print(Padding(Text(f"{state} ({reward:g}): {sign}", style="dim"), (0, 0, 0, 4)))
+        console.print()
+
+
+def sparkline(values: Floats, low: float, high: float) -> str:
+    """Bars between two ends, one for each value, a dot where it is not known.
+
+    >>> sparkline(np.array([0.0, 0.5, math.nan, 1.0]), 0.0, 1.0)
+    '▁▅·█'
+    """
+    share = (np.clip(values, low, high) - low) / (high - low if high > low else 1.0)
+    return "".join("·" if math.isnan(part) else SPARKS[min(7, int(part * 8))] for part in share.tolist())
+
+
+def _headline(status: Status) -> str:
+    total = f" of {status.horizon:,}" if status.horizon else ""
+    decided = len(status.rounds)
+    rounds = "round" if decided == 1 and not total else "rounds"
+    return (
+        f"{status.name}, {status.policy}, {decided:,}{total} {rounds} decided, {status.store}, restive {status.version}"
+    )
+
+
+def _describe_people(status: Status) -> str:
+    people = status.people
+    parts = [count_people(people.active, status.words)]
+    for number, what in (
+        (people.control, "in the control group"), (people.new, "new"), (people.left, "left"), (people.erased, "erased"),
+    ):  # fmt: skip
+        if number:
+            parts.append(f"{number:,} {what}")
+    unlisted = sum(row.unlisted for row in status.rounds)
+    more = f", and {unlisted:,} not on a list" if unlisted else ""
+    done = f"{status.actions - unlisted:,} done{more}"
+    used = f" {status.budget_used:.0%} of the budget was used ({done})." if status.actions else ""
+    return f"{', '.join(parts)}.{used}"
+
+
+def _print_lift(console: Console, status: Status) -> None:
+    """Print whether the program works: sparklines, the lift, and the shadow policy."""
+    sentences = [status.lift.sentence, _describe_total(status), status.caution] if status.lift else []
+    if lines := [*_sparklines(status, console.width), *filter(None, sentences)]:
+        console.print(Text("\nDoes it work?" if sentences else "\nReward", style="bold"))
+        console.print(Text("\n".join(lines)))
+    if status.shadow is not None:
+        known = math.isfinite(status.shadow.overlap)
+        common = f" The lists have {status.shadow.overlap:.0%} of their people in common." if known else ""
+        console.print(Text(f"\nShadow policy {status.shadow_policy or ''}".rstrip(), style="bold"))
+        console.print(Text(status.shadow.sentence + common))
+
+
+def _describe_total(status: Status) -> str:
+    """The total gain of the program and the gain per action, where they are known."""
+    lift, noun = status.lift, reward_noun(status.words)
+    if lift is None or not math.isfinite(lift.extra_high):
+        return ""
+    half_width = (lift.extra_high - lift.extra_low) / 2
+    ends = (lift.extra, lift.extra_low, lift.extra_high)
+    value, low, high = (rounded(number, half_width / 10)[0] for number in ends)
+    per_action = ""
+    if status.actions:
+        mean, mean_low, mean_high = lift.per_action(status.actions)
+        each = rounded(mean, (mean_high - mean_low) / 20)[0]
+        per_action = f", {each} for each time someone {status.words.acted}"
+    return f"In total that is {value} {noun} (95% interval from {low} to {high}){per_action}."
+
+
+def _sparklines(status: Status, width: int) -> list[str]:
+    """The mean rewards of both groups by round, on one scale; the last rounds if not all fit."""
+    names = ("in the program", "control group")
+    label = max(map(len, names))
+    rows = status.rounds[-max(1, width - label - 20) :]
+    sides = [np.array([getattr(row, name) for row in rows]) for name in ("reward_mean", "control_mean")]
+    known = np.concatenate(sides)
+    known = known[np.isfinite(known)]
+    if known.size == 0 or len(rows) < 2:
+        return []
+    low, high = float(known.min()), float(known.max())
+    last = [next((value for value in side[::-1].tolist() if not math.isnan(value)), math.nan) for side in sides]
+    lines = [
+        f"{name:<{label}}  {sparkline(side, low, high)}  {show_number(end)}"
+        for name, side, end in zip(names, sides, last, strict=True)
+        if not math.isnan(end)
+    ]
+    scale = capitalize(f"{status.words.reward_unit} per {status.words.person}")
+    span = f"rounds {rows[0].round} to {rows[-1].round}, bars from {show_number(low)} to {show_number(high)}"
+    return [*lines, f"{scale}, {span}; the number is the last."]
+
+
+def _print_rounds(console: Console, status: Status) -> None:
+    rows = status.rounds[-MAX_ROUNDS:]
+    lines = [  # a narrow terminal drops the last columns first
+        {
+            "round": row.round,
+            "on the list": row.advised,
+            "done": row.done,
+            "outcomes": f"{row.outcomes_in:,}/{row.present:,}",
+            "reward": show_number(row.reward_mean),
+            "control": show_number(row.control_mean),
+            "expected": show_number(row.expected_each),
+            "explored": row.explored,
+            "failed": row.failed,
+            **({"not listed": row.unlisted} if any(each.unlisted for each in rows) else {}),
+            "budget": row.budget,
+            "decided at": show_minute(row.at),
+        }
+        for row in rows
+    ]
+    print_table(lines, title="\nRounds", note=_rounds_legend(rows, status), console=console)
+
+
+def _rounds_legend(rows: Sequence[RoundRow], status: Status) -> str:
+    more = f"The last {len(rows)} of {len(status.rounds):,} rounds. " if len(rows) < len(status.rounds) else ""
+    means = f"Reward per {status.words.person} in the program, control per {status.words.person} in the control group"
+    return f"{more}{means}, in {status.words.reward_unit}."
+
+
+def _print_learned(console: Console, status: Status) -> None:
+    words = status.words
+    span = f"over the {words.every}s to come" if status.far_sighted else f"in the next {words.every}"
+    lines = [
+        {
+            "state": each.state,
+            "mean": _show_rounded(each.benefit),
+            f"expected to help, of {words.people}": f"{each.helped:,} of {each.people:,}",
+            "standard deviation": _show_rounded(each.spread),
+        }
+        for each in status.learned
+    ]
+    title = f"\nExpected effect of {words.action}, in {reward_noun(words)} {span}"
+    print_table(lines, ("state",), title=title, console=console)
+
+
+def _show_rounded(value: float) -> str:
+    return rounded(value)[0] if math.isfinite(value) else UNKNOWN
+
+
+def _yes_no(value: object) -> str:
+    return UNKNOWN if value is None else "yes" if value else "no"
