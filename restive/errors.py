@@ -7,6 +7,7 @@ A layer states the fact in `message`; the command line, the API and the pages ea
 import math
 from enum import StrEnum
 from numbers import Integral, Real
+from pathlib import Path
 
 
 class Hint(StrEnum):
@@ -24,14 +25,14 @@ class InputError(ValueError):
     """Input that cannot be used; the command prints the message and exits with 2.
 
     code      a stable identifier of the kind of error, for programs
-    location  where the error is: a file, row, column, setting or program
+    location  where the error is: a table, setting or program, or the path of a file, which the API does not answer
     hint      what the caller can do so that the request is accepted
     """
 
     code = "invalid_input"
 
     def __init__(
-        self, message: str, *, code: str | None = None, location: str | None = None, hint: Hint | None = None
+        self, message: str, *, code: str | None = None, location: str | Path | None = None, hint: Hint | None = None
     ) -> None:
         super().__init__(message)
         self.message = message

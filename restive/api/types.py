@@ -39,6 +39,41 @@ class Result(Answer):
     """False after a dry run."""
 
 
+class Fault(Answer):
+    """One fault of a table or a request."""
+
+    row: int | None
+    """The row number; rows of JSON count from 1, rows of a file include the header."""
+    column: str | None
+    """The column, field or parameter."""
+    message: str
+
+
+class Problem(Answer):
+    """Why a request was refused: a problem as in RFC 9457."""
+
+    type: str
+    title: str
+    """The name of the status."""
+    status: int
+    code: str
+    """A stable identifier of the kind of problem."""
+    detail: str
+    """What is wrong, and what is allowed."""
+    hint: str | None
+    """The setting that lets the same request pass: again, new, correct or round; or cancel."""
+    advice: str | None
+    """What the hint means, as a sentence."""
+    location: str | None
+    """The table, setting or parameter that is wrong."""
+    faults: list[Fault]
+    """All faults of a table or a request; at most 1000."""
+    recorded: bool | None
+    """Whether anything was recorded; null if it is not known."""
+    request: str
+    """The id of the request, as in X-Request-ID and in the log."""
+
+
 class Health(Answer):
     """The state of the server."""
 

@@ -52,6 +52,8 @@ class Repeated(Exception):  # noqa: N818 - no error, but what was answered befor
 class KeyTaken(Conflict):
     """The key belongs to another request."""
 
+    code = "key_reused"
+
 
 class AuditRow(NamedTuple):
     """A context as it is reported; rounds count from 1."""

@@ -6,8 +6,10 @@ worst of them can be, which some policies want to know.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import PureWindowsPath
 from typing import Any, cast
 
 import numpy as np
@@ -111,7 +113,18 @@ class Config:
         return replace(self, **settings)
 
 
+POLICY_FILE = re.compile(r"((?:[A-Za-z]:(?=[/\\]))?[^:]*\.py)(:.*)?", re.DOTALL)
 CHANGEABLE = ("budget", "cool_down", "keep", "shares")
+
+
+def policy_label(spec: str) -> str:
+    """The policy as it is shown: a policy file without its folder.
+
+    >>> policy_label("lagrange:explore=0.1"), policy_label("/home/ann/mine.py:depth=2")
+    ('lagrange:explore=0.1', 'mine.py:depth=2')
+    """
+    found = POLICY_FILE.fullmatch(spec)
+    return spec if found is None else PureWindowsPath(found[1]).name + (found[2] or "")  # splits at both slashes
 
 
 def make_learner(spec: str) -> Learner[Any]:

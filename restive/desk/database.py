@@ -75,6 +75,8 @@ WORDS = {
 class StoreError(InputError):
     """The database failed. `recorded`: False, nothing of the call was; True, all of it was; None, that is not known."""
 
+    code = "store_unavailable"
+
     def __init__(self, sentence: str, recorded: bool | None = False):
         super().__init__(sentence)
         self.recorded = recorded

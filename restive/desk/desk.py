@@ -119,7 +119,7 @@ def refuse_taken(name: str, store: str | None) -> None:
         return
     with open_desk(store) as desk:
         if any(row.name == name for row in desk.store.programs()):
-            raise Conflict(f"The store {desk.store.address} has a program {name!r} already; choose another name.")
+            raise Conflict(f"The store has a program {name!r} already; choose another name.")
 
 
 def make_config(name: str, template: str | None = None, **settings: Any) -> Config:

@@ -30,6 +30,8 @@ from restive.types import Ints
 class AlreadyDecided(Conflict):
     """The round has its list; a second decision would act on twice as many people."""
 
+    code = "already_decided"
+
 
 def open_round(
     cache: ProgramCache, writer: Writer, projection: Projection, brought: RoundInput, again: bool

@@ -60,11 +60,12 @@ def find_key(fingerprint: str) -> Pseudonyms:
     """The key of that fingerprint."""
     place = keys_folder() / f"{fingerprint}.key"
     if not place.exists():
-        raise InputError(
-            f"{place}: the key of this program's pseudonyms is not there; copy it from where the program was made, "
-            f"or say with {FOLDER} in which folder it is."
+        message = (
+            f"{place.name}: the key of this program's pseudonyms is not there; copy it from where the program was made, "
+            f"or name its folder in {FOLDER}."
         )
+        raise InputError(message, location=place)
     found = Pseudonyms(place.read_bytes())
     if found.fingerprint != fingerprint:
-        raise InputError(f"{place}: not the key that this program was made with.")
+        raise InputError(f"{place.name}: not the key that this program was made with.", location=place)
     return found

@@ -124,7 +124,7 @@ class Store:
             return known[name]
         near = difflib.get_close_matches(name, known, n=3) or list(known)[:5]
         there = f"there are {', '.join(near)}" if near else "there is none yet"
-        raise NotFound(f"The store {self.address} has no program {name!r}, {there}: mend the name or create it.")
+        raise NotFound(f"The store has no program {name!r}, {there}: mend the name or create it.")
 
     @contextmanager
     def creating(self, name: str, context: RequestContext = NO_CONTEXT, verb: str = "") -> Iterator[Writer]:
@@ -138,7 +138,7 @@ class Store:
             try:
                 return int(connection.execute(programs.insert().values(row).returning(programs.c.id)).scalar_one())
             except sa.exc.IntegrityError:
-                raise Conflict(f"The store {self.address} has a program {name!r} already: take another name.") from None
+                raise Conflict(f"The store has a program {name!r} already: take another name.") from None
 
         with self._write(claim, context) as writer:
             yield writer
@@ -152,7 +152,7 @@ class Store:
 
         def claim(connection: sa.Connection) -> int:
             if connection.execute(LOCKED_ROW, {"program": program_id}).first() is None:
-                raise NotFound(f"The store {self.address} has no program with the id {program_id}.")
+                raise NotFound(f"The store has no program with the id {program_id}.")
             refuse_repeated(connection, program_id, context, verb)
             return program_id
 
@@ -253,7 +253,7 @@ class Store:
             fits = link(previous, row.kind, row.round, row.at, row.header, pieces) == row.digest
             if row.number != expected or not fits:
                 place = min(row.number, expected)
-                raise InputError(f"Event {place} in the store {self.address} is not as it was written: use a backup.")
+                raise StoreError(f"Event {place} in the store {self.address} is not as it was written: use a backup.")
             expected, previous = expected + 1, row.digest
         return expected
 

@@ -14,7 +14,7 @@ def load_policy(path: str) -> type[Policy[Any]]:
     """Run the Python file and return the one policy class that it defines."""
     file = Path(path)
     if not file.is_file():
-        raise InputError(f"{file}: file not found; a policy of your own is a Python file that defines it.")
+        raise InputError(f"{file.name}: policy file not found.", location=file)
     name = f"restive_own_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
@@ -23,11 +23,15 @@ def load_policy(path: str) -> type[Policy[Any]]:
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # a user's file may raise anything
-        raise InputError(f"{file}: cannot be run ({type(error).__name__}: {error}).") from error
+        message = f"{file.name}: the policy file cannot be run ({type(error).__name__}: {error})."
+        raise InputError(message, location=file) from error
     found = [entry for entry in vars(module).values() if _is_own(entry, name)]
     if len(found) != 1:
         listed = ", ".join(policy.__name__ for policy in found) or "none"
-        raise InputError(f"{file}: a file must define exactly one policy with start and rank; this one has {listed}.")
+        message = (
+            f"{file.name}: a policy file must define exactly one policy with start and rank; this one has {listed}."
+        )
+        raise InputError(message, location=file)
     (policy,) = found
     chosen: type[Policy[Any]] = policy
     return chosen

@@ -13,12 +13,11 @@ from starlette.exceptions import HTTPException
 
 from restive.desk.desk import Desk
 from restive.errors import InputError
-from restive.server.errors import Refusal, describe, translate
+from restive.server.errors import error_response, translate, wants_page
 from restive.server.middleware import add_middleware
-from restive.server.openapi import ABOUT, SUMMARY, TAGS, describe_api, find_methods
+from restive.server.openapi import find_methods, make_document
 from restive.server.openapi import router as document
 from restive.server.program_pool import Programs
-from restive.server.refusing import make_answer, wants_page
 from restive.server.routes import ROUTERS
 from restive.server.settings import Settings
 from restive.server.views import router as pages
@@ -30,16 +29,16 @@ from restive.version import __version__
 def make_app(desk: Desk, settings: Settings) -> FastAPI:
     """The server over a desk."""
     app = FastAPI(
-        title="restive", summary=SUMMARY, description=ABOUT, version=__version__, openapi_tags=TAGS,
-        docs_url=None, redoc_url=None, openapi_url=None, lifespan=_live, redirect_slashes=False,
+        title="restive", version=__version__, docs_url=None, redoc_url=None, openapi_url=None, lifespan=_live,
+        redirect_slashes=False,
     )  # fmt: skip
     app.state.desk, app.state.programs, app.state.settings = desk, Programs(desk), settings
     for router in (*ROUTERS, document):
         app.router.routes.extend(router.routes)  # as they are: including a router makes all of its routes anew
     app.include_router(pages)
     app.mount("/static", static_files())
-    app.openapi = lambda: describe_api(app)  # type: ignore[method-assign]
-    for kind in (InputError, Refusal, HTTPException, RequestValidationError):
+    app.openapi = lambda: make_document(app)  # type: ignore[method-assign]
+    for kind in (InputError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _show_error)
     add_middleware(app, settings)
     return app
@@ -53,12 +52,13 @@ async def _live(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _show_error(request: Request, error: Exception) -> Response:
-    """The answer to a request that failed in a way that can be said."""
-    said = translate(error)
-    if isinstance(said, Refusal) and said.status < 400:
-        return Response(status_code=said.status, headers=said.headers)
-    if isinstance(said, Refusal) and said.status == 405:
-        said.headers["Allow"] = ", ".join(find_methods(request)) or said.headers.get("Allow", "")
+    """The response to an error of a request."""
+    error = translate(error)
+    if isinstance(error, HTTPException) and error.status_code < 400:
+        return Response(status_code=error.status_code, headers=error.headers)
+    if isinstance(error, HTTPException) and error.status_code == 405:
+        allowed = ", ".join(find_methods(request))
+        error.headers = {**(error.headers or {}), **({"Allow": allowed} if allowed else {})}
     if wants_page(request.scope):
-        return show_failure(request, said)
-    return make_answer(said, describe(said, request), request.scope)
+        return show_failure(request, error)
+    return error_response(error, request.scope)

@@ -19,6 +19,7 @@ import anyio
 from anyio.lowlevel import RunVar
 from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from restive.desk.store import Store
@@ -33,7 +34,6 @@ from restive.desk.tokens import (
     open_session,
 )
 from restive.errors import NotFound
-from restive.server.errors import Refusal
 from restive.server.limits import CHALLENGE, MAX_SECRET_CHARACTERS, RateLimits, client_address, find_cookie
 from restive.server.settings import Settings
 
@@ -109,7 +109,7 @@ def admit(request: Request, principal: Principal, role: str) -> Principal:
         raise NotFound(f"There is no program {program!r}.")  # the same message as in `Programs`
     if not _has_role(principal, role, program):
         where = "all programs" if program is None else program
-        raise Refusal(403, f"{principal.name} is not allowed to do this; it needs the role {role} for {where}.")
+        raise HTTPException(403, f"{principal.name} is not allowed to do this; it needs the role {role} for {where}.")
     return principal
 
 
@@ -118,13 +118,13 @@ def _has_role(principal: Principal, role: str, program: str | None) -> bool:
     return principal.may(role, program) or (program is None and role == "viewer" and bool(principal.grants))
 
 
-def redirect_to_sign_in(request: Request) -> Refusal:
+def redirect_to_sign_in(request: Request) -> HTTPException:
     """Redirect to the sign-in page, which redirects back; requests of htmx redirect the whole page."""
     target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     address = f"/login?next={quote(local_path(target), safe='')}"
     if "hx-request" in request.headers:
-        return Refusal(401, "Sign in first.", {"HX-Redirect": address})
-    return Refusal(303, "Sign in first.", {"Location": address})
+        return HTTPException(401, "Sign in first.", {"HX-Redirect": address})
+    return HTTPException(303, "Sign in first.", {"Location": address})
 
 
 def local_path(given: str | None) -> str:
@@ -142,7 +142,7 @@ async def sign_in(request: Request, response: Response, secret: str) -> bool:
     """Open a session and set its cookie; return False if the token is not valid. Attempts are rate limited."""
     wait = _rates(request).sign_ins.take(client_address(request.scope))
     if wait > 0:
-        raise Refusal(429, "Too many sign-in attempts; wait a minute.", {"Retry-After": str(math.ceil(wait))})
+        raise HTTPException(429, "Too many sign-in attempts; wait a minute.", {"Retry-After": str(math.ceil(wait))})
     given, store = secret.strip(), _store(request)
     if len(given) > MAX_SECRET_CHARACTERS or await _look_up(find_principal, store, given) is None:
         return False
@@ -203,10 +203,10 @@ def _note(request: Request, secret: str, principal: Principal | None) -> Princip
     return principal
 
 
-def _unauthorized(request: Request) -> Refusal:
+def _unauthorized(request: Request) -> HTTPException:
     missing = "authorization" not in request.headers
     problem = "A token is required: Authorization: Bearer rst_…" if missing else "The token is not valid"
-    return Refusal(401, f"{problem}; `restive desk token` makes one.", CHALLENGE)
+    return HTTPException(401, f"{problem}; `restive desk token` makes one.", CHALLENGE)
 
 
 def _cookie(request: Request) -> str:

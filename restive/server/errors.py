@@ -1,233 +1,179 @@
-"""What went wrong, in the one shape that every error of the server has: a problem by RFC 9457, said in a sentence.
+"""Errors as problems (RFC 9457), built from the code, hint and faults of an `InputError`; no message is rewritten.
 
-    InputError 422    TableError 422, each by row and column    NotFound 404    Conflict 409    StoreError 503
-    Refusal: its own status, for what the web alone knows (no token, too large, not that media type)
-    anything else 500, without a word about the code
+    InputError 422    NotFound 404    Conflict 409    StoreError 503    HTTPException: its own    all others 500
 
-`recorded` says what became of a request that was to record something: False, nothing was; True, it was all the same;
-null, that is not known. No sentence names the place of the store on its machine.
+Messages of `StoreError` name the address of the store and quote the database, and those of unexpected errors can contain
+anything; both are for the log only. `location` is answered if it is a text; a path on this machine is not.
 """
 
-import re
+import json
 from collections.abc import Mapping, Sequence
+from html import escape
 from http import HTTPStatus
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
+from starlette.types import Scope
 
-from restive.desk.audit import KeyTaken
+from restive.api import types
 from restive.desk.database import StoreError
-from restive.desk.opening import AlreadyDecided
-from restive.desk.table_schema import Fault, TableError
-from restive.errors import Conflict, InputError, NotFound
-from restive.server.hiding import hide_folders
-from restive.server.wording import speak
+from restive.desk.table_schema import Fault
+from restive.errors import Conflict, Hint, InputError, NotFound
 
 PROBLEM = "application/problem+json"
-WORDS_OF_A_DATABASE = re.compile(r"the database says (['\"]).*\1")  # they may tell of its machine
-RETRY_AFTER = "5"  # seconds until a store that failed is worth another try
-SHOWN, MAX_PLACE, MAX_NAME = 5, 60, 200
-MAX_FAULTS, MAX_SENTENCE = 1000, 10_000  # of one answer; more is for nobody to read
-UNEXPECTED = "The server failed at this, which is a fault of its own; its log has the details under the request id."
+RETRY_AFTER = "5"  # seconds after a store error
+MAX_SHOWN = 5  # faults of a request in `detail`
+MAX_FAULTS, MAX_MESSAGE, MAX_NAME = 1000, 10_000, 200
 
-# What the checker calls a kind of value, where a field may be of several.
-KIND = re.compile(r"(?:constrained-)?(?:str|int|float|bool|none|list|dict)(?:\[.*\])?|function-\w+\[.*")
-PLAIN = {
-    "extra_forbidden": "it is not known here",
-    "missing": "it is missing",
-    "string_type": "it must be a text",
-    "int_type": "it must be a whole number",
-    "int_parsing": "it must be a whole number",
-    "float_type": "it must be a number",
-    "bool_type": "it must be true or false",
-    "list_type": "it must be a list",
-    "dict_type": "it must be an object",
-    "model_type": "it must be an object",
-    "string_pattern_mismatch": "it has a character that is not allowed there",
-}
-
-# The anchor on the page of the API where each kind of problem is explained, by class and by status.
-KINDS: tuple[tuple[type[Exception], int, str], ...] = (
-    (StoreError, 503, "store"),
-    (NotFound, 404, "not-there"),
-    (AlreadyDecided, 409, "already-decided"),
-    (KeyTaken, 409, "key-taken"),
-    (Conflict, 409, "conflict"),
-    (TableError, 422, "table"),
-    (InputError, 422, "input"),
+STATUSES: tuple[tuple[type[Exception], int], ...] = (
+    (StoreError, 503),
+    (NotFound, 404),
+    (Conflict, 409),
+    (InputError, 422),
 )
-REFUSED = {
-    400: "malformed", 401: "token", 403: "role", 404: "not-there", 405: "method", 406: "media-type", 408: "timeout",
-    409: "conflict", 413: "too-large", 414: "too-large", 415: "media-type", 421: "host", 422: "input",
-    429: "too-many", 431: "too-large", 503: "busy", 504: "timeout",
+HTTP_CODES = {
+    400: "malformed_body", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed",
+    406: "unsupported_media_type", 408: "timeout", 409: "conflict", 413: "too_large", 414: "too_large",
+    415: "unsupported_media_type", 421: "wrong_host", 422: "invalid_input", 429: "too_many_requests",
+    431: "too_large", 503: "busy", 504: "timeout",
 }  # fmt: skip
-
-
-PROBLEMS = {
-    "input": "Something in the request is not as it must be; the sentence says what is allowed.",
-    "table": "Rows of a table do not fit; `faults` has each by row and column. Nothing of the table was recorded.",
-    "malformed": "The body is not what its media type says.",
-    "token": "There is no token, or it is not known, revoked or expired.",
-    "role": "The token's role is not enough for this, or a page of another site asked.",
-    "not-there": "There is no such program, round, person or address, or none that the token may see.",
-    "method": "The address is right, the method is not; Allow has those that are possible.",
-    "conflict": "It does not go with what is on record, such as a name that is taken.",
-    "already-decided": "The round has its list already; look at it instead of deciding again.",
-    "key-taken": "The Idempotency-Key was used for another request; take a new one.",
-    "too-large": "The body or the head of the request is larger than this server takes.",
-    "media-type": "The media type of the body cannot be read here.",
-    "timeout": "The request came too slowly.",
-    "host": "An open server, which asks for no token, answers to its own machine alone.",
-    "too-many": "Too many requests; come back after as many seconds as Retry-After says.",
-    "store": "The store failed. `recorded` says whether anything was recorded; null: look before asking again, or ask "
-    "again with the same Idempotency-Key, which is safe in any case.",
-    "busy": "The server cannot answer now; come back after as many seconds as Retry-After says.",
-    "fault": "The server failed; its log has the details under the request id.",
+CODES = {
+    "invalid_input": "A field, parameter or setting is invalid.",
+    "invalid_table": "Rows of a table are invalid; `faults` lists each by row and column. Nothing was recorded.",
+    "malformed_body": "The body does not match its media type.",
+    "unauthorized": "The token is missing, unknown, revoked or expired.",
+    "forbidden": "The role of the token is too low, or the request is cross-site.",
+    "not_found": "The program, round, person or address does not exist, or the token does not give access to it.",
+    "method_not_allowed": "The address does not support this method; `Allow` lists those it does.",
+    "conflict": "The request contradicts what is recorded, for example a name in use.",
+    "already_decided": "The round already has a list.",
+    "key_reused": "The Idempotency-Key was used for another request; use a new one.",
+    "too_large": "The body or the head of the request is too large.",
+    "unsupported_media_type": "The media type of the body is not supported.",
+    "timeout": "The request arrived too slowly.",
+    "wrong_host": "A server without tokens only answers to its own machine.",
+    "too_many_requests": "Too many requests; wait for as many seconds as `Retry-After` says.",
+    "store_unavailable": "The store failed; `recorded` says whether the request was recorded. If it is null, send the "
+    "request again with the same Idempotency-Key.",
+    "busy": "The server is busy; wait for as many seconds as `Retry-After` says.",
+    "internal_error": "The server failed; its log has the details under the id of the request.",
 }
+TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}  # of RFC 9110; Python 3.11 has older ones
+STORE_MESSAGES = {
+    False: "The store is unavailable. Nothing was recorded.",
+    True: "The request was recorded, but the store failed afterwards.",
+    None: "The store failed. It is not known whether the request was recorded.",
+}
+DEFAULT_MESSAGES = {404: "There is nothing at this address.", 405: "This address does not support this method."}
+ADVICE = {
+    Hint.AGAIN: "To decide another round all the same, set `again`.",
+    Hint.NEW: "If these people are new, set `new`.",
+    Hint.CORRECT: "To replace the recorded values, set `correct`.",
+    Hint.ROUND: "Set `round`, or add a column `round`.",
+    Hint.CANCEL: "If the earlier round was a mistake, cancel it.",
+}
+PAGE = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    "<title>{title}</title><h1>{title}</h1><p>{detail}</p><p>Request <code>{request}</code></p>"
+    '<p><a href="/">Start</a></p>'
+)
 
 
-class Refusal(Exception):  # noqa: N818 - said to people, not only to programmers
-    """A request that is turned down before the desk is asked, with the status to answer."""
-
-    def __init__(self, status: int, sentence: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(sentence)
-        self.status, self.sentence, self.headers = status, sentence, dict(headers or {})
-
-
-class Misfit(InputError):  # noqa: N818
-    """A request that is not as its model has it: each place, and what is wrong there; `more` were not looked at."""
+class InvalidRequest(InputError):  # noqa: N818 - a kind of input error
+    """A body, query string or path that does not match its model; `more` errors were not validated."""
 
     def __init__(self, errors: Sequence[Mapping[str, Any]], more: int = 0) -> None:
-        said: dict[str | None, list[str]] = {}
-        for each in errors:
-            said.setdefault(_place(each["loc"]), []).append(_mend(each))
-        # What may be this or that is refused once for each; it is one fault.
-        faults = [Fault(None, place, ", or ".join(dict.fromkeys(words))) for place, words in said.items()]
+        faults = [Fault(None, _field_name(each["loc"]), _field_message(each)) for each in errors]
         self.faults, self.total = faults[:MAX_FAULTS], len(faults) + more
-        rest = f" and {self.total - SHOWN} more" if self.total > SHOWN else ""
-        shown = [f"{place}: {sentence}" if place else sentence for _, place, sentence in faults[:SHOWN]]
+        shown = [f"{fault.column}: {fault.message}" if fault.column else fault.message for fault in faults[:MAX_SHOWN]]
+        rest = f" and {self.total - MAX_SHOWN} more" if self.total > MAX_SHOWN else ""
         super().__init__("; ".join(shown) + rest + ".")
 
 
-def _place(parts: Sequence[object]) -> str | None:
-    """Where in the request: body, query and path are known from the name alone, and kinds of values are no places."""
-    named = [str(part)[:MAX_PLACE] for part in parts if part not in ("body", "query", "path", "header")]
-    return ".".join([part for place, part in enumerate(named[:4]) if not (place and KIND.fullmatch(part))]) or None
+def _field_name(location: Sequence[object]) -> str | None:
+    """The path of a field in the request."""
+    names = [str(part)[:MAX_NAME] for part in location if part not in ("body", "query", "path", "header")]
+    return ".".join(names[:4]) or None
 
 
-def _mend(error: Mapping[str, Any]) -> str:
-    """The checker's message in the words of all others."""
-    said = str(error["msg"]).removeprefix("Value error, ").replace("Input should", "it must")
-    for word in ("String", "List", "Dictionary"):
-        said = said.replace(f"{word} should", "it must")
-    return PLAIN.get(str(error["type"]), said.replace("should", "must"))
-
-
-class Flaw(BaseModel):
-    """One thing that is wrong with a table or a request, and where."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    row: int | None = Field(description="The row as a person counts: rows of JSON from 1, of a sheet with its header.")
-    column: str | None = Field(description="The column, field or parameter, where one is to blame.")
-    sentence: str = Field(description="What is wrong with it.")
-
-
-class Failure(BaseModel):
-    """Why a request was not carried out: a problem by RFC 9457, with the faults of a table and what was recorded."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "type": "/api#table",
-                    "title": "Unprocessable Content",
-                    "status": 422,
-                    "detail": "states, row 2, column state: 'hihg' is not a state; the states are low, high",
-                    "faults": [{"row": 2, "column": "state", "sentence": "'hihg' is not a state"}],
-                    "recorded": False,
-                    "request": "9f2c61d0a4b84f0e",
-                }
-            ]
-        },
-    )
-
-    type: str = Field(description="The kind of problem: an anchor on the page of the API.")
-    title: str = Field(description="The name of the status.")
-    status: int = Field(description="The status, as in the answer's first line.")
-    detail: str = Field(description="One sentence: what is wrong, where, and what is allowed.")
-    faults: list[Flaw] = Field(description="The places that are wrong, where there are several; the first thousand.")
-    recorded: bool | None = Field(description="Whether anything was recorded; null when that is not known.")
-    request: str = Field(description="The id of the request, as in X-Request-ID and in the log.")
+def _field_message(error: Mapping[str, Any]) -> str:
+    """The message of a validation error; that of an own validator without pydantic's prefix."""
+    raised = error.get("ctx", {}).get("error")
+    return str(error["msg"] if raised is None else raised)
 
 
 def translate(error: Exception) -> Exception:
-    """What the framework says of a request, as an error of our own."""
-    if isinstance(error, RequestValidationError):
-        return Misfit(error.errors())
-    if not isinstance(error, HTTPException):
-        return error
-    plain = {404: "There is nothing at this address.", 405: "This method is not possible here."}
-    return Refusal(error.status_code, plain.get(error.status_code, str(error.detail)), error.headers)
+    """The error of the framework as one of ours."""
+    return InvalidRequest(error.errors()) if isinstance(error, RequestValidationError) else error
 
 
-def describe(error: Exception, request: HTTPConnection | None = None) -> Failure:
-    """The error as the one shape; the request gives its id, and the place of the store that is not to be named."""
+def describe(error: Exception, request: HTTPConnection | None = None) -> types.Problem:
+    """The error as a problem; the message of a store error goes to the log of the request."""
     error = translate(error)
-    status, kind = _classify(error)
+    status, code = _classify(error)
     if request is not None and isinstance(error, StoreError):
-        request.state.why = str(error)  # for the log
-    address = "" if request is None else _find_address(request)
-    faults = [_flaw(fault) for fault in getattr(error, "faults", ())[:MAX_FAULTS]]
-    return Failure(
-        type=f"/api#{kind}",
-        title=_title(status),
-        status=status,
-        detail=_say(error, status, address),
-        faults=faults,
-        recorded=getattr(error, "recorded", None if status == 500 else False),
-        request="" if request is None else str(getattr(request.state, "id", "")),
-    )
-
-
-def _flaw(fault: Fault) -> Flaw:
-    column = None if fault.column is None else fault.column[:MAX_NAME]
-    return Flaw(row=fault.row, column=column, sentence=speak(hide_folders(fault.message[:MAX_SENTENCE])))
-
-
-def answer(failure: Failure, headers: Mapping[str, str] | None = None) -> Response:
-    """The failure as a response."""
-    more = {"Retry-After": RETRY_AFTER} if failure.type == "/api#store" else {}
-    return Response(failure.model_dump_json(), failure.status, more | dict(headers or {}), media_type=PROBLEM)
+        request.state.why = error.message
+    hint = getattr(error, "hint", None)
+    location = getattr(error, "location", None)
+    return {
+        "type": f"/api#{code}",
+        "title": TITLES.get(status) or HTTPStatus(status).phrase,
+        "status": status,
+        "code": code,
+        "detail": _public_message(error, status)[:MAX_MESSAGE],
+        "hint": None if hint is None else str(hint),
+        "advice": ADVICE.get(hint) if hint else None,
+        "location": location[:MAX_NAME] if isinstance(location, str) else None,
+        "faults": [_describe_fault(fault) for fault in getattr(error, "faults", ())[:MAX_FAULTS]],
+        "recorded": getattr(error, "recorded", None if status == 500 else False),
+        "request": "" if request is None else str(getattr(request.state, "id", "")),
+    }
 
 
 def _classify(error: Exception) -> tuple[int, str]:
-    if isinstance(error, Refusal):
-        return error.status, REFUSED.get(error.status, "input" if error.status < 500 else "fault")
-    return next(((status, name) for kind, status, name in KINDS if isinstance(error, kind)), (500, "fault"))
+    if isinstance(error, HTTPException):
+        status = error.status_code
+        return status, HTTP_CODES.get(status, "invalid_input" if status < 500 else "internal_error")
+    status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+    return status, error.code if isinstance(error, InputError) else "internal_error"
 
 
-def _title(status: int) -> str:
-    """The name of a status; Python has changed some of them."""
-    renamed = {413: "Content Too Large", 422: "Unprocessable Content"}
-    return renamed.get(status) or HTTPStatus(status).phrase
+def _public_message(error: Exception, status: int) -> str:
+    if isinstance(error, StoreError):
+        return STORE_MESSAGES[error.recorded]
+    if isinstance(error, InputError):
+        return error.message
+    if isinstance(error, HTTPException) and status != 500:
+        default = error.detail == HTTPStatus(status).phrase
+        return DEFAULT_MESSAGES.get(status, error.detail) if default else error.detail
+    return CODES["internal_error"]
 
 
-def _say(error: Exception, status: int, address: str) -> str:
-    """The sentence; what is not one of our own errors may say anything, and is not repeated."""
-    if status == 500 or not isinstance(error, InputError | Refusal):
-        return UNEXPECTED
-    said = str(error)[:MAX_SENTENCE]
-    reported = speak(hide_folders(said.replace(f"store {address}", "store") if address else said))
-    return WORDS_OF_A_DATABASE.sub("for a reason that is in the server's log", reported)
+def _describe_fault(fault: Fault) -> types.Fault:
+    column = None if fault.column is None else fault.column[:MAX_NAME]
+    return {"row": fault.row, "column": column, "message": fault.message[:MAX_MESSAGE]}
 
 
-def _find_address(request: HTTPConnection) -> str:
-    state = getattr(request.scope.get("app"), "state", None)
-    store = getattr(getattr(state, "desk", None), "store", None)
-    return str(getattr(store, "address", ""))
+def error_response(error: Exception, scope: Scope) -> Response:
+    """The error as a plain page for a browser, and as a problem for all others."""
+    problem = describe(error, HTTPConnection(scope))
+    headers = find_headers(error)
+    if wants_page(scope):
+        shown = {name: escape(str(problem[name])) for name in ("title", "detail", "request")}
+        return HTMLResponse(PAGE.format(**shown), problem["status"], headers)
+    return Response(json.dumps(problem), problem["status"], headers, media_type=PROBLEM)
+
+
+def find_headers(error: Exception) -> dict[str, str]:
+    """The headers of an error's response."""
+    given = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+    return ({"Retry-After": RETRY_AFTER} if isinstance(error, StoreError) else {}) | given
+
+
+def wants_page(scope: Scope) -> bool:
+    """Whether a browser requests a page."""
+    return "text/html" in Headers(scope=scope).get("accept", "") and not scope["path"].startswith("/api/")

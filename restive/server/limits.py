@@ -22,11 +22,10 @@ from contextlib import suppress
 from typing import Any
 
 from starlette.datastructures import Headers
-from starlette.requests import HTTPConnection
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from restive.server.errors import Refusal, describe
-from restive.server.refusing import make_answer, refuse
+from restive.server.errors import error_response
 from restive.server.settings import KIB, MIB, Settings
 
 MAX_BUCKETS, MAX_SECRETS = 50_000, 50_000
@@ -146,8 +145,8 @@ class RateLimitMiddleware:
             secret = find_secret(self._settings, Headers(scope=scope))
             wait = self._rates.requests.take(self._rates.bucket_key(secret, scope))
         if wait:
-            error = Refusal(429, "Too many requests; wait and send fewer.", {"Retry-After": str(math.ceil(wait))})
-            await refuse(error, scope, receive, send)
+            error = HTTPException(429, "Too many requests; wait and send fewer.", {"Retry-After": str(math.ceil(wait))})
+            await error_response(error, scope)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -183,7 +182,7 @@ class _LimitedBody:
         self.counted: Counter[bool] = Counter()
         self._received, self._waited = 0, 0.0
         self._complete = self._response_started = False
-        self._error: Refusal | None = None
+        self._error: HTTPException | None = None
 
     async def run(self, app: ASGIApp) -> None:
         """Run the app, unless the body is rejected; then answer with the error."""
@@ -211,7 +210,7 @@ class _LimitedBody:
             self._error = self._too_large()
         elif self._exceeds_total(size):
             self._scope["state"]["busy"] = True
-            self._error = Refusal(503, "The server is receiving too much data; try again.", BUSY_HEADERS)
+            self._error = HTTPException(503, "The server is receiving too much data; try again.", BUSY_HEADERS)
         if self._error is not None:
             raise self._error
         return message
@@ -230,7 +229,7 @@ class _LimitedBody:
             async with asyncio.timeout(max(allowed - self._waited, 0)):
                 return await self._receive()
         except TimeoutError:
-            self._error = Refusal(408, "The request body arrived too slowly; send it again.")
+            self._error = HTTPException(408, "The request body arrived too slowly; send it again.")
             raise self._error from None
         finally:
             self._waited += clock() - began
@@ -242,23 +241,23 @@ class _LimitedBody:
         limit = self._settings.max_total_bytes // (1 if verified else ANONYMOUS_SHARE)
         return size > 0 and self._total[verified] > limit
 
-    async def _reject(self, error: Refusal) -> None:
-        response = make_answer(error, describe(error, HTTPConnection(self._scope)), self._scope)
+    async def _reject(self, error: HTTPException) -> None:
+        response = error_response(error, self._scope)
         response.headers["Connection"] = "close"
-        await self._send({"type": "http.response.start", "status": error.status, "headers": response.raw_headers})
+        await self._send({"type": "http.response.start", "status": error.status_code, "headers": response.raw_headers})
         await self._send({"type": "http.response.body", "body": response.body, "more_body": True})
-        if error.status != 408 and "expect" not in self._headers:
+        if error.status_code != 408 and "expect" not in self._headers:
             with suppress(TimeoutError):  # closing the connection while the client sends would lose the response
                 async with asyncio.timeout(self._settings.linger_seconds):
                     while not self._complete:
                         self._complete = not (await self._receive()).get("more_body", False)
         await self._send({"type": "http.response.body", "body": b""})
 
-    def _too_large(self) -> Refusal:
+    def _too_large(self) -> HTTPException:
         if not has_credential(self._settings, self._scope) and self._scope["path"] not in SIGN_IN_PATHS:
-            return Refusal(401, "A request body of this size needs a token or a session.", CHALLENGE)
+            return HTTPException(401, "A request body of this size needs a token or a session.", CHALLENGE)
         size = f"{self._limit // MIB} MiB" if self._limit >= MIB else f"{self._limit // KIB} KiB"
-        return Refusal(413, f"The request body is larger than the limit of {size}.")
+        return HTTPException(413, f"The request body is larger than the limit of {size}.")
 
 
 def has_credential(settings: Settings, scope: Scope) -> bool:

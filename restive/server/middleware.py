@@ -17,15 +17,15 @@ from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from restive.server.errors import Refusal
+from restive.server.errors import error_response
 from restive.server.limits import BodyLimitMiddleware, RateLimitMiddleware, RateLimits
 from restive.server.logging import AccessLog, log_error
 from restive.server.metrics import Metrics
-from restive.server.refusing import refuse
 from restive.server.settings import LOCAL_NAMES, LOCAL_NETWORKS, Settings
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -118,7 +118,9 @@ class CatchErrors:
             if started:  # the response stays incomplete, so that the client does not mistake it for a complete one
                 log_error(error, scope)
                 raise
-            if await refuse(error, scope, receive, send) == 500:
+            response = error_response(error, scope)
+            await response(scope, receive, send)
+            if response.status_code == 500:
                 log_error(error, scope)
 
 
@@ -135,9 +137,9 @@ class CheckRequest:
         if error is None:
             await self._app(scope, receive, send)
         else:
-            await refuse(error, scope, receive, send)
+            await error_response(error, scope)(scope, receive, send)
 
-    def _find_error(self, scope: Scope) -> Refusal | None:
+    def _find_error(self, scope: Scope) -> HTTPException | None:
         headers = Headers(scope=scope)
         size = (
             len(scope["path"])
@@ -145,17 +147,19 @@ class CheckRequest:
             + sum(len(name) + len(value) + 4 for name, value in headers.raw)
         )
         if size > self._max_header_bytes:
-            return Refusal(431, "The address and headers of the request are too large.")
+            return HTTPException(431, "The address and headers of the request are too large.")
         if len(headers.getlist("host")) != 1 or ("content-length" in headers and "transfer-encoding" in headers):
-            return Refusal(400, "The request must have one Host header, and one way to give the length of its body.")
+            return HTTPException(
+                400, "The request must have one Host header, and one way to give the length of its body."
+            )
         if self._open and _host(headers) not in self._names:
-            return Refusal(421, "This server has no tokens yet, so it only answers to localhost and 127.0.0.1.")
+            return HTTPException(421, "This server has no tokens yet, so it only answers to localhost and 127.0.0.1.")
         if self._open and any(name in headers for name in PROXY_HEADERS):
-            return Refusal(
+            return HTTPException(
                 421, "This server has no tokens yet, so it cannot be used behind a proxy; see --behind-proxy."
             )
         if "authorization" not in headers and _is_cross_site(scope["method"], headers):
-            return Refusal(403, "Cross-site requests are not allowed.")
+            return HTTPException(403, "Cross-site requests are not allowed.")
         return None
 
 

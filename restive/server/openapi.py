@@ -1,7 +1,7 @@
-"""The API's own document: OpenAPI 3.1 at /openapi.json, made of the routes and their models, and a page of it at /api.
+"""The OpenAPI document at /openapi.json, its reference page at /api, and what routes declare for it.
 
-To what the framework writes it adds what every answer has in common: the one shape of failures under each status that a
-route can answer, the headers, the role that is needed, and the bodies that are read by hand.
+Routes return plain data and read some bodies themselves; this module has the parts of the document that FastAPI cannot
+derive: bodies of several media types, files, problems and headers.
 """
 
 import hashlib
@@ -10,187 +10,191 @@ from collections.abc import Iterator
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.routing import APIRoute
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 from starlette.routing import compile_path
+from typing_extensions import get_original_bases, is_typeddict
 
-from restive.server.errors import PROBLEM, Failure
-from restive.server.outline import make_outline
-from restive.server.requests import Change, Create, Decide, Erase, Learn, Leave, Mend
-from restive.server.routes import ROUTERS
-from restive.server.routes.describing import refer
+from restive.api import status, types
+from restive.server.requests import (
+    ChangeBody,
+    CorrectStatesBody,
+    CreateBody,
+    DecideBody,
+    EraseBody,
+    LeaveBody,
+    OutcomesBody,
+)
+from restive.server.uploads import JSON, TABLE_TYPES
 from restive.server.views.base import render
+from restive.version import __version__
 
-SUMMARY = "Every round, who of many people gets one of few actions."
-ABOUT = (
-    "Programs decide round by round: send who is in which state, get the list of whom to act on, send what came of it. "
-    "Bodies are JSON, or tables as CSV, Parquet or Excel. Whatever is refused is refused whole, with a sentence, and "
-    "nothing of it is recorded. An Idempotency-Key makes asking again safe."
+SUMMARY = "Choose which people get one of a few actions, every round."
+DESCRIPTION = (
+    "A program decides round by round: send the current states, get the list of people to act on, send the outcomes. "
+    "Bodies are JSON, or tables as CSV, Parquet or Excel. A request that is refused records nothing and returns a "
+    "problem (RFC 9457). A request with an Idempotency-Key can be repeated safely. Every response has the id of its "
+    "request in X-Request-ID, as in the server's log."
 )
 TAGS = [
-    {"name": "programs", "description": "Programs, what they decide by, and each at a glance."},
-    {"name": "rounds", "description": "Decide a round; look at rounds and lists; correct and cancel."},
-    {"name": "people", "description": "Outcomes, people and their history; who left and who is to be forgotten."},
-    {"name": "record", "description": "The log of a program, and who did what."},
-    {"name": "store", "description": "What belongs to no program."},
-    {"name": "server", "description": "Whether the server is there."},
+    {"name": "programs", "description": "Programs, their settings and their status."},
+    {"name": "rounds", "description": "Decide, list, correct and cancel rounds."},
+    {"name": "people", "description": "Outcomes, people and their history; people who leave or are erased."},
+    {"name": "audit", "description": "The event log and the audit log."},
+    {"name": "store", "description": "Templates, policies, the token and the audit log of the store."},
+    {"name": "server", "description": "Health and metrics."},
 ]
-BODIES = (Create, Change, Decide, Learn, Mend, Leave, Erase, Failure)
+BODIES = (CreateBody, ChangeBody, DecideBody, OutcomesBody, CorrectStatesBody, LeaveBody, EraseBody)
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+SCHEMA = "#/components/schemas/{model}"
+PROBLEM = "application/problem+json"
+BINARY = {"type": "string", "contentMediaType": "application/octet-stream"}
+
+Responses = dict[int | str, dict[str, Any]]
+
+
+def header(description: str) -> dict[str, Any]:
+    """A response header."""
+    return {"description": description, "schema": {"type": "string"}}
+
+
+RETRY_AFTER = {"Retry-After": header("Seconds to wait.")}
+REPLAYED = {"Idempotent-Replayed": header("true if the request was executed before and its answer is repeated.")}
+ETAG = {"ETag": header("Changes with the content; send it as If-None-Match.")}
+LOCATION = {"Location": header("The address of the new object.")}
+ATTACHMENT = {"Content-Disposition": header("The name of the file.")}
+PROBLEM_HEADERS = {
+    401: {"WWW-Authenticate": header("The authentication scheme.")},
+    415: {"Accept": header("The accepted media types.")},
+    429: RETRY_AFTER,
+    503: RETRY_AFTER,
+}
 REASONS = {
-    400: "The body is not what its media type says, such as no JSON.",
-    401: "There is no token, or it is not known, revoked or expired.",
-    403: "The token's role is not enough, or a page of another site asked.",
-    404: "There is no such program, round or person, or none that this token may see.",
-    408: "The body came too slowly.",
-    409: "It does not go with what is on record: decided already, a name taken, a key used for another request.",
+    400: "The body does not match its media type, for example invalid JSON.",
+    401: "The token is missing, unknown, revoked or expired.",
+    403: "The role of the token is too low, or the request is cross-site.",
+    404: "The program, round or person does not exist, or the token does not give access to it.",
+    408: "The body arrived too slowly.",
+    409: "The request contradicts what is recorded: a decided round, a name in use, a reused idempotency key.",
     413: "The body is too large.",
-    415: "The media type of the body cannot be read here.",
-    421: "An open server answers to its own machine alone.",
-    422: "Something is not as it must be; every fault of a table is named by row and column.",
-    429: "Too many requests; Retry-After says when to come back.",
-    500: "The server failed; its log has the details under the request id.",
-    503: "The store does not answer now; Retry-After says when to try again.",
-}
-ALWAYS = (403, 408, 413, 421, 422, 429, 500, 503)
-HEADERS = {
-    "X-Request-ID": "The id of the request, as in the log.",
-    "ETag": "Changes when the document does; send it as If-None-Match.",
-    "Location": "Where it can be found.",
-    "Idempotent-Replayed": "true, when the request was carried out before and is only answered again.",
-    "Content-Disposition": "The name of the file.",
-    "Retry-After": "Seconds to wait.",
-    "WWW-Authenticate": "How to show a token.",
-    "Accept": "The media types that can be read here.",
+    415: "The media type of the body is not supported.",
+    421: "A server without tokens only answers to its own machine.",
+    422: "The input is invalid; `faults` lists every fault of a table by row and column.",
+    429: "Too many requests; wait for Retry-After.",
+    500: "Internal error; the server's log has the details under the id of the request.",
+    503: "The store is unavailable or the server is busy; wait for Retry-After.",
 }
 
-router = APIRouter(include_in_schema=False)
+
+def problems(*statuses: int) -> Responses:
+    """The problems that a route can answer with."""
+    content = {PROBLEM: {"schema": {"$ref": SCHEMA.format(model="Problem")}}}
+    return {
+        status: {"description": REASONS[status], "content": content, "headers": PROBLEM_HEADERS.get(status, {})}
+        for status in statuses
+    }
 
 
-def describe_api(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document of the app, made once."""
+ALWAYS = problems(403, 408, 413, 421, 422, 429, 500, 503)
+OF_TOKEN = problems(401)
+OF_PROGRAM = problems(404)
+OF_WRITE = problems(409)
+OF_BODY = problems(400, 409, 415)
+REPLAYABLE: Responses = {200: {"headers": REPLAYED}}
+CREATED: Responses = {201: {"headers": LOCATION | REPLAYED}}
+CACHED: Responses = {200: {"headers": ETAG}, 304: {"description": "The content has not changed.", "headers": ETAG}}
+IF_NONE_MATCH = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "description": "An ETag; the answer is 304 if the content has not changed.",
+    "schema": {"type": "string"},
+}
+CONDITIONAL: dict[str, Any] = {"parameters": [IF_NONE_MATCH]}
+
+
+def json_body(model: type[BaseModel]) -> dict[str, Any]:
+    """A JSON body, for `openapi_extra`."""
+    content = {JSON: {"schema": {"$ref": SCHEMA.format(model=model.__name__)}}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def table_body(model: type[BaseModel], example: str) -> dict[str, Any]:
+    """A JSON body or a table file, whose settings are in the query string, for `openapi_extra`."""
+    described = json_body(model)
+    for kind, ending in TABLE_TYPES.items():
+        text = {"schema": {"type": "string"}, "example": example}
+        described["requestBody"]["content"][kind] = text if ending == "csv" else {"schema": BINARY}
+    return described
+
+
+def file_response(kind: str, headers: dict[str, Any] | None = None) -> Responses:
+    """A file as the answer."""
+    schema = {"type": "string"} if kind.startswith("text/") else BINARY
+    return {200: {"description": "The file.", "content": {kind: {"schema": schema}}, "headers": headers or {}}}
+
+
+def make_document(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document of the app, built once."""
     if app.openapi_schema is None:
-        made = FastAPI.openapi(app)
-        _, schemas = models_json_schema(
-            [(model, "validation") for model in BODIES], ref_template="#/components/schemas/{model}"
+        made = get_openapi(
+            title="restive", version=__version__, summary=SUMMARY, description=DESCRIPTION, routes=app.routes, tags=TAGS
         )
-        made["components"]["schemas"] |= schemas["$defs"]
-        for unused in ("HTTPValidationError", "ValidationError"):  # the framework's own shape of a failure
-            made["components"]["schemas"].pop(unused, None)
-        made["components"]["headers"] = {name: _header(said) for name, said in HEADERS.items()}
-        roles = find_roles()
-        for path, method, operation in operations(made):
-            _complete(path, method, operation, roles.get(operation["operationId"]))
-    assert app.openapi_schema is not None
+        schemas = made["components"]["schemas"]
+        bodies = models_json_schema([(model, "validation") for model in BODIES], ref_template=SCHEMA)[1]
+        problem = TypeAdapter(types.Problem).json_schema(ref_template=SCHEMA)
+        schemas |= bodies["$defs"] | problem.pop("$defs") | {"Problem": problem}
+        _inherit_descriptions(schemas)
+        app.openapi_schema = made
     return app.openapi_schema
 
 
+def _inherit_descriptions(schemas: dict[str, Any]) -> None:
+    """Describe inherited fields: pydantic reads the texts below the fields of a class, not of its bases."""
+    for name, kind in (vars(types) | vars(status)).items():
+        if name in schemas and is_typeddict(kind):
+            for field, description in _field_descriptions(kind).items():
+                schemas[name]["properties"][field].setdefault("description", description)
+
+
+def _field_descriptions(kind: type) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for base in get_original_bases(kind):
+        found |= _field_descriptions(base) if is_typeddict(base) else {}
+    own = TypeAdapter(kind).json_schema().get("properties", {})
+    return found | {field: schema["description"] for field, schema in own.items() if "description" in schema}
+
+
 def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Every path and method with what the document says of it."""
+    """Every path, method and operation of the document."""
     for path, item in document["paths"].items():
         for method in METHODS:
             if method in item:
                 yield path, method, item[method]
 
 
-def find_roles() -> dict[str, str]:
-    """The role that each route needs, by the name of its operation; those that need none are not in it."""
-    routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
-    needed = {}
-    for route in routes:
-        for dependency in route.dependant.dependencies:
-            if role := getattr(dependency.call, "role", None):
-                needed[route.name] = role
-    return needed
-
-
-def _header(said: str) -> dict[str, Any]:
-    return {"description": said, "schema": {"type": "string"}}
-
-
-def _use(*names: str) -> dict[str, Any]:
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
-
-
-def _complete(path: str, method: str, operation: dict[str, Any], role: str | None) -> None:
-    """Add to an operation what all of its kind have in common."""
-    for parameter in operation.get("parameters", []):
-        parameter["schema"] = _without_null(parameter["schema"])
-    answers = operation["responses"]
-    tagged = method == "get" and "{name}" in path and not path.endswith("/audit")
-    keyed = any(each["name"] == "Idempotency-Key" for each in operation.get("parameters", []))
-    for status, answer in answers.items():
-        located = ["Location"] if status == "201" else []
-        filed = ["Content-Disposition"] if "/list." in path else []
-        answer["headers"] = _use(*located, *filed, *["ETag"] * tagged, *["Idempotent-Replayed"] * keyed)
-    if tagged:
-        answers["304"] = {"description": "It is as the caller has it.", "headers": _use("ETag")}
-        operation.setdefault("parameters", []).append(IF_NONE_MATCH)
-    for status in _statuses(path, method, operation, role):
-        answers[str(status)] = _failure(status)
-    for answer in answers.values():
-        answer["headers"] = _use("X-Request-ID") | answer.get("headers", {})
-    operation["responses"] = dict(sorted(answers.items()))
-    if role is not None:
-        operation["x-role"] = role
-
-
-IF_NONE_MATCH = {
-    "name": "If-None-Match",
-    "in": "header",
-    "required": False,
-    "description": "The ETag of the document that the caller has; 304 when it still holds.",
-    "schema": {"type": "string"},
-}
-
-
-def _statuses(path: str, method: str, operation: dict[str, Any], role: str | None) -> list[int]:
-    """The failures that an operation can answer."""
-    found = set(ALWAYS)
-    found |= {401} if role else set()
-    found |= {404} if "{name}" in path else set()
-    found |= {409} if method != "get" else set()
-    found |= {400, 415} if "requestBody" in operation else set()
-    return sorted(found)
-
-
-def _failure(status: int) -> dict[str, Any]:
-    more = {401: ["WWW-Authenticate"], 415: ["Accept"], 429: ["Retry-After"], 503: ["Retry-After"]}.get(status, [])
-    return {
-        "description": REASONS[status],
-        "headers": _use(*more),
-        "content": {PROBLEM: {"schema": refer(Failure)}},
-    }
-
-
-def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a parameter: in an address there is no null, only leaving it out."""
-    kinds = [kind for kind in schema.get("anyOf", []) if kind != {"type": "null"}]
-    if len(kinds) != 1:
-        return schema
-    rest = {name: value for name, value in schema.items() if name not in ("anyOf", "default")}
-    return {**kinds[0], **rest}
-
-
 def find_methods(request: Request) -> list[str]:
-    """The methods that the document has for a path."""
+    """The methods that the document has for the path of a request."""
     found: dict[str, Any] = request.app.openapi()["paths"]
-    names = [item for path, item in found.items() if compile_path(path)[0].match(request.url.path)]
-    return [method.upper() for method in METHODS if any(method in item for item in names)]
+    items = [item for path, item in found.items() if compile_path(path)[0].match(request.url.path)]
+    return [method.upper() for method in METHODS if any(method in item for item in items)]
+
+
+router = APIRouter(include_in_schema=False)
 
 
 @router.get("/openapi.json")
 async def send_document(request: Request) -> Response:
-    """The document."""
+    """The document as JSON."""
     content = json.dumps(request.app.openapi()).encode()
     tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
     if tag in request.headers.get("If-None-Match", ""):
         return Response(status_code=304, headers={"ETag": tag})
-    return Response(content, headers={"ETag": tag}, media_type="application/json")
+    return Response(content, headers={"ETag": tag}, media_type=JSON)
 
 
 @router.get("/api")
-async def show_document(request: Request) -> Response:
-    """The document as a page."""
-    base = f"{request.url.scheme}://{request.url.netloc}"
-    return render(request, "api.html", make_outline(request.app.openapi(), base))
+async def show_reference(request: Request) -> Response:
+    """The reference page, on which requests can be tried."""
+    return render(request, "api.html", {})

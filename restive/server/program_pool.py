@@ -15,6 +15,7 @@ from functools import partial
 from typing import ParamSpec, TypeVar
 
 import anyio
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from restive.api.types import ProgramSummary
@@ -23,7 +24,6 @@ from restive.desk.desk import Desk
 from restive.desk.program import Program
 from restive.desk.status import summarize
 from restive.errors import NotFound
-from restive.server.errors import Refusal
 from restive.server.limits import client_address
 
 P = ParamSpec("P")
@@ -132,7 +132,7 @@ class Programs:
         key, limit = (name, _name_caller(request)), request.app.state.settings.max_concurrent_requests
         if self._held[key] >= limit:
             message = f"{limit} of your requests are in progress at {name}; wait until one is finished."
-            raise Refusal(429, message, {"Retry-After": "1"})
+            raise HTTPException(429, message, {"Retry-After": "1"})
         self._held[key] += 1
         try:
             yield
@@ -171,7 +171,9 @@ async def _acquired(lock: asyncio.Lock | asyncio.Semaphore, request: Request | N
     except TimeoutError:
         assert request is not None
         request.state.busy = True  # the store has not failed
-        raise Refusal(503, "The program is busy; nothing was done. Try again later.", {"Retry-After": "10"}) from None
+        raise HTTPException(
+            503, "The program is busy; nothing was done. Try again later.", {"Retry-After": "10"}
+        ) from None
     try:
         yield
     finally:

@@ -1,9 +1,10 @@
-"""Bodies of JSON that a request may bring, as the API's document says it.
+"""Request models of the API: JSON bodies and query strings.
 
-Models are strict: what they do not know they refuse, so that a slip of the pen (`dryrun`) never records anything. Rows
-are described here and nowhere built: a table of many rows goes to the desk as columns, see `restive.server.uploads`.
+All models forbid unknown fields, so that a typo such as `dryrun` is refused instead of recorded. Bodies are strict about
+types. The rows of tables are described here but read as columns, see `restive.server.uploads`.
 """
 
+import re
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation
@@ -13,164 +14,177 @@ from restive.desk.table_schema import MAX_ID
 from restive.kernels.rng import MAX_SEED
 
 MAX_ROUND = 10**9
-MAX_ENTRIES = 1000  # of what is listed in settings
-MAX_REFUSED = 100  # ids that are reported one by one
+MAX_ENTRIES = 1000  # in lists and mappings of settings
+MAX_PAGE = 1000  # items of a page
+MAX_POSITION = 10**15
 
 
-class Strict(BaseModel):
-    """A body: exactly these fields, of exactly these types."""
+class Body(BaseModel):
+    """A JSON body: exactly the declared fields, of exactly the declared types."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+class Query(BaseModel):
+    """The parameters of a query string."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def _check_ids(value: object) -> object:
+    """Refuse a list with an invalid id; one error for the list, however many are invalid."""
+    if isinstance(value, list):
+        for position, each in enumerate(value, 1):
+            if not (type(each) is int or (isinstance(each, str) and 0 < len(each) <= MAX_ID)):
+                raise ValueError(f"item {position} must be a string of 1 to {MAX_ID} characters or an integer")
+    return value
+
+
+def _check_length(value: object) -> object:
+    """Refuse a long list or mapping before its entries are validated."""
+    if isinstance(value, list | dict) and len(value) > MAX_ENTRIES:
+        raise ValueError(f"it has {len(value)} entries; the maximum is {MAX_ENTRIES}")
+    return value
+
+
+def _check_integer(value: object) -> object:
+    """Accept only digits in a query string, not 1.0 or 1_000."""
+    if isinstance(value, str) and not re.fullmatch(r"-?[0-9]{1,18}", value):
+        raise ValueError("Input should be a valid integer")
+    return value
+
+
+def _check_boolean(value: object) -> object:
+    """Accept only true and false in a query string, not yes or 1."""
+    if isinstance(value, str) and value not in ("true", "false"):
+        raise ValueError("Input should be true or false")
+    return value
+
+
 Text = Annotated[str, Field(min_length=1, max_length=MAX_ID)]
-Id = Annotated[Text | int, Field(description="The id of a person, a text or a whole number.", examples=["ann"])]
-
-
-def _bound_ids(given: object) -> object:
-    """Refuse many wrong ids at once; the checker makes two errors of each, which is for a few."""
-    if isinstance(given, list):
-        wrong = [place for place, each in enumerate(given, 1) if not _is_id(each)]
-        if len(wrong) > MAX_REFUSED:
-            text = f"a text of 1 to {MAX_ID} characters or a whole number"
-            raise ValueError(f"{len(wrong)} of its entries, the first at place {wrong[0]}, are no ids; an id is {text}")
-    return given
-
-
-def _is_id(given: object) -> bool:
-    return type(given) is int or (isinstance(given, str) and 0 < len(given) <= MAX_ID)
-
-
-def _bound_entries(given: object) -> object:
-    """Refuse what is too long before each entry is looked at."""
-    if isinstance(given, list | dict) and len(given) > MAX_ENTRIES:
-        raise ValueError(f"it has {len(given)} entries; at most {MAX_ENTRIES} may be")
-    return given
-
-
-Ids = Annotated[list[Id], BeforeValidator(_bound_ids)]
-FEW = BeforeValidator(_bound_entries)
+Id = Annotated[Text | int, Field(description="The id of a person, a string or an integer.", examples=["ann"])]
+Ids = Annotated[list[str | int], BeforeValidator(_check_ids)]
+SHORT = BeforeValidator(_check_length)
 State = Annotated[
     str | int | None,
-    Field(description="The name of a state, or its number from 0; null: not known now.", examples=["low"]),
+    Field(description="The name of a state or its number from 0; null: not known now.", examples=["low"]),
 ]
-Group = Annotated[Text | None, Field(description="The group that shares go by, such as a region.", examples=["north"])]
-Done = Annotated[bool | None, Field(description="Whether it was done; null or left out: as the list advised.")]
-Reward = Annotated[float | None, Field(description="What came of it, where rewards are reported with outcomes.")]
-OfRound = Annotated[int | None, Field(ge=1, le=MAX_ROUND, description="The round that this row is about.")]
+Group = Annotated[Text | None, Field(description="The group of the person, such as a region.", examples=["north"])]
+Done = Annotated[bool | None, Field(description="Whether the action was done; null or absent: as on the list.")]
+Reward = Annotated[float | None, Field(description="The reward, if rewards are reported with outcomes.")]
+RowRound = Annotated[int | None, Field(ge=1, le=MAX_ROUND, description="The round that this row belongs to.")]
 
 
-class StateRow(Strict):
-    """A person and the state that they are in now."""
+class StateRow(Body):
+    """A person and their current state."""
 
     agent: Id
     state: State
     group: Group = None
 
 
-class StateColumns(Strict):
-    """The same as rows of agent, state and group, a list for each column; the quicker form for many people."""
+class StateColumns(Body):
+    """The rows of agent, state and group as columns, which is faster for many people."""
 
     agent: list[Id]
     state: list[State]
     group: list[Group] = Field(default_factory=list)
 
 
-class OutcomeRow(Strict):
-    """What was done for a person in a round, and what came of it; done, next_state or reward is there."""
+class OutcomeRow(Body):
+    """The outcome of a person in a round; one of done, next_state and reward is required."""
 
     agent: Id
     done: Done = None
     next_state: State = None
     reward: Reward = None
-    round: OfRound = None
+    round: RowRound = None
 
 
-class OutcomeColumns(Strict):
-    """The same as rows of outcomes, a list for each column; the quicker form for many people."""
+class OutcomeColumns(Body):
+    """The rows of outcomes as columns, which is faster for many people."""
 
     agent: list[Id]
     done: list[Done] = Field(default_factory=list)
     next_state: list[State] = Field(default_factory=list)
     reward: list[Reward] = Field(default_factory=list)
-    round: list[OfRound] = Field(default_factory=list)
+    round: list[RowRound] = Field(default_factory=list)
 
 
-Budget = Annotated[int, Field(ge=0, le=MAX_BUDGET, description="How many people can be acted on in a round.")]
+Budget = Annotated[int, Field(ge=0, le=MAX_BUDGET, description="The number of people who can be acted on in a round.")]
 Round = Annotated[int, Field(ge=1, le=MAX_ROUND, description="The number of a round, from 1.")]
-DRY = "Only say what would come of it; nothing is recorded, and an Idempotency-Key is not looked at."
-AGAIN = "Decide another round though nothing came in since the last, which had the same states."
-NEW = "Let in people whose ids differ from known ones only by zeros in front or by capitals."
-NUMBER = "The number that the round must have; one that is decided already is refused."
-CORRECT = "Let rows replace what is on record."
+DRY_RUN = "Return the result without recording anything; an Idempotency-Key is ignored."
+AGAIN = "Decide another round although nothing was recorded since the last one, which had the same states."
+NEW = "Accept new people whose ids differ from known ones only in leading zeros or in case."
+ROUND = "The number that the round must have; a round that is already decided is refused."
+OUTCOME_ROUND = "The round that the outcomes belong to; absent: the last one."
+CORRECT = "Replace recorded values by the given ones."
+MUST = "People who must be on the list."
+NEVER = "People who must not be on the list of this round."
+COOL_DOWN = "The number of rounds in which a person is not chosen again."
+KEEP = "The number of rounds for which a state that is not reported is carried over."
 
 
-class Decide(Strict):
-    """What a round is decided by; all of it may be left out."""
+def _example(**fields: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [fields]})
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"states": [{"agent": "ann", "state": "low"}, {"agent": "ben", "state": "high"}], "budget": 1}]
-        }
-    )
+
+class DecideBody(Body):
+    """The input of a decision; every field may be left out."""
+
+    model_config = _example(states=[{"agent": "ann", "state": "low"}, {"agent": "ben", "state": "high"}], budget=1)
 
     states: SkipValidation[list[StateRow] | StateColumns | None] = Field(
-        None, description="Who is in which state now; left out: as last known."
+        None, description="The current states; absent: the last known ones."
     )
-    budget: Budget | None = Field(None, description="How many can be acted on; left out: as the program has it.")
-    must: Ids | None = Field(None, description="People who are on the list in any case.")
-    never: Ids | None = Field(None, description="People who are not on it in this round.")
-    round: Round | None = Field(None, description=NUMBER)
+    budget: Budget | None = Field(None, description="The budget of this round; absent: the program's.")
+    must: Ids | None = Field(None, description=MUST)
+    never: Ids | None = Field(None, description=NEVER)
+    round: Round | None = Field(None, description=ROUND)
     again: bool = Field(False, description=AGAIN)
     new: bool = Field(False, description=NEW)
-    dry_run: bool = Field(False, description=DRY)
+    dry_run: bool = Field(False, description=DRY_RUN)
 
 
-class Learn(Strict):
-    """What happened in a round."""
+class OutcomesBody(Body):
+    """Outcomes to record."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"outcomes": [{"agent": "ann", "done": True, "next_state": "high"}], "round": 1}]
-        }
-    )
+    model_config = _example(outcomes=[{"agent": "ann", "done": True, "next_state": "high"}], round=1)
 
-    outcomes: SkipValidation[list[OutcomeRow] | OutcomeColumns] = Field(
-        description="A row for each person reported_at of."
-    )
-    round: Round | None = Field(None, description="The round that the outcomes are of; left out: the last one.")
+    outcomes: SkipValidation[list[OutcomeRow] | OutcomeColumns] = Field(description="One row per person.")
+    round: Round | None = Field(None, description=OUTCOME_ROUND)
     correct: bool = Field(False, description=CORRECT)
-    dry_run: bool = Field(False, description=DRY)
+    dry_run: bool = Field(False, description=DRY_RUN)
 
 
-class Mend(Strict):
-    """States of a round as they should have been recorded."""
+class CorrectStatesBody(Body):
+    """Corrected states of a round."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"states": [{"agent": "ann", "state": "high"}]}]})
+    model_config = _example(states=[{"agent": "ann", "state": "high"}])
 
     states: SkipValidation[list[StateRow] | StateColumns] = Field(description="The people whose state was wrong.")
-    dry_run: bool = Field(False, description=DRY)
+    dry_run: bool = Field(False, description=DRY_RUN)
 
 
-class Leave(Strict):
-    """People who are gone; who appears again in a table of states is back."""
+class LeaveBody(Body):
+    """People who left; a person who appears in a later table of states is back."""
 
-    agents: Ids = Field(min_length=1, description="Whom.", examples=[["ann"]])
-    dry_run: bool = Field(False, description=DRY)
+    agents: Ids = Field(min_length=1, description="The ids of the people.", examples=[["ann"]])
+    dry_run: bool = Field(False, description=DRY_RUN)
 
 
-class Erase(Strict):
-    """People whose names are to be forgotten for good."""
+class EraseBody(Body):
+    """People whose names are erased for good."""
 
     agents: Ids = Field(
-        description="Whom. An empty list takes out of the store's files what earlier erasures may have left there.",
+        description="The ids of the people. An empty list removes what earlier erasures left in the store's files.",
         examples=[["ann"]],
     )
-    dry_run: bool = Field(False, description=DRY)
+    dry_run: bool = Field(False, description=DRY_RUN)
 
 
-class GivenWords(Strict):
-    """How a team speaks of its program, as far as it is not as the template has it."""
+class WordsBody(Body):
+    """The vocabulary of a program, where it differs from the template's."""
 
     person: Text | None = Field(None, examples=["patient"])
     people: Text | None = Field(None, examples=["patients"])
@@ -181,56 +195,60 @@ class GivenWords(Strict):
     reward_unit: Text | None = Field(None, examples=["visits a week"])
 
 
-Share = Annotated[float, Field(ge=0, le=1)]
 Shares = Annotated[
-    dict[Annotated[str, Field(max_length=MAX_ID)], Share],
-    FEW,
-    Field(description="The least share of the list that each group gets; they add up to 1 at most."),
+    dict[Annotated[str, Field(max_length=MAX_ID)], Annotated[float, Field(ge=0, le=1)]],
+    SHORT,
+    Field(description="The minimum share of the list of each group; the sum is at most 1."),
 ]
 Rounds = Annotated[int, Field(ge=0, le=10**6)]
-COOL_DOWN = "Nobody is acted on twice in so many rounds."
-KEEP = "For how many rounds a state that was not reported is carried on."
 
 
-class Create(Strict):
-    """A new program: a template and what is to be other than there, or states and settings of its own."""
+class CreateBody(Body):
+    """A new program: a template and the settings that differ from it, or states and settings of its own."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "shops", "template": "pharmacy", "budget": 20}]})
+    model_config = _example(name="shops", template="pharmacy", budget=20)
 
     name: str = Field(
-        min_length=1, max_length=60, pattern=r"^\w[\w.\-]*$", description="Letters, digits, dots, dashes, underscores."
+        min_length=1,
+        max_length=60,
+        pattern=r"^\w[\w.\-]*$",
+        description="Letters, digits, dots, dashes and underscores; the first is a letter or digit.",
     )
-    template: str | None = Field(None, max_length=60, description="One of those at /api/v1/templates.")
-    states: Annotated[list[str], FEW] | None = Field(
-        None, min_length=2, max_length=MAX_STATES, description="The worst first."
+    template: str | None = Field(None, max_length=60, description="A name from /api/v1/templates.")
+    states: Annotated[list[str], SHORT] | None = Field(
+        None, min_length=2, max_length=MAX_STATES, description="From worst to best."
     )
-    rewards: Annotated[list[float], FEW] | None = Field(
-        None, description="What each state is worth; null or left out: rewards are reported with outcomes."
+    rewards: Annotated[list[float], SHORT] | None = Field(
+        None, description="The reward of each state; null or absent: rewards are reported with outcomes."
     )
-    policy: str | None = Field(None, max_length=500, description="One of those at /api/v1/policies, with settings.")
-    shadow: str | None = Field(None, max_length=500, description="A second policy, only to compare with.")
+    policy: str | None = Field(None, max_length=500, description="A name from /api/v1/policies, with settings.")
+    shadow: str | None = Field(None, max_length=500, description="A second policy, which is only compared.")
     budget: Budget | None = None
-    horizon: int | None = Field(None, ge=1, le=MAX_HORIZON, description="How many rounds there will be in all.")
-    seed: int | None = Field(None, ge=0, le=MAX_SEED, description="Of all luck; left out: made of the name.")
+    horizon: int | None = Field(None, ge=1, le=MAX_HORIZON, description="The number of rounds in all.")
+    seed: int | None = Field(
+        None, ge=0, le=MAX_SEED, description="The seed of all random numbers; absent: derived from the name."
+    )
     control: float | None = Field(None, ge=0, le=0.999, description="The share of people who are never treated.")
     cool_down: Rounds | None = Field(None, description=COOL_DOWN)
     keep: Rounds | None = Field(None, description=KEEP)
     shares: Shares | None = None
     reward_range: float | None = Field(
-        None, ge=1e-12, le=1e12, description="How far apart two reported rewards can be."
+        None, ge=1e-12, le=1e12, description="The largest difference between two reported rewards."
     )
-    pseudonyms: bool = Field(False, description="Keep names as codes, under a key that stays on the server's machine.")
-    words: Annotated[GivenWords, FEW] | None = None
+    pseudonyms: bool = Field(
+        False, description="Store pseudonyms instead of names; their key stays on the server's machine."
+    )
+    words: Annotated[WordsBody, SHORT] | None = None
 
 
 def _describe_change(schema: dict[str, Any]) -> None:
     schema |= {"minProperties": 1, "examples": [{"budget": 25}]}
     for each in schema["properties"].values():
-        each.pop("default", None)  # what is left out stays as it is
+        each.pop("default", None)  # an absent field stays as it is
 
 
-class Change(Strict):
-    """Settings that hold from now on; at least one."""
+class ChangeBody(Body):
+    """Settings that apply from the next round on; at least one."""
 
     model_config = ConfigDict(json_schema_extra=_describe_change)
 
@@ -238,3 +256,67 @@ class Change(Strict):
     cool_down: Rounds = Field(0, description=COOL_DOWN)
     keep: Rounds = Field(0, description=KEEP)
     shares: Shares = Field(default_factory=dict)
+
+
+# Limits come before the validator: the OpenAPI document does not have them otherwise.
+QueryInteger = Annotated[int, BeforeValidator(_check_integer)]
+QueryRound = Annotated[int, Field(ge=1, le=MAX_ROUND), BeforeValidator(_check_integer)]
+QueryBoolean = Annotated[bool, BeforeValidator(_check_boolean)]
+Limit = Annotated[QueryInteger, Field(ge=1, le=MAX_PAGE, description="The maximum number of items.")]
+
+
+class PageQuery(Query):
+    """A page of a list."""
+
+    after: QueryInteger = Field(
+        0, ge=0, le=MAX_POSITION, description="The position after which the page begins, as in `next` of an answer."
+    )
+    limit: Limit = 100
+
+
+class AuditQuery(Query):
+    """A page of a list that begins with the newest item."""
+
+    before: Annotated[int, Field(ge=1, le=MAX_POSITION), BeforeValidator(_check_integer)] | None = Field(
+        None, description="The number before which the page begins."
+    )
+    limit: Limit = 100
+
+
+class PeopleQuery(PageQuery):
+    """A page of people, all or some."""
+
+    find: str = Field("", max_length=MAX_ID, description="A part of the id, ignoring case; empty: all people.")
+
+
+class HistoryQuery(Query):
+    """The person of a history."""
+
+    agent: str = Field(min_length=1, max_length=MAX_ID, description="The id of the person.", examples=["ann"])
+
+
+class DryRunQuery(Query):
+    """Whether to record."""
+
+    dry_run: QueryBoolean = Field(False, description=DRY_RUN)
+
+
+class DecideQuery(DryRunQuery):
+    """The settings of a decision whose body is a table; with a JSON body they are in the body."""
+
+    budget: Annotated[int, Field(ge=0, le=MAX_BUDGET), BeforeValidator(_check_integer)] | None = Field(
+        None, description="The budget of this round; absent: the program's."
+    )
+    must: list[Text] | None = Field(None, description=f"{MUST} May be repeated.")
+    never: list[Text] | None = Field(None, description=f"{NEVER} May be repeated.")
+    round: QueryRound | None = Field(None, description=ROUND)
+    again: QueryBoolean = Field(False, description=AGAIN)
+    new: QueryBoolean = Field(False, description=NEW)
+    limit: QueryInteger = Field(1000, ge=1, le=100_000, description="The maximum number of rows of the list.")
+
+
+class OutcomesQuery(DryRunQuery):
+    """The settings of outcomes whose body is a table; with a JSON body they are in the body."""
+
+    round: QueryRound | None = Field(None, description=OUTCOME_ROUND)
+    correct: QueryBoolean = Field(False, description=CORRECT)

@@ -20,12 +20,13 @@ from typing import Generic, NoReturn, ParamSpec, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
 
 from restive.desk.audit import SEALED
 from restive.desk.table_files import quote
 from restive.desk.table_schema import Fault, TableError
 from restive.errors import InputError
-from restive.server.errors import MAX_FAULTS, Misfit, Refusal
+from restive.server.errors import MAX_FAULTS, InvalidRequest
 from restive.server.program_pool import Programs
 from restive.server.table_reader import Kind, read_table
 
@@ -113,13 +114,15 @@ def find_media_type(request: Request) -> str:
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in ("utf-8", "us-ascii"):
-            raise Refusal(415, "The body must be UTF-8 text.")
+            raise HTTPException(415, "The body must be UTF-8 text.")
     return media_type.strip().lower()
 
 
-def _unsupported(found: str, allowed: list[str]) -> Refusal:
+def _unsupported(found: str, allowed: list[str]) -> HTTPException:
     problem = f"The media type {quote(found)} is not supported" if found else "The body has no media type"
-    return Refusal(415, f"{problem}; Content-Type must be {' or '.join(allowed)}.", {"Accept": ", ".join(allowed)})
+    return HTTPException(
+        415, f"{problem}; Content-Type must be {' or '.join(allowed)}.", {"Accept": ", ".join(allowed)}
+    )
 
 
 async def _run(request: Request, size: int, read: Callable[P, T], *args: P.args, **kw: P.kwargs) -> T:
@@ -166,31 +169,31 @@ def load_json(content: bytes) -> object:
     {'budget': 3}
     """
     if content.count(b"[") > MAX_LISTS:
-        raise Refusal(400, f"The body has more than {MAX_LISTS:,} JSON lists.")
+        raise HTTPException(400, f"The body has more than {MAX_LISTS:,} JSON lists.")
     try:
         found = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse_constant, parse_float=_parse_number)
         if SURROGATE.search(content):
             json.dumps(found, ensure_ascii=False).encode()
     except UnicodeError:
-        raise Refusal(400, "The body is not valid UTF-8.") from None
+        raise HTTPException(400, "The body is not valid UTF-8.") from None
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise Refusal(400, f"The body is not valid JSON at {place}: {error.msg}.") from None
+        raise HTTPException(400, f"The body is not valid JSON at {place}: {error.msg}.") from None
     except RecursionError:
-        raise Refusal(400, "The body has too many nested JSON lists or objects.") from None
+        raise HTTPException(400, "The body has too many nested JSON lists or objects.") from None
     except ValueError:
-        raise Refusal(400, "The body has a number with too many digits.") from None
+        raise HTTPException(400, "The body has a number with too many digits.") from None
     return found
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise Refusal(400, f"The body is not valid JSON: {name} is not a number; write null for an unknown value.")
+    raise HTTPException(400, f"The body is not valid JSON: {name} is not a number; write null for an unknown value.")
 
 
 def _parse_number(text: str) -> float | int:
     number = float(text)
     if not math.isfinite(number):
-        raise Refusal(400, f"The number {text[:20]} in the body is too large.")
+        raise HTTPException(400, f"The number {text[:20]} in the body is too large.")
     return int(number) if number.is_integer() and abs(number) < MAX_WHOLE else number
 
 
@@ -204,7 +207,7 @@ def check_settings(model: type[Model], given: object) -> Model:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        raise Misfit(error.errors(include_url=False, include_input=False), len(unknown)) from None
+        raise InvalidRequest(error.errors(include_url=False, include_input=False), len(unknown)) from None
 
 
 def as_columns(table: object, where: str, types: ColumnTypes) -> dict[str, list[object]]:

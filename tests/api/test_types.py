@@ -7,7 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import is_typeddict
 
 from restive.api import status, types
-from restive.server.requests import Change, Create
+from restive.server.requests import ChangeBody, CreateBody
 
 ANSWERS = {
     name: kind
@@ -41,5 +41,5 @@ def test_values_are_not_converted() -> None:
 
 
 def test_settings_are_those_that_the_server_accepts() -> None:
-    assert set(types.NewProgram.__annotations__) == set(Create.model_fields) - {"name", "template"}
-    assert set(types.Changes.__annotations__) == set(Change.model_fields)
+    assert set(types.NewProgram.__annotations__) == set(CreateBody.model_fields) - {"name", "template"}
+    assert set(types.Changes.__annotations__) == set(ChangeBody.model_fields)

@@ -164,7 +164,7 @@ def test_the_list_names_every_field_and_does_nothing(
         (["--field", "stiky"], "did you mean 'sticky'?"),
         (["--policy", "egtt"], "there is no policy 'egtt'"),
         (["--policy", "egt:eta=-1"], "egt: eta is -1; it must be above 0."),
-        (["--policy", "missing.py"], "missing.py: there is no such file"),
+        (["--policy", "missing.py"], "missing.py: policy file not found"),
         (["--policy", "a-file.py", "--engine", "dask://far:1"], "a-file.py: the workers at dask://far:1 do not have"),
         (["--policy", "omr-oracle"], "omr-oracle: an oracle knows the model"),
         (["--engine", "fax"], "the engine is 'fax'; it must be threads, dask, or dask://host:port"),

@@ -563,7 +563,7 @@ def test_a_program_whose_policy_is_gone_does_not_hide_the_others(shops: Call, tm
     Path("fair.py").unlink()
     rows = shops("list", "--json").data["programs"]
     assert [(row["name"], row["people"]) for row in rows] == [("shops", 10), ("own", None)]
-    assert "there is no such file" in rows[1]["error"]
+    assert "fair.py: policy file not found" in rows[1]["error"]
     assert "shops" in shops("list").out
     assert shops("status", "own").code == 2
 

@@ -214,7 +214,7 @@ def test_the_seed_follows_from_the_name_unless_it_is_given() -> None:
         ({"template": "farmacy"}, "did you mean 'pharmacy'"),
         ({"states": ["low", "high"], "policy": "egtt"}, "there is no policy 'egtt'"),
         ({"states": ["low", "high"], "shadow": "whittle-oracle"}, "needs to know how people move"),
-        ({"states": ["low", "high"], "policy": "nowhere.py"}, "there is no such file"),
+        ({"states": ["low", "high"], "policy": "nowhere.py"}, "policy file not found"),
         ({"states": ["low", "high"], "colour": "red"}, "a config has no 'colour'"),
         ({"states": ["low", "high"], "rewards": [1, 2, 3]}, "give 2 numbers, one for each state"),
     ],

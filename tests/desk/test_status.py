@@ -330,7 +330,7 @@ def test_a_program_whose_policy_is_gone_still_has_its_line(desk: Desk, tmp_path:
     (tmp_path / "fair.py").unlink()
     line = summarize(desk.program("one"))
     assert (line["name"], line["people"], line["events"]) == ("one", None, None)
-    assert "fair.py: there is no such file" in (line["error"] or "")
+    assert "fair.py: policy file not found" in (line["error"] or "")
 
 
 def test_a_cancelled_round_is_waited_for_no_more_and_its_budget_is_not_used(desk: Desk) -> None:

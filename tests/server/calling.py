@@ -8,8 +8,8 @@ import httpx
 from fastapi import FastAPI
 from pydantic import TypeAdapter
 
+from restive.api.types import Problem
 from restive.desk import Desk
-from restive.server.errors import Failure
 
 PLACE, API = "http://127.0.0.1:8787", "/api/v1"
 CSV = {"Content-Type": "text/csv"}
@@ -44,7 +44,7 @@ class Caller:
     def post(self, path: str, body: object, model: type[T], status: int = 200, **given: Any) -> T:
         return check(self.call("POST", path, json=body, **given), model, status)
 
-    def refused(self, method: str, path: str, status: int, **given: Any) -> Failure:
+    def refused(self, method: str, path: str, status: int, **given: Any) -> Problem:
         """The failure that a request ends in, in the one shape."""
         return check_failure(self.call(method, path, **given), status)
 
@@ -67,11 +67,11 @@ def validate(answer: httpx.Response, model: type[T]) -> T:
     return TypeAdapter(model).validate_json(answer.content, strict=True)
 
 
-def check_failure(answer: httpx.Response, status: int) -> Failure:
+def check_failure(answer: httpx.Response, status: int) -> Problem:
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
-    failure = Failure.model_validate_json(answer.content, strict=True)
-    assert failure.status == status
-    assert failure.request == answer.headers["x-request-id"]
-    assert "Traceback" not in failure.detail
+    failure = validate(answer, Problem)
+    assert failure["status"] == status
+    assert failure["request"] == answer.headers["x-request-id"]
+    assert "Traceback" not in failure["detail"]
     return failure

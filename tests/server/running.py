@@ -19,6 +19,7 @@ from typing import Any
 
 import httpx
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -26,7 +27,7 @@ from starlette.types import ASGIApp
 
 from restive.desk import StoreError
 from restive.errors import InputError
-from restive.server.errors import Refusal
+from restive.server.errors import error_response
 from restive.server.middleware import add_middleware
 from restive.server.run import Server, listen, make_config
 from restive.server.settings import Settings
@@ -55,7 +56,11 @@ async def fail(request: Request) -> Response:
 
 
 async def refuse(request: Request) -> Response:
-    raise InputError("this does not fit.") if "input" in request.query_params else Refusal(406, "not that.")
+    raise InputError("this does not fit.") if "input" in request.query_params else HTTPException(406, "not that.")
+
+
+async def show_error(request: Request, error: Exception) -> Response:
+    return error_response(error, request.scope)
 
 
 async def lose(request: Request) -> Response:
@@ -84,7 +89,8 @@ def make_plain(settings: Settings = OPEN) -> Starlette:
             Route("/tag", tag),
             Route("/fill/{size}", fill),
             Route("/programs/{name}/list", say_hello),
-        ]
+        ],
+        exception_handlers={HTTPException: show_error},
     )
     app.state.settings = settings
     add_middleware(app, settings)

@@ -33,14 +33,14 @@ def test_a_method_that_is_not_there_is_refused_with_those_that_are(caller: Calle
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.status_code == 405
         if method != "HEAD":
-            assert check_failure(answer, 405).type == "/api#method"
+            assert check_failure(answer, 405)["type"] == "/api#method_not_allowed"
 
 
 @pytest.mark.parametrize(
     "path", ["/api/v1", "/api/v1/nope", "/api/v1/programs/", "/api/v1/programs/shops/rounds/1/list.ods"]
 )
 def test_an_address_that_is_not_there_is_reported_in_the_one_shape(caller: Caller, path: str) -> None:
-    assert caller.refused("GET", path, 404).detail == "There is nothing at this address."
+    assert caller.refused("GET", path, 404)["detail"] == "There is nothing at this address."
 
 
 def test_a_browser_is_shown_a_page_where_software_gets_a_problem(caller: Caller) -> None:
@@ -57,7 +57,7 @@ def test_every_route_of_the_api_asks_for_a_token(principals: Callable[..., Calle
     assert len(asked) > 25
     for method, path in asked:
         answer = stranger.call(method, path, headers={"Authorization": "Bearer rst_1_wrong"})
-        assert check_failure(answer, 401).recorded is False
+        assert check_failure(answer, 401)["recorded"] is False
         assert answer.headers["WWW-Authenticate"].startswith("Bearer")
 
 
@@ -67,7 +67,7 @@ def test_every_route_about_a_program_says_when_it_is_not_there(caller: Caller) -
             body = {} if "requestBody" not in operation else {"json": EXAMPLES[operation["operationId"]]}
             query = {"agent": "ann"} if operation["operationId"] == "history" else {}
             answer = caller.call(method.upper(), path.format(name="gone", round=1), params=query, **body)
-            assert check_failure(answer, 404).detail == "There is no program 'gone'."
+            assert check_failure(answer, 404)["detail"] == "There is no program 'gone'."
 
 
 EXAMPLES = {

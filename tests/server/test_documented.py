@@ -2,13 +2,14 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_docs import ROOT, read, rows, section
 
 from restive.desk import Desk
 from restive.server.app import make_app
-from restive.server.errors import PROBLEMS
+from restive.server.errors import CODES
 from restive.server.metrics import Metrics
 from restive.server.openapi import operations
 from restive.server.settings import Settings
@@ -19,12 +20,19 @@ CODE = re.compile(r"`([^`]+)`")
 NO_CONTEXT = "nobody in particular"
 
 
+def find_role(operation: dict[str, Any]) -> str:
+    return str(operation["security"][0]["token"][0]) if "security" in operation else ""
+
+
 @pytest.fixture(scope="module")
 def roles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The role that each route of the API needs."""
     with Desk(tmp_path_factory.mktemp("documented") / "store.db") as desk:
         app = make_app(desk, Settings(log="none"))
-        found = {f"{method.upper()} {path}": said.get("x-role", "") for path, method, said in operations(app.openapi())}
+        found = {
+            f"{method.upper()} {path}": said.get("security", [{"token": [""]}])[0]["token"][0]
+            for path, method, said in operations(app.openapi())
+        }
         app.state.programs.close()
     return found
 
@@ -42,9 +50,7 @@ def test_the_page_of_security_has_the_role_of_every_route(roles: dict[str, str])
 
 def test_the_page_of_the_api_explains_every_kind_of_failure() -> None:
     reported = rows(section(read("docs/api.md"), "When something is refused"), "type", "status", "because")
-    assert {kind: because for kind, _, because in reported} == {
-        f"`/api#{kind}`": said for kind, said in PROBLEMS.items()
-    }
+    assert {kind: because for kind, _, because in reported} == {f"`{kind}`": said for kind, said in CODES.items()}
 
 
 def test_every_page_is_reported_of_with_its_role() -> None:

@@ -195,7 +195,7 @@ def test_an_outage_of_the_store_is_reported_until_it_is_over() -> None:
             gone: Any = client.get("/api/v1/programs")
             assert gone.status_code == 503
             assert int(gone.headers["retry-after"]) > 0
-            assert gone.json()["type"] == "/api#store"
+            assert gone.json()["type"] == "/api#store_unavailable"
             assert client.get("/health").status_code == 200
             postgres.start()
             assert ask_until(client, "/api/v1/programs", 200).status_code == 200

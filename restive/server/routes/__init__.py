@@ -1,4 +1,4 @@
-"""The routes of the HTTP API, a router for each thing that is asked about."""
+"""The routes of the HTTP API."""
 
 from restive.server.routes import audit, people, programs, rounds, system
 

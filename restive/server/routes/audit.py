@@ -1,43 +1,83 @@
-"""The record of a program: its events, and who did what."""
+"""Routes of the event log and the audit log."""
 
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Request, Response
 
 from restive.api import types
 from restive.desk.program import Program
 from restive.desk.store import Event
-from restive.server.hiding import hide_configs
-from restive.server.queries import Back, Page
-from restive.server.routes.deps import Admin, Name, Viewer, find_programs, follow, make_router, show
-from restive.server.routes.system import send_audit_entries
+from restive.server.openapi import CACHED, CONDITIONAL, OF_PROGRAM
+from restive.server.requests import AuditQuery, PageQuery
+from restive.server.routes.deps import (
+    Admin,
+    Name,
+    Viewer,
+    get_programs,
+    hide_policy_paths,
+    json_response,
+    make_router,
+    page_url,
+    read_program,
+)
 
-router = make_router("record")
+router = make_router("audit")
 
 
-@router.get("/programs/{name}/events", response_model=types.Page[types.Event], summary="The log")
-async def list_events(name: Name, request: Request, principal: Viewer, page: Annotated[Page, Query()]) -> Response:
-    """The events that all else follows from, the first first, without their columns; `after` is how many to skip."""
+@router.get(
+    "/programs/{name}/events",
+    response_model=types.Page[types.Event],
+    summary="List events",
+    responses=OF_PROGRAM | CACHED,
+    openapi_extra=CONDITIONAL,
+)
+async def list_events(name: Name, request: Request, principal: Viewer, page: Annotated[PageQuery, Query()]) -> Response:
+    """The event log of a program, from the first event on, without columns."""
 
-    def look(program: Program) -> dict[str, Any]:
+    def read(program: Program) -> types.Page[types.Event]:
         found = list(islice(program.store.events(program.id, first=page.after, columns=False), page.limit))
         end = page.after + len(found)
-        more = follow(request, after=end) if end < program.projection.length else None
-        return {"items": [_line(event) for event in found], "next": more}
+        more = page_url(request, after=end) if end < program.projection.length else None
+        return {"items": [_describe_event(event) for event in found], "next": more}
 
-    return await show(request, name, look)
-
-
-def _line(event: Event) -> dict[str, Any]:
-    """An event as it is reported."""
-    known = {"number": event.number, "kind": event.kind, "at": event.at, "digest": event.digest}
-    return known | {"round": event.round, "header": hide_configs(event.header)}
+    return await read_program(request, name, read)
 
 
-@router.get("/programs/{name}/audit", response_model=types.Page[types.AuditEntry], summary="Audit of a program")
-async def program_audit(name: Name, request: Request, principal: Admin, page: Annotated[Back, Query()]) -> Response:
-    """Who did what in this program, the newest first."""
-    programs, store = find_programs(request), request.app.state.desk.store
-    number = await programs.run(programs.find_id, name)
-    return send_audit_entries(request, await programs.run(store.audit_log, number, page.before, page.limit), page)
+def _describe_event(event: Event) -> types.Event:
+    return {
+        "number": event.number,
+        "kind": event.kind,
+        "round": event.round,
+        "at": event.at,
+        "header": hide_policy_paths(event.header),
+        "digest": event.digest,
+    }
+
+
+@router.get(
+    "/programs/{name}/audit",
+    response_model=types.Page[types.AuditEntry],
+    summary="Audit log of a program",
+    responses=OF_PROGRAM,
+)
+async def program_audit(
+    name: Name, request: Request, principal: Admin, page: Annotated[AuditQuery, Query()]
+) -> Response:
+    """Who did what in this program, the newest entry first."""
+    programs = get_programs(request)
+    return await _list_entries(request, page, await programs.run(programs.find_id, name))
+
+
+@router.get("/audit", response_model=types.Page[types.AuditEntry], summary="Audit log of the store")
+async def store_audit(request: Request, principal: Admin, page: Annotated[AuditQuery, Query()]) -> Response:
+    """Who did what in all programs and in the store itself, the newest entry first."""
+    return await _list_entries(request, page, None)
+
+
+async def _list_entries(request: Request, page: AuditQuery, program: int | None) -> Response:
+    store = request.app.state.desk.store
+    entries = await get_programs(request).run(store.audit_log, program, page.before, page.limit)
+    more = len(entries) == page.limit and entries[-1].number > 1
+    items = [hide_policy_paths(entry._asdict()) for entry in entries]
+    return json_response({"items": items, "next": page_url(request, before=entries[-1].number) if more else None})

@@ -1,76 +1,66 @@
-"""What every route of the API begins and ends with: who asks, what the address may say, the context, tags and pages.
+"""Shared parts of the API routes: roles, path parameters, idempotency keys, ETags and pages.
 
-A document that changes only with events carries a tag of their number: whoever has it is reported so, without the program
-being waited for. A table or list is answered in parts; `next` is the address of the following one.
+The content of a program changes only with its events, so their number is its ETag. Long lists are answered in pages;
+`next` is the address of the next one.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec
 from urllib.parse import quote, urlencode
 
-from fastapi import APIRouter, Depends, Header, Path, Request, Response
-from pydantic import BaseModel
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response, Security
 from pydantic_core import to_json
 
 from restive.desk.audit import MAX_KEY, Repeated, RequestContext
+from restive.desk.config import policy_label
 from restive.desk.program import Program
 from restive.desk.tokens import Principal
 from restive.errors import InputError
+from restive.server import requests
 from restive.server.auth import need_token
 from restive.server.downloads import Sheet, send_sheet
+from restive.server.openapi import ALWAYS, OF_TOKEN, Responses
 from restive.server.program_pool import Programs
-from restive.server.queries import WholeRound
 from restive.version import __version__
 
 PREFIX = "/api/v1"
-REPLAYED = "Idempotent-Replayed"
+REPLAYED_HEADER = "Idempotent-Replayed"
+REPEATABLE = ("must", "never")  # query parameters that may be given several times
+POLICY_FIELDS = ("policy", "shadow", "shadow_policy")
 P = ParamSpec("P")
 
 
-def make_router(tag: str, prefix: str = PREFIX) -> APIRouter:
-    """A router for one thing that is asked about; its operations are called as their functions are."""
-    return APIRouter(prefix=prefix, tags=[tag], generate_unique_id_function=lambda route: route.name)
-
-
-def admit(role: str) -> Callable[..., Awaitable[Principal]]:
-    """A dependency: whoever asks, if the role is held there; only then is the address looked at."""
-    known = need_token(role)
-
-    async def principal(request: Request, found: Annotated[Principal, Depends(known)]) -> Principal:
-        refuse_unknown(request)
-        return found
-
-    principal.role = role  # type: ignore[attr-defined]  # read by the document
-    return principal
-
-
-def refuse_unknown(request: Request) -> None:
-    """Refuse parameters that mean nothing here, and those that may come once and come twice."""
-    several = find_parameters(request.scope["route"])
+def check_repeated(request: Request) -> None:
+    """Refuse a query parameter that is given twice."""
     given = request.query_params
     for name in given:
-        if name not in several:
-            there = f"there are {', '.join(several)}" if several else "there are none here"
-            raise InputError(f"{name[:60]!r} is not a parameter of this address; {there}.")
-        if not several[name] and len(given.getlist(name)) > 1:
-            raise InputError(f"{name} comes twice in the address; keep one.")
+        if name not in REPEATABLE and len(given.getlist(name)) > 1:
+            raise InputError(f"{name[:60]} is given twice in the query string.", location=name[:60])
 
 
-def find_parameters(route: Any) -> dict[str, bool]:
-    """The parameters that an address may have, and whether they may be repeated."""
-    found: dict[str, bool] = {}
-    for parameter in route.dependant.query_params:
-        kind = parameter.field_info.annotation
-        fields = kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else {}
-        found |= {name: "list" in str(each.annotation) for name, each in fields.items()}
-    return found
+def check_no_query(query: Annotated[requests.Query, Query()]) -> None:
+    """Refuse all query parameters."""
 
 
-Viewer = Annotated[Principal, Depends(admit("viewer"))]
-Operator = Annotated[Principal, Depends(admit("operator"))]
-Admin = Annotated[Principal, Depends(admit("admin"))]
+NO_QUERY = [Depends(check_no_query)]
+
+
+def make_router(tag: str, prefix: str = PREFIX, responses: Responses = OF_TOKEN) -> APIRouter:
+    """A router whose operations have the names of their functions."""
+    return APIRouter(
+        prefix=prefix,
+        tags=[tag],
+        dependencies=[Depends(check_repeated)],
+        responses=ALWAYS | responses,
+        generate_unique_id_function=lambda route: route.name,
+    )
+
+
+Viewer = Annotated[Principal, Security(need_token("viewer"), scopes=["viewer"])]
+Operator = Annotated[Principal, Security(need_token("operator"), scopes=["operator"])]
+Admin = Annotated[Principal, Security(need_token("admin"), scopes=["admin"])]
 Name = Annotated[str, Path(description="The name of a program.", examples=["shops"])]
-Number = Annotated[WholeRound, Path(description="The number of a round, from 1.", examples=[1])]
+Number = Annotated[requests.QueryRound, Path(description="The number of a round, from 1.", examples=[1])]
 Key = Annotated[
     str | None,
     Header(
@@ -78,102 +68,117 @@ Key = Annotated[
         min_length=1,
         max_length=MAX_KEY,
         pattern=r"^[!-~]+$",
-        description="A text of your choice. The same request with the same key is carried out once: asked again, "
-        "it is answered as before, with Idempotent-Replayed: true. Another request with the key is refused.",
+        description="Any text. The same request with the same key is executed once; a repetition gets the first answer, "
+        "with Idempotent-Replayed: true. Another request with the key is refused.",
     ),
 ]
 
 
-def find_programs(request: Request) -> Programs:
+def get_programs(request: Request) -> Programs:
     """The open programs of the server."""
     programs: Programs = request.app.state.programs
     return programs
 
 
-def send(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Plain data as an answer; quicker than by a model where there are many rows."""
+def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Plain data as JSON, not validated; NaN becomes null."""
     return Response(to_json(content, inf_nan_mode="null"), status, headers, media_type="application/json")
 
 
-def place(request: Request, name: str, *rest: object) -> str:
-    """The address of something in a program."""
+def program_url(request: Request, name: str, *rest: object) -> str:
+    """The address of a program or of something in it."""
     parts = ["programs", name, *map(str, rest)]
     return str(request.scope.get("root_path", "")) + PREFIX + "/" + "/".join(quote(part, safe="") for part in parts)
 
 
-def follow(request: Request, **changed: object) -> str:
-    """The address of this request with other parameters."""
-    asked = [(name, value) for name, value in request.query_params.multi_items() if name not in changed]
-    return f"{quote(request.url.path)}?{urlencode(asked + [(name, str(value)) for name, value in changed.items()])}"
+def page_url(request: Request, **changed: object) -> str:
+    """The address of the request with some query parameters changed."""
+    kept = [(name, value) for name, value in request.query_params.multi_items() if name not in changed]
+    return f"{quote(request.url.path)}?{urlencode(kept + [(name, str(value)) for name, value in changed.items()])}"
 
 
-def make_tag(events: int) -> str:
-    """The tag of a document after so many events, by this version."""
+def hide_policy_paths(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain data in which policies loaded from files have no folder, at any depth.
+
+    >>> hide_policy_paths({"header": {"policy": "/home/ann/mine.py:depth=2"}})
+    {'header': {'policy': 'mine.py:depth=2'}}
+    """
+    return {name: _hide_policy_path(name, value) for name, value in record.items()}
+
+
+def _hide_policy_path(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return hide_policy_paths(value)
+    return policy_label(value) if name in POLICY_FIELDS and isinstance(value, str) else value
+
+
+def make_etag(events: int) -> str:
+    """The ETag of a program's content after so many events, in this version."""
     return f'W/"{events}-{__version__}"'
 
 
-def has_tag(request: Request, tag: str) -> bool:
-    """Whether the caller has the document of that tag already."""
+def matches_etag(request: Request, etag: str) -> bool:
+    """Whether the caller has the content of that ETag."""
     given = [each.strip().removeprefix("W/") for each in request.headers.get("If-None-Match", "").split(",")]
-    return "*" in given or tag.removeprefix("W/") in given
+    return "*" in given or etag.removeprefix("W/") in given
 
 
-async def show(
+async def read_program(
     request: Request,
     name: str,
-    question: Callable[Concatenate[Program, P], object],
+    read: Callable[Concatenate[Program, P], object],
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> Response:
-    """What `question` says of a program, with a tag; nothing but the tag to whoever has it already."""
-    programs = find_programs(request)
-    tag = make_tag(await programs.run(programs.length, name))
-    if has_tag(request, tag):
-        return Response(status_code=304, headers={"ETag": tag})
+    """What `read` returns for a program, with an ETag, or 304 without waiting for the program."""
+    programs = get_programs(request)
+    etag = make_etag(await programs.run(programs.length, name))
+    if matches_etag(request, etag):
+        return Response(status_code=304, headers={"ETag": etag})
 
-    def ask(program: Program) -> tuple[Response | Sheet, Mapping[str, str]]:
-        projection = program.projection  # before the question: a tag may be older than what it stands for, never newer
-        content = question(program, *args, **kwargs)
-        # With pseudonyms names change with what this process has been reported, without an event.
-        headers = {"ETag": make_tag(projection.length)} if projection.config.pseudonyms is None else {}
-        return content if isinstance(content, Sheet) else send(content), headers
+    def respond(program: Program) -> tuple[Response | Sheet, Mapping[str, str]]:
+        projection = program.projection  # before reading: the ETag may be older than the content, never newer
+        content = read(program, *args, **kwargs)
+        # With pseudonyms, names change without an event, when this process learns them.
+        headers = {"ETag": make_etag(projection.length)} if projection.config.pseudonyms is None else {}
+        return content if isinstance(content, Sheet) else json_response(content), headers
 
     async with programs.using(name, request) as program:
-        found, headers = await programs.run(ask, program)
+        found, headers = await programs.run(respond, program)
     response = await send_sheet(request, found) if isinstance(found, Sheet) else found
     response.headers.update(headers)
     return response
 
 
-class Told(NamedTuple):
-    """What a verb did: what to answer, and where it can be found."""
+class Reply(NamedTuple):
+    """The answer to a request that records something."""
 
-    content: dict[str, Any]
+    content: Mapping[str, Any]
     headers: Mapping[str, str] = {}
 
 
 def make_context(principal: Principal, key: str | None, digest: str, dry_run: bool = False) -> RequestContext:
-    """Who asks for what, by which key; a dry run has no key, because it has nothing to remember."""
+    """Who requests what, with which idempotency key; a dry run has none, because nothing is remembered."""
     return RequestContext(principal.signature, None if dry_run else key, digest)
 
 
-async def record(
+async def write_program(
     request: Request,
     name: str,
-    act: Callable[[Program], Told],
-    repeat: Callable[[Program, dict[str, Any]], Told],
+    write: Callable[[Program], Reply],
+    replay: Callable[[Program, dict[str, Any]], Reply],
     status: int = 200,
 ) -> Response:
-    """Carry out what a request asks of a program; one that was carried out before is answered as then."""
+    """Execute `write` on a program; `replay` builds the answer again if the idempotency key was used before."""
 
-    def carry_out(program: Program) -> Response:
+    def respond(program: Program) -> Response:
         replayed = {}
         try:
-            reported = act(program)
-        except Repeated as again:
-            reported, replayed = repeat(program, again.answer), {REPLAYED: "true"}
-        return send(reported.content, status, {**reported.headers, **replayed})
+            reply = write(program)
+        except Repeated as repeated:
+            reply, replayed = replay(program, repeated.answer), {REPLAYED_HEADER: "true"}
+        return json_response(reply.content, status, {**reply.headers, **replayed})
 
-    programs = find_programs(request)
+    programs = get_programs(request)
     async with programs.using(name, request) as program:
-        return await programs.run(carry_out, program)
+        return await programs.run(respond, program)

@@ -1,7 +1,7 @@
-"""People: what came of it for them, who they are, what happened to one of them, who left and who is to be forgotten."""
+"""Routes of people: outcomes, the list of people, histories, leaving and erasure."""
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, cast
 
 import polars as pl
 from fastapi import Query, Request, Response
@@ -11,123 +11,157 @@ from restive.desk.export import agents_table
 from restive.desk.history import find_history
 from restive.desk.program import Program
 from restive.desk.tokens import Principal
-from restive.server.queries import Find, OfAgent, WithOutcomes
-from restive.server.requests import Erase, Learn, Leave
+from restive.server.openapi import (
+    CACHED,
+    CONDITIONAL,
+    OF_BODY,
+    OF_PROGRAM,
+    OF_TOKEN,
+    REPLAYABLE,
+    json_body,
+    table_body,
+)
+from restive.server.requests import EraseBody, HistoryQuery, LeaveBody, OutcomesBody, OutcomesQuery, PeopleQuery
 from restive.server.routes.deps import (
+    NO_QUERY,
     Admin,
     Key,
     Name,
     Operator,
-    Told,
+    Reply,
     Viewer,
-    follow,
     make_context,
     make_router,
-    record,
-    show,
+    page_url,
+    read_program,
+    write_program,
 )
-from restive.server.routes.describing import brings, brings_table
 from restive.server.uploads import OUTCOMES, take_settings, take_table
-from restive.server.wording import speak
 
-router = make_router("people")
-LEARNT = ("rounds", "new", "corrected", "repeated", "waiting", "notes")
+router = make_router("people", responses=OF_TOKEN | OF_PROGRAM)
+OUTCOME_FIELDS = ("rounds", "new", "corrected", "repeated", "waiting", "notes")
 
 
 @router.post(
     "/programs/{name}/outcomes",
     response_model=types.OutcomeCounts,
     summary="Record outcomes",
-    openapi_extra=brings_table(Learn, "agent,done,next_state\nann,yes,high\nben,,low\n"),
+    responses=OF_BODY | REPLAYABLE,
+    openapi_extra=table_body(OutcomesBody, "agent,done,next_state\nann,yes,high\nben,,low\n"),
 )
 async def learn(
-    name: Name, request: Request, principal: Operator, query: Annotated[WithOutcomes, Query()], key: Key = None
+    name: Name, request: Request, principal: Operator, query: Annotated[OutcomesQuery, Query()], key: Key = None
 ) -> Response:
-    """Take in what happened; outcomes may come late, in parts and more than once.
+    """Record outcomes, which may arrive late, in parts and repeatedly.
 
-    With a body of JSON its settings stand in the body, with a table of another kind in the address.
+    With a JSON body the settings are in the body, with a table file in the query string.
     """
-    asked = await take_table(request, Learn, "outcomes", OUTCOMES, query)
-    given = asked.settings
-    context = make_context(principal, key, asked.digest, given.dry_run)
+    upload = await take_table(request, OutcomesBody, "outcomes", OUTCOMES, query)
+    settings = upload.settings
+    context = make_context(principal, key, upload.digest, settings.dry_run)
 
-    def act(program: Program) -> Told:
-        taken = program.learn(asked.table, given.round, given.correct, given.dry_run, context=context)
-        if not given.dry_run:
+    def write(program: Program) -> Reply:
+        taken = program.learn(upload.table, settings.round, settings.correct, settings.dry_run, context=context)
+        if not settings.dry_run:
             request.app.state.metrics.count_outcomes(taken.new + taken.corrected)
-        return tell(taken._asdict(), recorded=not given.dry_run)
+        return reply(taken._asdict(), recorded=not settings.dry_run)
 
-    def repeat(_: Program, answer: dict[str, Any]) -> Told:
-        return tell({name: answer[name] for name in LEARNT}, recorded=True)
+    def replay(_: Program, answer: dict[str, Any]) -> Reply:
+        return reply({name: answer[name] for name in OUTCOME_FIELDS}, recorded=True)
 
-    def tell(taken: dict[str, Any], recorded: bool) -> Told:
-        return Told(taken | {"notes": [speak(note) for note in taken["notes"]], "recorded": recorded})
+    def reply(counts: Mapping[str, Any], recorded: bool) -> Reply:
+        return Reply({**counts, "recorded": recorded})
 
-    return await record(request, name, act, repeat)
-
-
-@router.get("/programs/{name}/people", response_model=types.Page[types.Person], summary="People")
-async def list_people(name: Name, request: Request, principal: Viewer, page: Annotated[Find, Query()]) -> Response:
-    """Who is in the program, in the order of joining; who was erased is not."""
-
-    def look(program: Program) -> dict[str, Any]:
-        rows = find_people(program, page.find, page.after, page.limit + 1)
-        more = follow(request, after=rows[page.limit - 1]["number"] + 1) if len(rows) > page.limit else None
-        return {"items": rows[: page.limit], "next": more}
-
-    return await show(request, name, look)
-
-
-def find_people(program: Program, find: str = "", first: int = 0, limit: int = 100) -> list[dict[str, Any]]:
-    """Those whose id has `find` in it, from the agent of number `first` on, at most `limit`."""
-    numbers = program.names.search(find)
-    some = numbers[numbers >= first][:limit]
-    called = pl.Series("agent", program.names.call(some), pl.String)
-    return agents_table(program, some).with_columns(called).to_dicts()
+    return await write_program(request, name, write, replay)
 
 
 @router.get(
-    "/programs/{name}/history", response_model=types.Page[types.HistoryEntry], summary="What happened to somebody"
+    "/programs/{name}/people",
+    response_model=types.Page[types.Person],
+    summary="List people",
+    responses=CACHED,
+    openapi_extra=CONDITIONAL,
 )
-async def history(name: Name, request: Request, principal: Viewer, query: Annotated[OfAgent, Query()]) -> Response:
-    """A row for each round that this person took part in."""
-    return await show(request, name, lambda program: {"items": find_history(program, query.agent), "next": None})
+async def list_people(
+    name: Name, request: Request, principal: Viewer, page: Annotated[PeopleQuery, Query()]
+) -> Response:
+    """The people of the program in the order of joining, without those who were erased."""
+
+    def read(program: Program) -> types.Page[types.Person]:
+        rows = find_people(program, page.find, page.after, page.limit + 1)
+        more = page_url(request, after=rows[page.limit - 1]["number"] + 1) if len(rows) > page.limit else None
+        return {"items": rows[: page.limit], "next": more}
+
+    return await read_program(request, name, read)
+
+
+def find_people(program: Program, find: str = "", first: int = 0, limit: int = 100) -> list[types.Person]:
+    """At most `limit` people whose id contains `find`, from the agent number `first` on."""
+    numbers = program.names.search(find)
+    some = numbers[numbers >= first][:limit]
+    names = pl.Series("agent", program.names.call(some), pl.String)
+    return cast("list[types.Person]", agents_table(program, some).with_columns(names).to_dicts())
+
+
+@router.get(
+    "/programs/{name}/history",
+    response_model=types.Page[types.HistoryEntry],
+    summary="History of a person",
+    responses=CACHED,
+    openapi_extra=CONDITIONAL,
+)
+async def history(name: Name, request: Request, principal: Viewer, query: Annotated[HistoryQuery, Query()]) -> Response:
+    """One entry for each round in which the person took part."""
+
+    def read(program: Program) -> types.Page[types.HistoryEntry]:
+        return {"items": find_history(program, query.agent), "next": None}
+
+    return await read_program(request, name, read)
 
 
 @router.post(
-    "/programs/{name}/leave", response_model=types.PeopleCount, summary="People left", openapi_extra=brings(Leave)
+    "/programs/{name}/leave",
+    response_model=types.PeopleCount,
+    summary="Remove people",
+    responses=OF_BODY | REPLAYABLE,
+    openapi_extra=json_body(LeaveBody),
+    dependencies=NO_QUERY,
 )
 async def leave(name: Name, request: Request, principal: Operator, key: Key = None) -> Response:
-    """Say who is gone; who appears again in a table of states is back."""
-    return await _drop(request, name, principal, key, Leave, Program.leave)
+    """Record that people left; a person who appears in a later table of states is back."""
+    return await _remove(request, name, principal, key, LeaveBody, Program.leave)
 
 
 @router.post(
-    "/programs/{name}/erase", response_model=types.PeopleCount, summary="Forget people", openapi_extra=brings(Erase)
+    "/programs/{name}/erase",
+    response_model=types.PeopleCount,
+    summary="Erase people",
+    responses=OF_BODY | REPLAYABLE,
+    openapi_extra=json_body(EraseBody),
+    dependencies=NO_QUERY,
 )
 async def erase(name: Name, request: Request, principal: Admin, key: Key = None) -> Response:
-    """Forget names for good; what these people taught stays, as a number without a name."""
-    return await _drop(request, name, principal, key, Erase, Program.erase)
+    """Erase names for good; the outcomes stay, under a number without a name."""
+    return await _remove(request, name, principal, key, EraseBody, Program.erase)
 
 
-async def _drop(
+async def _remove(
     request: Request,
     name: str,
     principal: Principal,
     key: str | None,
-    model: type[Leave | Erase],
-    verb: Callable[..., int],
+    model: type[LeaveBody | EraseBody],
+    remove: Callable[..., int],
 ) -> Response:
-    """Carry out a verb of the desk on the people that a request names, and say how many they were."""
-    asked = await take_settings(request, model)
-    given, context = asked.settings, make_context(principal, key, asked.digest, asked.settings.dry_run)
-    return await record(
-        request,
-        name,
-        lambda program: Told(_count(verb(program, given.agents, given.dry_run, context=context), given.dry_run)),
-        lambda _, answer: Told(_count(answer["count"], dry_run=False)),
-    )
+    upload = await take_settings(request, model)
+    settings = upload.settings
+    context = make_context(principal, key, upload.digest, settings.dry_run)
 
+    def write(program: Program) -> Reply:
+        count = remove(program, settings.agents, settings.dry_run, context=context)
+        return Reply({"count": count, "recorded": not settings.dry_run})
 
-def _count(count: int, dry_run: bool) -> dict[str, Any]:
-    return {"count": count, "recorded": not dry_run}
+    def replay(_: Program, answer: dict[str, Any]) -> Reply:
+        return Reply({"count": answer["count"], "recorded": True})
+
+    return await write_program(request, name, write, replay)

@@ -1,7 +1,7 @@
-"""Programs: which there are, new ones, what each decides by, and each at a glance."""
+"""Routes of programs: list, create, read, change and status."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from fastapi import Query, Request, Response
 
@@ -11,82 +11,87 @@ from restive.desk.audit import Repeated
 from restive.desk.program import Program
 from restive.desk.status import get_status
 from restive.errors import Conflict, InputError
-from restive.server.hiding import hide_configs, hide_folders
-from restive.server.queries import Page
-from restive.server.requests import Change, Create
+from restive.server.openapi import CACHED, CONDITIONAL, CREATED, OF_BODY, OF_PROGRAM, REPLAYABLE, json_body
+from restive.server.requests import ChangeBody, CreateBody, PageQuery
 from restive.server.routes.deps import (
-    REPLAYED,
+    NO_QUERY,
+    REPLAYED_HEADER,
     Admin,
     Key,
     Name,
-    Told,
+    Reply,
     Viewer,
-    find_programs,
-    follow,
+    get_programs,
+    hide_policy_paths,
+    json_response,
     make_context,
     make_router,
-    place,
-    record,
-    send,
-    show,
+    page_url,
+    program_url,
+    read_program,
+    write_program,
 )
-from restive.server.routes.describing import brings
 from restive.server.uploads import take_settings
 
 router = make_router("programs")
-EMPTY = ("rewards", "horizon", "shadow")  # where null says something else than leaving it out
+NULLABLE = ("rewards", "horizon", "shadow")  # settings for which null differs from leaving them out
 
 
-@router.get("/programs", response_model=types.Page[types.ProgramSummary], summary="All programs")
-async def list_programs(request: Request, principal: Viewer, page: Annotated[Page, Query()]) -> Response:
-    """The programs that the token may see, the oldest first."""
-    programs = find_programs(request)
+@router.get("/programs", response_model=types.Page[types.ProgramSummary], summary="List programs")
+async def list_programs(request: Request, principal: Viewer, page: Annotated[PageQuery, Query()]) -> Response:
+    """The programs that the token gives access to, the oldest first."""
+    programs = get_programs(request)
     rows = await programs.run(request.app.state.desk.store.programs)
-    seen = [row for row in rows if row.id > page.after and principal.sees(row.name)]
-    items = [_hide(await programs.summarize(row.name, request)) for row in seen[: page.limit]]
-    more = follow(request, after=seen[page.limit - 1].id) if len(seen) > page.limit else None
-    return send({"items": items, "next": more})
-
-
-def _hide(summary: types.ProgramSummary) -> dict[str, Any]:
-    line = hide_configs(summary)
-    return line | {"error": line["error"] and hide_folders(line["error"])}
+    visible = [row for row in rows if row.id > page.after and principal.sees(row.name)]
+    items = [hide_policy_paths(await programs.summarize(row.name, request)) for row in visible[: page.limit]]
+    more = page_url(request, after=visible[page.limit - 1].id) if len(visible) > page.limit else None
+    return json_response({"items": items, "next": more})
 
 
 @router.post(
     "/programs",
     response_model=types.ProgramConfig,
     status_code=201,
-    summary="Make a program",
-    openapi_extra=brings(Create),
+    summary="Create a program",
+    responses=OF_BODY | CREATED,
+    openapi_extra=json_body(CreateBody),
+    dependencies=NO_QUERY,
 )
 async def create(request: Request, principal: Admin, key: Key = None) -> Response:
-    """Make a program by a template and what is to be other than there, or by states and settings of its own."""
-    asked = await take_settings(request, Create)
-    given = asked.settings.model_dump(exclude_unset=True)
-    if given.get("words"):
-        given["words"] = {name: word for name, word in given["words"].items() if word is not None}
-    settings = {name: value for name, value in given.items() if value is not None or name in EMPTY}
-    for spec in ("policy", "shadow"):
-        _refuse_file(spec, settings.get(spec))
-    context, headers = make_context(principal, key, asked.digest), {"Location": place(request, given["name"])}
+    """Create a program from a template and settings, or from states and settings."""
+    upload = await take_settings(request, CreateBody)
+    settings = _read_settings(upload.settings)
+    name, context = settings["name"], make_context(principal, key, upload.digest)
 
-    def make_once() -> Program:
+    def make() -> Program:
         made: Program = request.app.state.desk.create(**settings, context=context)
         return made
 
-    def make() -> Response:
+    def respond() -> Response:
+        headers = {"Location": program_url(request, name)}
         try:
-            config, replayed = _insist(make_once, key).config.as_json(), {}
-        except Repeated as again:
-            config, replayed = again.answer["config"], {REPLAYED: "true"}
-        return send(_planned(given["name"], config), 201, headers | replayed)
+            config = _retry_conflict(make, key).config.as_json()
+        except Repeated as repeated:
+            config, headers[REPLAYED_HEADER] = repeated.answer["config"], "true"
+        return json_response(_describe_config(name, config), 201, headers)
 
-    return await find_programs(request).run(make)
+    return await get_programs(request).run(respond)
 
 
-def _insist(make: Callable[[], Program], key: str | None) -> Program:
-    """Make a program; one whose name was taken a moment ago may have been asked for by the same key."""
+def _read_settings(body: CreateBody) -> dict[str, Any]:
+    """The settings that were given; null counts only where it means something."""
+    given = body.model_dump(exclude_unset=True)
+    if given.get("words"):
+        given["words"] = {name: word for name, word in given["words"].items() if word is not None}
+    for name in ("policy", "shadow"):
+        # A policy file is code: only users of the server's machine may choose one.
+        if (given.get(name) or "").partition(":")[0].strip().lower().endswith(".py"):
+            raise InputError(f"{name}: a policy file can only be set on the server's machine.", location=name)
+    return {name: value for name, value in given.items() if value is not None or name in NULLABLE}
+
+
+def _retry_conflict(make: Callable[[], Program], key: str | None) -> Program:
+    """Create a program; on a conflict try again, because a concurrent request with the same key may have created it."""
     try:
         return make()
     except Conflict:
@@ -95,50 +100,66 @@ def _insist(make: Callable[[], Program], key: str | None) -> Program:
     return make()
 
 
-def _refuse_file(what: str, spec: str | None) -> None:
-    """A policy in a file is code: only who has the server's machine may have it run there."""
-    if spec is not None and spec.partition(":")[0].strip().lower().endswith(".py"):
-        raise InputError(f"{what}: a policy in a file of its own is set up on the server's machine, by the command.")
+def _describe_config(name: str, config: types.Config) -> types.ProgramConfig:
+    return {"name": name, "config": cast("types.Config", hide_policy_paths(config))}
 
 
-def _planned(name: str, config: types.Config) -> dict[str, Any]:
-    return {"name": name, "config": hide_configs(config)}
-
-
-@router.get("/programs/{name}", response_model=types.Program, summary="A program")
+@router.get(
+    "/programs/{name}",
+    response_model=types.Program,
+    summary="Get a program",
+    responses=OF_PROGRAM | CACHED,
+    openapi_extra=CONDITIONAL,
+    dependencies=NO_QUERY,
+)
 async def show_program(name: Name, request: Request, principal: Viewer) -> Response:
-    """What a program decides by, and how far it is."""
-    return await show(request, name, _describe)
+    """The settings of a program and its numbers of people, rounds and events."""
+    return await read_program(request, name, _describe_program)
 
 
-def _describe(program: Program) -> dict[str, Any]:
+def _describe_program(program: Program) -> types.Program:
     projection = program.projection
-    known = {"name": program.name, "created": program.created, "events": projection.length}
-    counts = {"rounds": len(projection.rounds), "people": int(projection.agents.active.sum())}
-    return known | counts | {"config": hide_configs(projection.config.as_json())}
+    return {
+        **_describe_config(program.name, projection.config.as_json()),
+        "created": program.created,
+        "events": projection.length,
+        "rounds": len(projection.rounds),
+        "people": int(projection.agents.active.sum()),
+    }
 
 
 @router.patch(
-    "/programs/{name}", response_model=types.ProgramConfig, summary="Change a program", openapi_extra=brings(Change)
+    "/programs/{name}",
+    response_model=types.ProgramConfig,
+    summary="Change a program",
+    responses=OF_PROGRAM | OF_BODY | REPLAYABLE,
+    openapi_extra=json_body(ChangeBody),
+    dependencies=NO_QUERY,
 )
 async def change(name: Name, request: Request, principal: Admin, key: Key = None) -> Response:
-    """Change the budget, cool-down, keeping of states or shares, from now on."""
-    asked = await take_settings(request, Change)
-    settings, context = asked.settings.model_dump(exclude_unset=True), make_context(principal, key, asked.digest)
+    """Change budget, cool_down, keep or shares from the next round on."""
+    upload = await take_settings(request, ChangeBody)
+    settings, context = upload.settings.model_dump(exclude_unset=True), make_context(principal, key, upload.digest)
     if not settings:
-        raise InputError("Nothing is to be changed; give budget, cool_down, keep or shares.")
+        raise InputError("The body has no setting to change; give budget, cool_down, keep or shares.")
 
-    def act(program: Program) -> Told:
-        return Told(_planned(name, program.change(**settings, context=context).as_json()))
+    def write(program: Program) -> Reply:
+        return Reply(_describe_config(name, program.change(**settings, context=context).as_json()))
 
-    return await record(request, name, act, lambda _, answer: Told(_planned(name, answer["config"])))
+    def replay(_: Program, answer: dict[str, Any]) -> Reply:
+        return Reply(_describe_config(name, answer["config"]))
+
+    return await write_program(request, name, write, replay)
 
 
-@router.get("/programs/{name}/status", response_model=Status, summary="A program at a glance")
+@router.get(
+    "/programs/{name}/status",
+    response_model=Status,
+    summary="Status of a program",
+    responses=OF_PROGRAM | CACHED,
+    openapi_extra=CONDITIONAL,
+    dependencies=NO_QUERY,
+)
 async def status(name: Name, request: Request, principal: Viewer) -> Response:
-    """Rounds, people, what the program adds, what was learned, and what to do next."""
-    return await show(request, name, _glance)
-
-
-def _glance(program: Program) -> dict[str, Any]:
-    return hide_configs(get_status(program).as_json())
+    """Rounds, people, the gain of the program, what was learned, and what to do next."""
+    return await read_program(request, name, lambda program: hide_policy_paths(get_status(program).as_json()))

@@ -1,97 +1,82 @@
-"""What belongs to no program: the server itself, who asks, what a program can be made of, and the store's audit."""
+"""Routes that belong to no program: health, metrics, the token, templates and policies."""
 
 import inspect
-from dataclasses import MISSING, asdict, fields
-from typing import Annotated, Any
+from dataclasses import MISSING, Field, asdict, fields
 
-from fastapi import Query, Request, Response
+from fastapi import Request, Response
 
 from restive.api import types
-from restive.desk.audit import AuditRow
 from restive.desk.templates import TEMPLATES
 from restive.policies import POLICIES
 from restive.policies.base import Learner
-from restive.server.hiding import hide_configs
 from restive.server.metrics import Metrics
-from restive.server.queries import Back
-from restive.server.routes.deps import Admin, Viewer, find_programs, follow, make_router, send
-from restive.server.routes.describing import answers_file
+from restive.server.openapi import OF_TOKEN, file_response
+from restive.server.routes.deps import NO_QUERY, Viewer, get_programs, json_response, make_router
 from restive.version import __version__
 
-server = make_router("server", prefix="")
+server = make_router("server", prefix="", responses={})
 router = make_router("store")
-PATIENCE = 3.0  # seconds for the store to say that it is there
+READY_TIMEOUT_SECONDS = 3.0
 
 
-@server.get("/health", response_model=types.Health, summary="Whether the server is there")
+@server.get("/health", response_model=types.Health, summary="Health of the server")
 async def health() -> Response:
-    """Answers as long as the server runs, whatever its store does."""
-    return send({"status": "ok", "version": __version__})
+    """Answers as long as the server runs, even if its store is unavailable."""
+    return json_response({"status": "ok", "version": __version__})
 
 
-@server.get("/ready", response_model=types.Health, summary="Whether the server can work")
+@server.get("/ready", response_model=types.Health, summary="Readiness of the server")
 async def ready(request: Request) -> Response:
-    """Answers when the store does; 503 when it does not."""
-    await find_programs(request).reach_store(PATIENCE)
-    return send({"status": "ok", "version": __version__})
+    """Answers if the store is available; otherwise 503."""
+    await get_programs(request).reach_store(READY_TIMEOUT_SECONDS)
+    return json_response({"status": "ok", "version": __version__})
 
 
 @server.get(
-    "/metrics", summary="Counts for Prometheus", response_class=Response, responses=answers_file(Metrics.media_type)
+    "/metrics",
+    summary="Metrics for Prometheus",
+    response_class=Response,
+    responses=OF_TOKEN | file_response(Metrics.media_type),
+    dependencies=NO_QUERY,
 )
 async def metrics(request: Request, principal: Viewer) -> Response:
-    """Requests, rounds decided, outcomes recorded and times; any token will do."""
+    """Requests, decided rounds, recorded outcomes and durations; any token is sufficient."""
     found: Metrics = request.app.state.metrics
     return Response(found.render(), media_type=Metrics.media_type)
 
 
-@router.get("/me", response_model=types.Me, summary="Who I am")
+@router.get("/me", response_model=types.Me, summary="The token", dependencies=NO_QUERY)
 async def me(principal: Viewer) -> Response:
-    """Whom the token belongs to, and what it allows."""
+    """The owner and the roles of the token."""
     grants = [{"program": program, "role": role} for program, role in principal.grants.items()]
-    return send({"id": principal.id, "name": principal.name, "grants": grants, "version": __version__})
+    return json_response({"id": principal.id, "name": principal.name, "grants": grants, "version": __version__})
 
 
-@router.get("/templates", response_model=types.Page[types.Template], summary="Templates")
+@router.get("/templates", response_model=types.Page[types.Template], summary="List templates", dependencies=NO_QUERY)
 async def templates(principal: Viewer) -> Response:
-    """The application domains that a program can start from."""
-    return send({"items": [asdict(template) for template in TEMPLATES.values()], "next": None})
+    """The application domains that a program can be created from."""
+    return json_response({"items": [asdict(template) for template in TEMPLATES.values()], "next": None})
 
 
-@router.get("/policies", response_model=types.Page[types.PolicyInfo], summary="Policies")
+@router.get("/policies", response_model=types.Page[types.PolicyInfo], summary="List policies", dependencies=NO_QUERY)
 async def policies(principal: Viewer) -> Response:
-    """The policies that a program can decide by, with their settings."""
-    return send({"items": list_policies(), "next": None})
+    """The policies that a program can use, with their settings."""
+    return json_response({"items": list_policies(), "next": None})
 
 
-def list_policies() -> list[dict[str, Any]]:
-    """Every learner with its settings; policies that must know how people move cannot decide for real ones."""
+def list_policies() -> list[types.PolicyInfo]:
+    """Every learner; an oracle needs to know the model, which a real program does not have."""
     return [
-        {"name": name, "about": _about(policy), "settings": [_setting(each) for each in fields(policy)]}
+        {
+            "name": name,
+            "about": (inspect.getdoc(policy) or "").partition("\n\n")[0].replace("\n", " "),
+            "settings": [_describe_setting(each) for each in fields(policy)],
+        }
         for name, policy in POLICIES.items()
         if issubclass(policy, Learner)
     ]
 
 
-def _about(policy: type) -> str:
-    return (inspect.getdoc(policy) or "").partition("\n\n")[0].replace("\n", " ")
-
-
-def _setting(each: Any) -> dict[str, Any]:
-    return {"name": each.name, "default": None if each.default is MISSING else each.default}
-
-
-@router.get("/audit", response_model=types.Page[types.AuditEntry], summary="Audit of the store")
-async def store_audit(request: Request, principal: Admin, page: Annotated[Back, Query()]) -> Response:
-    """Who did what, in all programs and to the store itself, the newest first."""
-    store = request.app.state.desk.store
-    return send_audit_entries(
-        request, await find_programs(request).run(store.audit_log, None, page.before, page.limit), page
-    )
-
-
-def send_audit_entries(request: Request, audit_log: list[AuditRow], page: Back) -> Response:
-    """A page of audit_log."""
-    more = len(audit_log) == page.limit and audit_log[-1].number > 1
-    items = [hide_configs(context._asdict()) for context in audit_log]
-    return send({"items": items, "next": follow(request, before=audit_log[-1].number) if more else None})
+def _describe_setting(setting: "Field[object]") -> types.PolicySetting:
+    default = None if setting.default is MISSING else setting.default
+    return {"name": setting.name, "default": default}  # type: ignore[typeddict-item]

@@ -33,11 +33,11 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 
+from restive.desk.config import policy_label
 from restive.desk.program import Program
 from restive.errors import InputError, NotFound
 from restive.server.auth import need_session
-from restive.server.errors import RETRY_AFTER, Refusal, describe, translate
-from restive.server.hiding import name_policy
+from restive.server.errors import describe, find_headers
 from restive.server.views.charts import PLOTS
 from restive.server.views.filters import FILTERS
 from restive.server.views.glossary import read_glossary
@@ -47,7 +47,7 @@ TEMPLATES = Path(__file__).parent.parent / "templates"
 STATIC = Path(__file__).parent.parent / "static"
 IMMUTABLE = "public, max-age=31536000, immutable"
 MIN_GZIP_BYTES = 1000
-EXPECTED = (InputError, Refusal, RequestValidationError, HTTPException)
+EXPECTED = (InputError, HTTPException, RequestValidationError, HTTPException)
 FLASH_COOKIE, MAX_FLASH = "restive_flash", 500  # a message that a form leaves for the next page
 NO_STORE = "no-store"  # pages are about people: the Back button must show nothing after signing out
 MAX_DIGITS = 9  # of a number in a URL
@@ -182,7 +182,7 @@ class PageRoute(APIRoute):
             try:
                 return await inner(request)
             except EXPECTED as error:
-                if request.url.path.endswith(".json") or getattr(error, "status", 400) < 400:
+                if request.url.path.endswith(".json") or getattr(error, "status_code", 400) < 400:
                     raise
                 return show_failure(request, error)
 
@@ -196,13 +196,11 @@ def is_fragment(request: Request) -> bool:
 
 def show_failure(request: Request, error: Exception) -> HTMLResponse:
     """An error as a page, or as a fragment for htmx."""
-    error = translate(error)
     failure = describe(error, request)
-    headers = {"Retry-After": RETRY_AFTER} if failure.status == 503 else {}
-    headers |= getattr(error, "headers", None) or {}
+    headers = find_headers(error)
     template = "error_message.html" if is_fragment(request) else "error.html"
-    more = {"title": TITLES.get(failure.status, failure.title), "writing": request.method not in ("GET", "HEAD")}
-    return render(request, template, {"failure": failure.model_dump(mode="json")}, failure.status, headers, **more)
+    more = {"title": TITLES.get(failure["status"], failure["title"]), "writing": request.method not in ("GET", "HEAD")}
+    return render(request, template, {"failure": failure}, failure["status"], headers, **more)
 
 
 def _explainer(request: Request) -> Callable[[str], Markup]:
@@ -238,8 +236,8 @@ def head(program: Program) -> dict[str, Any]:
     return {
         "name": program.name,
         "words": asdict(config.words),
-        "policy": name_policy(config.policy),
-        "shadow": name_policy(config.shadow) if config.shadow else None,
+        "policy": policy_label(config.policy),
+        "shadow": policy_label(config.shadow) if config.shadow else None,
         "rounds": len(program.rounds),
     }
 

@@ -33,7 +33,6 @@ from restive.desk.table_files import EXTENSION_LIST
 from restive.desk.tokens import Principal
 from restive.errors import InputError, check_whole
 from restive.server.auth import form_key, need_session
-from restive.server.errors import Refusal
 from restive.server.settings import Settings
 from restive.server.table_reader import Kind, read_table
 from restive.server.views.base import FLASH_COOKIE
@@ -134,18 +133,18 @@ async def take_form(request: Request) -> AsyncIterator[Form]:
     """The form of a post; its file is deleted afterwards."""
     media_type, options = parse_options_header(request.headers.get("Content-Type"))
     if options.get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):  # some codecs are very slow
-        raise Refusal(415, "The form must be in UTF-8.")
+        raise HTTPException(415, "The form must be in UTF-8.")
     max_fields = MAX_MULTIPART_FIELDS if media_type == b"multipart/form-data" else MAX_FIELDS
     try:
         parsed = await request.form(max_files=1, max_fields=max_fields, max_part_size=MAX_TEXT_BYTES + 1024)
     except HTTPException:
         sentence = "The form could not be read. Reload the page and send it again; upload a long table as a file."
-        raise Refusal(400, sentence) from None
+        raise HTTPException(400, sentence) from None
     try:
         fields = {name: value for name, value in parsed.items() if isinstance(value, str)}
         if sum(map(len, fields.values())) > MAX_TEXT_BYTES:
             limit = f"{MAX_TEXT_BYTES >> 20} MB"
-            raise Refusal(413, f"The typed and pasted text is larger than {limit}. Upload it as a file instead.")
+            raise HTTPException(413, f"The typed and pasted text is larger than {limit}. Upload it as a file instead.")
         files = [value for value in parsed.values() if isinstance(value, UploadFile) and value.filename]
         yield Form(fields, files[0] if files else None, form_key(request))
     finally:

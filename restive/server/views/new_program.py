@@ -19,8 +19,7 @@ from restive.desk.templates import TEMPLATES, Template
 from restive.errors import Conflict, InputError, NotFound
 from restive.policies import POLICIES
 from restive.policies.base import Learner
-from restive.server.errors import MAX_SENTENCE, describe
-from restive.server.hiding import hide_folders
+from restive.server.errors import MAX_MESSAGE, describe
 from restive.server.views.base import PageRoute, link, page, render_in_thread
 from restive.server.views.forms import Admin, Form, make_key, read_decimal, read_whole, redirect, take_form
 
@@ -60,7 +59,7 @@ async def create_program(request: Request, principal: Admin) -> Response:
                 return redirect(request, link("programs", name, "states"), message)
             except InputError as error:
                 failure = describe(error, request)
-                wrong, status = {_find_field(error): failure.detail}, failure.status
+                wrong, status = {_find_field(error): failure["detail"]}, failure["status"]
         more = {"typed": form.fields, "wrong": wrong}
         return await render_in_thread(request, "new_program.html", describe_form(known), status, **more)
 
@@ -127,7 +126,7 @@ def _try(wrong: dict[str, str], field: str, check: Callable[[], object]) -> bool
     try:
         check()
     except InputError as error:
-        wrong[field] = hide_folders(str(error)[:MAX_SENTENCE])
+        wrong[field] = error.message[:MAX_MESSAGE]
         return False
     return True
 

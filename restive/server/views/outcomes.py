@@ -31,7 +31,6 @@ from restive.server.views.upload import (
     make_confirmation,
     show_result,
 )
-from restive.server.wording import say_here
 
 PEOPLE_PER_PAGE = 50
 OFFERED_ROUNDS = 60
@@ -120,7 +119,7 @@ def build_outcomes(program: Program, chosen: int | None = None) -> dict[str, Any
 def preview_outcomes(program: Program, asked: OutcomesRequest) -> dict[str, Any]:
     """What would be recorded, in numbers."""
     taken = program.learn(asked.outcomes, asked.round, asked.correct, dry_run=True)
-    return taken._asdict() | {"notes": [say_here(note) for note in taken.notes]}
+    return taken._asdict() | {"notes": list(taken.notes)}
 
 
 def record_outcomes(
@@ -241,4 +240,4 @@ def _name_person(fault: dict[str, Any], rows: list[dict[str, str]]) -> dict[str,
     """A fault with the id of its person, because the form has no row numbers."""
     row = fault["row"]
     agent = rows[row - 1]["agent"] if row is not None and row <= len(rows) else None
-    return {"agent": agent, "sentence": fault["sentence"]}
+    return {"agent": agent, "message": fault["message"]}

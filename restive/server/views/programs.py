@@ -5,8 +5,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from restive.api.types import ProgramSummary
+from restive.desk.config import policy_label
 from restive.desk.templates import TEMPLATES
-from restive.server.hiding import name_policy
 from restive.server.views.base import PageRoute, page, paginate, read_number
 from restive.server.views.glossary import read_glossary
 
@@ -40,7 +40,7 @@ def describe(summary: ProgramSummary) -> dict[str, Any]:
     return {
         **fields,
         "readable": summary["error"] is None,
-        "policy": name_policy(summary["policy"]) if summary["policy"] else None,
+        "policy": policy_label(summary["policy"]) if summary["policy"] else None,
         "title": template.title if template else "",
         "about": template.about if template else "",
     }

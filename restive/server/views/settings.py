@@ -9,19 +9,18 @@ from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 
 from restive.desk.audit import Repeated, RequestContext
-from restive.desk.config import Config
+from restive.desk.config import Config, policy_label
 from restive.desk.explanations import count_people
 from restive.desk.program import Program
 from restive.desk.projection import RoundTotals
 from restive.errors import InputError, check_whole
 from restive.server.auth import admit
-from restive.server.errors import Refusal, describe
-from restive.server.hiding import name_policy
+from restive.server.errors import describe
 from restive.server.views.base import PageRoute, ask, head, link, page, render_in_thread
 from restive.server.views.forms import Form, Operator, make_key, read_whole, redirect, take_form
-from restive.server.wording import say_here
 
 NUMBERS = ("budget", "cool_down", "keep")
 FIXED = ("states", "rewards", "control", "horizon", "seed", "template")
@@ -57,7 +56,7 @@ async def take_step(request: Request, name: str, principal: Operator) -> Respons
     """Take one step."""
     async with take_form(request) as form:
         if form.text("step") not in STEPS:
-            raise Refusal(400, "The form has no step. Reload the page.")
+            raise HTTPException(400, "The form has no step. Reload the page.")
         admit(request, principal, STEPS[form.text("step")].role)
         context = RequestContext(
             by=principal.signature, key=form.text("key") or None, asked=await run_in_threadpool(form.digest_all)
@@ -68,8 +67,8 @@ async def take_step(request: Request, name: str, principal: Operator) -> Respons
             return await _show(request, name, form, 200, question=question.about)
         except InputError as error:
             failure = describe(error, request)
-            refused = {"step": form.text("step"), "detail": say_here(failure.detail)}
-            return await _show(request, name, form, failure.status, refused=refused)
+            refused = {"step": form.text("step"), "detail": failure["detail"]}
+            return await _show(request, name, form, failure["status"], refused=refused)
     return redirect(request, link("programs", name, "settings"), message)
 
 
@@ -77,7 +76,7 @@ def build_settings(program: Program) -> dict[str, Any]:
     """All settings, and the rounds that can be cancelled."""
     config = program.config
     groups = list(program.projection.groups)
-    policies = {"policy": name_policy(config.policy), "shadow": name_policy(config.shadow) if config.shadow else None}
+    policies = {"policy": policy_label(config.policy), "shadow": policy_label(config.shadow) if config.shadow else None}
     return {
         "program": head(program),
         **{name: getattr(config, name) for name in NUMBERS},

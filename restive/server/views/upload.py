@@ -31,7 +31,6 @@ from restive.server.views.forms import (
     redirect,
     take_form,
 )
-from restive.server.wording import say_here
 from restive.types import Ints
 
 STATES_FIELDS = ("known", "budget", "must", "never", "again", "new")
@@ -116,7 +115,7 @@ def preview_states(program: Program, asked: StatesRequest) -> dict[str, Any]:
         "missing": int(missing.size),
         "names": recommendation.names.call(missing[:MAX_NAMES]),
         "exclusions": recommendation.exclusions(),
-        "notes": [say_here(note) for note in recommendation.notes],
+        "notes": list(recommendation.notes),
     }
 
 
@@ -193,18 +192,18 @@ async def show_result(
     }
     data = await ask(request, name, build)
     shown = "preview.html" if fragment else template
-    status = 200 if failure is None else failure.status
+    status = 200 if failure is None else failure["status"]
     return await render_in_thread(request, shown, data | {"template": template}, status, **more)
 
 
 def explain(error: InputError, request: Request) -> dict[str, Any]:
     """An error for a page: the problem, the hint that a check box answers, and advice in the words of the page."""
-    failure = describe(error, request).model_dump(mode="json")
+    failure = describe(error, request)
     hint = error.hint
-    return failure | {
-        "detail": say_here(failure["detail"]),
-        "faults": [fault | {"sentence": say_here(fault["sentence"])} for fault in failure["faults"][:MAX_FAULTS]],
-        "total": getattr(error, "total", len(failure["faults"])),
+    return {
+        **failure,
         "hint": hint,
+        "faults": failure["faults"][:MAX_FAULTS],
+        "total": getattr(error, "total", len(failure["faults"])),
         "advice": ADVICE.get(hint) if hint else None,
     }

@@ -96,7 +96,7 @@ def test_a_key_of_another_request_is_refused(caller: Caller) -> None:
     ]
     for answer in others:
         assert answer.status_code == 409
-        assert answer.json()["type"] == "/api#key-taken"
+        assert answer.json()["type"] == "/api#key_reused"
     assert caller.events() == before
 
 
@@ -168,7 +168,7 @@ def test_a_role_that_is_too_low_is_refused(
     principals: Callable[..., Caller], role: str, method: str, path: str
 ) -> None:
     failure = principals(role, "shops").refused(method, path, 403, json={})
-    assert "it needs the role" in failure.detail
+    assert "it needs the role" in failure["detail"]
 
 
 def test_an_admin_of_one_program_is_none_of_the_store(principals: Callable[..., Caller]) -> None:
@@ -184,4 +184,4 @@ def test_a_program_that_may_not_be_seen_is_as_one_that_is_not_there(
     desk.create("other", states=["a", "b"])
     principal = principals("admin", "other")
     seen, gone = (principal.refused("GET", f"{API}/programs/{name}/status", 404) for name in ("shops", "xxxxx"))
-    assert seen.detail.replace("shops", "xxxxx") == gone.detail
+    assert seen["detail"].replace("shops", "xxxxx") == gone["detail"]

@@ -33,7 +33,7 @@ def test_a_server_without_its_store_is_there_but_not_ready(caller: Caller, tmp_p
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "5"
     failure = answer.json()
-    assert (failure["type"], failure["recorded"]) == ("/api#store", False)
+    assert (failure["type"], failure["recorded"]) == ("/api#store_unavailable", False)
     assert str(tmp_path) not in answer.text
     tmp_path.mkdir()
 
@@ -104,7 +104,7 @@ def test_readiness_does_not_wait_behind_decisions(caller: Caller) -> None:
 def test_a_server_whose_store_hangs_says_soon_that_it_is_not_ready(
     postgres: Postgres, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(system, "PATIENCE", 0.2)
+    monkeypatch.setattr(system, "READY_TIMEOUT_SECONDS", 0.2)
     address = postgres.new_schema()
     with Desk(address) as desk, Desk(address) as other:
         app = make_app(desk, Settings(open=True, log="none"))
@@ -113,10 +113,8 @@ def test_a_server_whose_store_hangs_says_soon_that_it_is_not_ready(
             connection.exec_driver_sql("LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
             failures = [caller.refused("GET", "/ready", 503) for _ in range(5)]
             assert threading.active_count() <= before + 1  # one question for all of them
-        assert {failure.type for failure in failures} == {"/api#store"}
-        assert {failure.detail for failure in failures} == {
-            "The store does not answer; nothing was changed. Try again later."
-        }
+        assert {failure["type"] for failure in failures} == {"/api#store_unavailable"}
+        assert {failure["detail"] for failure in failures} == {"The store is unavailable. Nothing was recorded."}
         assert caller.call("GET", "/ready").status_code in (200, 503)  # the answer to the open question may be late
         caller.run(asyncio.wait_for(app.state.programs._pulse, 20))
         assert caller.call("GET", "/ready").status_code == 200

@@ -10,10 +10,11 @@ import httpx
 import pytest
 from desk.postgres import Postgres
 
+from restive.api.types import Problem
 from restive.client import Client
 from restive.desk import Desk
 from restive.desk.replay import replay
-from restive.server.errors import Failure
+from server.calling import validate
 from server.trials.load import NAME, PLACE, PLAN, find_keys
 from server.trials.served import Served
 
@@ -123,12 +124,12 @@ def check_failure(answer: httpx.Response) -> bool | None:
     assert answer.status_code == 503, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert int(answer.headers["retry-after"]) > 0
-    failure = Failure.model_validate_json(answer.content, strict=True)
-    assert (failure.type, failure.status) == ("/api#store", 503)
-    assert failure.detail.endswith(".")
-    assert "127.0.0.1" not in failure.detail
-    assert "restive:" not in failure.detail
-    return failure.recorded
+    failure = validate(answer, Problem)
+    assert (failure["type"], failure["status"]) == ("/api#store_unavailable", 503)
+    assert failure["detail"].endswith(".")
+    assert "127.0.0.1" not in failure["detail"]
+    assert "restive:" not in failure["detail"]
+    return failure["recorded"]
 
 
 def check_reported_truly(address: str, answers: dict[str, httpx.Response], rider: Rider) -> Counter[str]:

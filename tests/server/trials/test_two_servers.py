@@ -72,7 +72,7 @@ def decide_at_both(callers: Callers, round_: int) -> int:
     assert Counter(answer.status_code for answer in answers) == {201: 1, 409: AT_ONCE - 1}
     for answer in answers:
         if answer.status_code == 409:
-            assert answer.json()["type"] == "/api#already-decided"
+            assert answer.json()["type"] == "/api#already_decided"
             assert answer.json()["recorded"] is False
     winner = next(place for place, answer in enumerate(answers) if answer.status_code == 201)
     said = answers[winner].json()
