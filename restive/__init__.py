@@ -1,6 +1,21 @@
-"""restive: who gets the one intervention there is budget for, every round, when everyone moves by themselves."""
+"""restive: online restless bandits. Choose, every round, which B of N agents get the one intervention.
+
+The names below are imported at their first use, so that `import restive` and `import restive.client` stay fast.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from restive.version import __version__
+
+if TYPE_CHECKING:
+    from restive.errors import InputError
+    from restive.policies import POLICIES, make_policy
+    from restive.problem import Problem
+    from restive.problems import PROBLEMS, make_problems
+    from restive.simulation import Simulation, simulate
+    from restive.trace import Trace
+    from restive.world import World
 
 __all__ = [
     "POLICIES",
@@ -16,10 +31,26 @@ __all__ = [
     "simulate",
 ]
 
-from restive.errors import InputError
-from restive.policies import POLICIES, make_policy
-from restive.problem import Problem
-from restive.problems import PROBLEMS, make_problems
-from restive.simulate import Simulation, simulate
-from restive.trace import Trace
-from restive.world import World
+_MODULES = {
+    "InputError": "errors",
+    "POLICIES": "policies",
+    "make_policy": "policies",
+    "Problem": "problem",
+    "PROBLEMS": "problems",
+    "make_problems": "problems",
+    "Simulation": "simulation",
+    "simulate": "simulation",
+    "Trace": "trace",
+    "World": "world",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'restive' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"restive.{_MODULES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

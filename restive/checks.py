@@ -18,7 +18,7 @@ from restive.policies.base import Learner, Oracle, Policy
 from restive.policies.belief import agent_axes, flatten, grow, require_axes, unflatten
 from restive.problem import Problem
 from restive.problems import make_problems
-from restive.simulate import Simulation, simulate
+from restive.simulation import Simulation, simulate
 from restive.types import Floats, Ints
 from restive.world import World
 

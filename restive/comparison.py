@@ -17,7 +17,7 @@ from restive.formats import UNKNOWN, show_interval
 from restive.policies import make_policy
 from restive.policies.base import Policy
 from restive.problem import Problem
-from restive.simulate import simulate
+from restive.simulation import simulate
 from restive.solvers.fluid_bounds import bound_every_step
 from restive.stats import Band
 from restive.trace import Trace

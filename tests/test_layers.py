@@ -19,7 +19,7 @@ LAYERS = (
     {"contract"},
     {"solvers"},
     {"policies", "problems"},
-    {"world", "simulate", "trace", "stats", "checkpoint"},
+    {"world", "simulation", "trace", "stats", "checkpoint"},
     {"comparison", "plotting", "page", "console", "report", "solution", "checks", "gym"},
     {"paper", "benchmark", "desk"},
     {"server", "client"},
@@ -138,8 +138,8 @@ def test_no_luck_comes_from_outside(path: Path) -> None:
 
 
 def test_rules_catch_what_they_forbid() -> None:
-    upward = ast.parse("def late():\n    from restive import simulate\n")
-    assert climbing_imports(upward, "solvers") == ["restive.simulate"]
+    upward = ast.parse("def late():\n    from restive import simulation\n")
+    assert climbing_imports(upward, "solvers") == ["restive.simulation"]
     assert climbing_imports(upward, "cli") == []
     stray = "from restive.solvers.joint_dp import TIE\n@compiled\ndef kernel(a: Floats) -> float:\n    return a + TIE\n"
     assert stray_names(ast.parse(stray)) == {"TIE"}

@@ -14,7 +14,7 @@ from restive.paper.experiment import Size
 from restive.policies import make_policy
 from restive.policies.base import Policy
 from restive.problems import make_problems
-from restive.simulate import Simulation
+from restive.simulation import Simulation
 from restive.world import World
 
 REFERENCE = "egt"

@@ -18,7 +18,7 @@ from restive.version import __version__
 ROOT = Path(__file__).parents[1]
 # The rooms that decide what comes out; a change in what draws or reports it leaves results as they are.
 COMPUTING = (
-    "kernels", "solvers", "policies", "problems", "problem.py", "world.py", "simulate.py", "stats.py",
+    "kernels", "solvers", "policies", "problems", "contract.py", "problem.py", "world.py", "simulation.py", "stats.py",
     "paper/tasks",
 )  # fmt: skip
 

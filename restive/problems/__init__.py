@@ -1,6 +1,6 @@
-"""The problem families there are, by versioned id: a change that moves results gets a new version.
+"""The registry of problem families by versioned id; a change of the instances gets a new version.
 
-A family is a function that returns instances; instance i and agent n of a seed stay the same, however many there are.
+A family is a function that returns instances. Instance i and agent n of a seed do not depend on how many there are.
 """
 
 import difflib
@@ -19,14 +19,8 @@ from restive.problems.domains import (
     patient_management,
     pharmacy,
 )
-from restive.problems.few_types import few_types
-from restive.problems.harmful import harmful
-from restive.problems.ladder import ladder
-from restive.problems.many_state import many_state
-from restive.problems.ordered import ordered
-from restive.problems.own_rewards import own_rewards
-from restive.problems.sticky import sticky
-from restive.problems.two_state import two_state
+from restive.problems.many_state import ladder, many_state
+from restive.problems.two_state import few_types, harmful, ordered, own_rewards, sticky, two_state
 from restive.problems.wireless import wireless
 
 PROBLEMS: Mapping[str, Callable[..., list[Problem]]] = {
@@ -51,8 +45,23 @@ PROBLEMS: Mapping[str, Callable[..., list[Problem]]] = {
 
 
 def make_problems(name: str, **settings: int) -> list[Problem]:
-    """Instances of the family of that name; settings it does not have are refused.
+    """Make instances of a family of problems.
 
+    Parameters
+    ----------
+    name
+        The id of a family, such as "two-state-v1"; `PROBLEMS` has all of them.
+    settings
+        The settings of the family, whole numbers: for most `instances`, `agents`, `budget` and `seed`, for some also
+        `states` or `types`.
+
+    Raises
+    ------
+    InputError
+        If there is no such family or setting, or a value is not valid.
+
+    Examples
+    --------
     >>> make_problems("two-state-v1", instances=2, agents=20, budget=4, seed=7)
     [Problem('two-state-v1', agents=20, states=2, budget=4), Problem('two-state-v1', agents=20, states=2, budget=4)]
     """

@@ -19,8 +19,8 @@ import numpy as np
 from restive.errors import InputError, check_whole
 from restive.kernels import rng
 from restive.problem import Problem
-from restive.problems.ladder import place_moves
-from restive.problems.two_state import chances
+from restive.problems.many_state import walk_rows
+from restive.problems.two_state import uniforms
 from restive.types import Floats, Ints, Keys
 
 KIND, CLIMB, SLIP, RESPONSE, START, REGION, MARKET = range(7)  # which number of a person is which
@@ -158,7 +158,7 @@ def pharmacy(instances: int = 1, agents: int = 200, budget: int = 20, seed: int 
     """Pharmacists in four states worth orders a week, in three sorts of market; some get a coupon. Invented people."""
     keys = _keys(instances, seed)
     shares = np.array(MARKET_SHARES)[_regions(keys, agents)]
-    market = np.array(MARKETS)[_pick(chances(keys, agents, MARKET), shares)]
+    market = np.array(MARKETS)[_pick(uniforms(keys, agents, MARKET), shares)]
     return populate(PHARMACY, budget, keys, agents, market)
 
 
@@ -182,16 +182,16 @@ def find_groups(family: str, agents: int = 200, seed: int = 0, instance: int = 0
 
 def populate(domain: Domain, budget: int, keys: Keys, agents: int, market: Floats | None = None) -> list[Problem]:
     """One problem of such people for each key; `market`, [I, N, 3], scales how each climbs, slips and is lifted."""
-    kind = np.array(KINDS)[_pick(chances(keys, agents, KIND), np.array(domain.shares))]
+    kind = np.array(KINDS)[_pick(uniforms(keys, agents, KIND), np.array(domain.shares))]
     climb, slip, least, most = np.moveaxis(kind, -1, 0)
     more_climb, more_slip, more_lift = np.moveaxis(np.ones((*kind.shape[:2], 3)) if market is None else market, -1, 0)
-    up = (more_climb * climb * (0.5 + chances(keys, agents, CLIMB)))[..., None] * domain.climb
-    down = (more_slip * slip * (0.5 + chances(keys, agents, SLIP)))[..., None] * domain.slip
-    response = least + (most - least) * chances(keys, agents, RESPONSE)
+    up = (more_climb * climb * (0.5 + uniforms(keys, agents, CLIMB)))[..., None] * domain.climb
+    down = (more_slip * slip * (0.5 + uniforms(keys, agents, SLIP)))[..., None] * domain.slip
+    response = least + (most - least) * uniforms(keys, agents, RESPONSE)
     gain = (more_lift * np.maximum(response, 0))[..., None] * domain.lift
     harm = np.maximum(-response, 0)[..., None]
     moves = np.stack([wait(down, up), act(down, up, gain, harm)], axis=2)
-    start = _pick(chances(keys, agents, START), long_run(down, up))
+    start = _pick(uniforms(keys, agents, START), long_run(down, up))
     return [
         Problem(rows, domain.reward, budget, first, domain.states, domain.name)
         for rows, first in zip(moves, start, strict=True)
@@ -200,7 +200,7 @@ def populate(domain: Domain, budget: int, keys: Keys, agents: int, market: Float
 
 def wait(down: Floats, up: Floats) -> Floats:
     """The rows [..., S, S] of people who are left alone."""
-    return place_moves(down, 1 - up - down, up)
+    return walk_rows(down, 1 - up - down, up)
 
 
 def act(down: Floats, up: Floats, gain: Floats, harm: Floats) -> Floats:
@@ -215,7 +215,7 @@ def act(down: Floats, up: Floats, gain: Floats, harm: Floats) -> Floats:
     still = 1 - up - down
     # Not 1 − up' − down', which rounding could take below 0.
     stays = (1 - gain - harm / 2) * still + gain * down + harm * up
-    return place_moves((1 - gain) * down + harm / 2 * still, stays, (1 - harm) * up + gain * still)
+    return walk_rows((1 - gain) * down + harm / 2 * still, stays, (1 - harm) * up + gain * still)
 
 
 def long_run(down: Floats, up: Floats) -> Floats:
@@ -242,4 +242,4 @@ def _pick(luck: Floats, shares: Floats) -> Ints:
 
 
 def _regions(keys: Keys, agents: int) -> Ints:
-    return _pick(chances(keys, agents, REGION), np.array(REGION_SHARES))
+    return _pick(uniforms(keys, agents, REGION), np.array(REGION_SHARES))

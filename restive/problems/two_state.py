@@ -1,33 +1,41 @@
-"""`two-state-v1`: the paper's synthetic instances. Every chance of reaching the good state is uniform on [0, 1].
+"""Families of agents with two states, a bad one of reward 0 and a good one of reward 1 unless they say otherwise.
 
-Also what the other families with two states share: the same numbers, and instances made of such chances, [I, N, A, S].
+    two-state-v1    the paper's synthetic instances: P(s → 1 | a) ~ U(0, 1), independently for each agent, state, action
+    few-types-v1    each agent is one of a few hidden types, so that learning from all agents at once helps early
+    own-rewards-v1  each agent has uniform rewards of its own; for half of the agents state 0 is the better one
+    sticky-v1       agents leave a state with probability at most 0.05, so that effects show late and last
+    harmful-v1      acting harms every agent, and the policy has to find those it harms least
+    ordered-v1      the instances of the paper's regret curve: two agents, one with larger benefits in all states
+
+`good` [I, N, A, S] is the probability of moving to state 1. Instance i and agent n of a seed do not depend on how many
+instances and agents there are.
 """
 
 import numpy as np
 
+from restive.errors import check_whole
 from restive.kernels import rng
 from restive.problem import Problem
-from restive.types import Floats, Keys
+from restive.types import Bools, Floats, Keys
+
+MAX_STICKY_LEAVE = 0.05
+# One candidate in 17 is accepted, so that a thousand have none with a probability of 10^-26.
+ORDERED_CANDIDATES = 1000
+MIN_ORDERED_DIFFERENCE = 0.15
 
 
-def two_state(instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 0) -> list[Problem]:
-    """Two states worth 0 and 1; P(s → 1 | a) ~ U(0, 1), independently for each agent, state and action."""
-    good = uniform_chances(rng.run_keys(seed, np.arange(instances)), agents)
-    return build_instances(good, budget, "two-state-v1")
-
-
-def chances(keys: Keys, agents: int, cell: int) -> Floats:
-    """Uniform numbers, [I, N]: an agent's stay the same when more instances or agents are asked for."""
+def uniforms(keys: Keys, agents: int, cell: int) -> Floats:
+    """The `cell`-th uniform number in [0, 1) of each agent, [I, N]."""
     return rng.uniform(rng.branch(keys, rng.FAMILY, cell), np.arange(agents))
 
 
-def uniform_chances(keys: Keys, agents: int) -> Floats:
-    """One uniform number for each agent, action and state, [I, N, 2, 2], from the cells 0 to 3."""
-    return np.stack([chances(keys, agents, cell) for cell in range(4)], axis=-1).reshape(keys.size, agents, 2, 2)
+def uniform_probabilities(keys: Keys, agents: int) -> Floats:
+    """A uniform number for each agent, action and state, [I, N, 2, 2], from the cells 0 to 3."""
+    return np.stack([uniforms(keys, agents, cell) for cell in range(4)], axis=-1).reshape(keys.size, agents, 2, 2)
 
 
 def fill_rows(good: Floats) -> Floats:
-    """The rows of transitions that have these chances of reaching state 1.
+    """The transition rows with these probabilities of moving to state 1.
 
     >>> fill_rows(np.array([0.25, 1.0])).tolist()
     [[0.75, 0.25], [0.0, 1.0]]
@@ -36,5 +44,63 @@ def fill_rows(good: Floats) -> Floats:
 
 
 def build_instances(good: Floats, budget: int, name: str) -> list[Problem]:
-    """One problem for each instance in `good`, [I, N, A, S], whose bad state is worth 0 and whose good state 1."""
+    """One problem for each instance in `good`, with rewards 0 and 1."""
     return [Problem(fill_rows(each), [0.0, 1.0], budget, states=("bad", "good"), name=name) for each in good]
+
+
+def two_state(instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 0) -> list[Problem]:
+    """Two states of reward 0 and 1; P(s → 1 | a) ~ U(0, 1), independently for each agent, state and action."""
+    good = uniform_probabilities(rng.run_keys(seed, np.arange(instances)), agents)
+    return build_instances(good, budget, "two-state-v1")
+
+
+def few_types(instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 0, types: int = 4) -> list[Problem]:
+    """Two states of reward 0 and 1; each agent is of a uniformly random type, and types are drawn as in two-state-v1."""
+    check_whole("types", types, 1)
+    keys = rng.run_keys(seed, np.arange(instances))
+    type_of = (uniforms(keys, agents, 4) * types).astype(np.int64)
+    good = uniform_probabilities(keys, types)[np.arange(instances)[:, None], type_of]
+    return build_instances(good, budget, "few-types-v1")
+
+
+def own_rewards(instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 0) -> list[Problem]:
+    """Two states with uniform rewards, independent for each agent; transitions as in two-state-v1."""
+    keys = rng.run_keys(seed, np.arange(instances))
+    rewards = np.stack([uniforms(keys, agents, cell) for cell in (4, 5)], axis=-1)
+    transition = fill_rows(uniform_probabilities(keys, agents))
+    return [
+        Problem(rows, reward, budget, name="own-rewards-v1") for rows, reward in zip(transition, rewards, strict=True)
+    ]
+
+
+def sticky(instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 0) -> list[Problem]:
+    """Two states of reward 0 and 1; the probability of leaving a state ~ U(0, 0.05), for each agent, state and action."""
+    leave = MAX_STICKY_LEAVE * uniform_probabilities(rng.run_keys(seed, np.arange(instances)), agents)
+    return build_instances(np.stack([leave[..., 0], 1 - leave[..., 1]], axis=-1), budget, "sticky-v1")
+
+
+def harmful(instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 0) -> list[Problem]:
+    """Two states of reward 0 and 1; P(s → 1 | wait) ~ U(0, 1), and acting multiplies it by another uniform number."""
+    drawn = uniform_probabilities(rng.run_keys(seed, np.arange(instances)), agents)
+    good = np.stack([drawn[:, :, 0], drawn[:, :, 0] * drawn[:, :, 1]], axis=2)
+    return build_instances(good, budget, "harmful-v1")
+
+
+def ordered(instances: int = 1, seed: int = 0) -> list[Problem]:
+    """Two agents of two-state-v1, accepted if all benefits of one are at least those of the other, whose differ by 0.15.
+
+    A threshold between the two benefits of the other agent leaves one state in which acting costs, and always one agent
+    on which acting costs nothing.
+    """
+    keys = rng.run_keys(seed, np.arange(instances * ORDERED_CANDIDATES))
+    good = uniform_probabilities(keys, 2).reshape(instances, ORDERED_CANDIDATES, 2, 2, 2)
+    accepted = good[np.arange(instances), _is_ordered(good).argmax(axis=1)]
+    return [Problem(fill_rows(each), [0.0, 1.0], 1, name="ordered-v1") for each in accepted]
+
+
+def _is_ordered(good: Floats) -> Bools:
+    """Whether the agents [..., N, A, S] are in order."""
+    benefit = good[..., 1, :] - good[..., 0, :]
+    better = benefit[..., 0, :].min(axis=-1) >= benefit[..., 1, :].max(axis=-1)
+    accepted: Bools = better & (benefit[..., 1, 1] - benefit[..., 1, 0] >= MIN_ORDERED_DIFFERENCE)
+    return accepted

@@ -1,7 +1,7 @@
 """`wireless-v1`: satellite channels, each agent drawn from five measured two-state chains (the paper's section 5.2).
 
-The numbers and where they come from are in `wireless.json` beside this file; they are not the paper's own table, which
-could not be read. Rewards are the paper's: 0.9 in the bad state, 1 in the good one.
+The numbers and their sources are in `wireless.json`; they are not the paper's own table, which is not legible. The
+rewards are the paper's: 0.9 in the bad state, 1 in the good one.
 """
 
 import json
@@ -12,29 +12,29 @@ import numpy as np
 
 from restive.kernels import rng
 from restive.problem import Problem
-from restive.problems.two_state import chances
+from restive.problems.two_state import uniforms
 from restive.types import Floats
 
 
 def wireless(instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 0) -> list[Problem]:
-    """Two states worth 0.9 and 1; each agent is one of five channels, drawn uniformly."""
+    """Two states of reward 0.9 and 1; each agent is one of five channels, drawn uniformly."""
     record = channels()
     chains = np.stack([chain(environment) for environment in record["environments"]])
-    luck = chances(rng.run_keys(seed, np.arange(instances)), agents, 0)
+    drawn = uniforms(rng.run_keys(seed, np.arange(instances)), agents, 0)
     reward = [record["reward"][state] for state in record["states"]]
     return [
-        Problem(chains[kind], reward, budget, states=tuple(record["states"]), name="wireless-v1")
-        for kind in (luck * len(chains)).astype(np.int64)
+        Problem(chains[channel], reward, budget, states=tuple(record["states"]), name="wireless-v1")
+        for channel in (drawn * len(chains)).astype(np.int64)
     ]
 
 
 def channels() -> dict[str, Any]:
-    """The data file: environments with their chains and sources, rewards, and the provenance of it all."""
+    """The data file: environments with their chains, rewards and sources."""
     record: dict[str, Any] = json.loads(files("restive.problems").joinpath("wireless.json").read_text(encoding="utf-8"))
     return record
 
 
 def chain(environment: dict[str, Any]) -> Floats:
-    """One channel's transitions, [A, S, S]."""
+    """The transitions of one channel, [A, S, S]."""
     up, down = environment["p_good_from_bad"], environment["p_bad_from_good"]
     return np.array([[[1 - up[a], up[a]], [down[a], 1 - down[a]]] for a in ("0", "1")])

@@ -13,7 +13,7 @@ from restive.desk.replay import digest, replay
 from restive.desk.templates import TEMPLATES
 from restive.errors import InputError
 from restive.policies.belief import flatten
-from restive.simulate import Simulation
+from restive.simulation import Simulation
 from restive.world import World
 
 LEARNERS = ["random", "egt", "wiql", "ucwhittle", "thompson-whittle", "cet-whittle", "lagrange", "rma2b"]

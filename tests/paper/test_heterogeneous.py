@@ -26,7 +26,7 @@ from restive.paper.tasks.counterexamples import (
     unlike_agents,
 )
 from restive.problems import make_problems
-from restive.simulate import Simulation
+from restive.simulation import Simulation
 from restive.solvers.joint_dp import evaluate_joint, list_sets, solve_joint
 from restive.world import World
 

@@ -8,7 +8,7 @@ from restive.contract import Shape
 from restive.policies.cet_whittle import CetWhittle, mean_rows
 from restive.policies.thompson_whittle import ThompsonWhittle
 from restive.policies.transition_counts import mean_rewards
-from restive.simulate import Simulation
+from restive.simulation import Simulation
 from restive.solvers.whittle import whittle_indices
 
 

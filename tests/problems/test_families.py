@@ -12,7 +12,7 @@ from scipy import stats
 from restive import PROBLEMS, InputError, Problem, make_problems, simulate
 from restive.contract import Draws, Shape
 from restive.policies.base import Learner
-from restive.problems.few_types import few_types
+from restive.problems.two_state import few_types
 from restive.problems.wireless import chain, channels
 from restive.solvers.myopic import benefit
 from restive.types import Floats, Ints
@@ -93,7 +93,7 @@ def test_version_one_of_own_rewards_stays_as_it_is() -> None:
     )
 
 
-def test_two_state_chances_are_uniform_and_unrelated() -> None:
+def test_two_state_probabilities_are_uniform_and_unrelated() -> None:
     good = np.stack([each.transition[..., 1] for each in make_problems("two-state-v1", instances=50, agents=100)])
     cells = good.reshape(50, 100, 4)
     assert stats.kstest(cells.ravel(), "uniform").pvalue > 1e-3
@@ -165,7 +165,7 @@ def test_own_rewards_are_uniform_and_moves_are_those_of_two_state() -> None:
     assert_uniform_and_unrelated(*np.moveaxis(cells, -1, 0), reward[..., 0], reward[..., 1])
 
 
-def test_sticky_states_are_left_with_small_uniform_chances() -> None:
+def test_sticky_states_are_left_with_small_uniform_probabilities() -> None:
     drawn, reward = draw_many("sticky-v1")
     assert_uniform_and_unrelated(*(drawn[:, :, a, s, 1 - s] / 0.05 for a in (0, 1) for s in (0, 1)))
     assert (reward == [0, 1]).all()

@@ -8,7 +8,7 @@ import pytest
 from restive.errors import InputError
 from restive.problem import Problem
 from restive.problems import make_problems
-from restive.simulate import simulate
+from restive.simulation import simulate
 from restive.solvers.fluid import bound_at, plan
 from restive.solvers.fluid_bounds import Model, bound_constant, bound_every_step, find_price, plan_ahead, stretch
 from restive.solvers.joint_dp import place, solve_joint

@@ -17,7 +17,7 @@ from restive.files import Columns
 from restive.policies import make_policy
 from restive.policies.base import Oracle, Policy
 from restive.problems import make_problems
-from restive.simulate import simulate
+from restive.simulation import simulate
 from restive.solvers.joint_dp import Numbers, evaluate_joint, follow, place, solve_joint
 from restive.solvers.myopic import benefit, phi
 from restive.types import Floats, Ints

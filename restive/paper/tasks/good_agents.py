@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from restive.files import Columns
 from restive.kernels import rng
-from restive.problems.two_state import chances
+from restive.problems.two_state import uniforms
 from restive.solvers.joint_dp import list_sets
 from restive.solvers.myopic import benefit, largest_threshold
 from restive.types import Bools, Floats
@@ -56,7 +56,7 @@ def draw_instances(agents: int, states: int, instances: int, seed: int, sparse: 
     """
     numbers = np.arange(instances) + ((10 * agents + states) << 32)  # other sizes are other instances
     keys, cells = rng.run_keys(seed, numbers), 2 * states * states
-    luck = np.stack([chances(keys, agents, cell) for cell in range(2 * cells + states)], axis=-1)
+    luck = np.stack([uniforms(keys, agents, cell) for cell in range(2 * cells + states)], axis=-1)
     luck[::ALIKE] = luck[::ALIKE, :1]
     shape = (instances, agents, 2, states, states)
     weight = -np.log1p(-luck[..., :cells]).reshape(shape)

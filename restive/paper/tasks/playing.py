@@ -18,7 +18,7 @@ from restive.policies import make_policy
 from restive.policies.base import Policy
 from restive.problem import Problem
 from restive.problems import make_problems
-from restive.simulate import MAX_CHUNK_AGENTS, Simulation
+from restive.simulation import MAX_CHUNK_AGENTS, Simulation
 from restive.solvers.fluid_bounds import bound_every_step
 from restive.stats import mean_by
 from restive.types import Floats, Ints

@@ -14,7 +14,7 @@ from restive.contract import Draws, Ranking, Shape
 from restive.policies.base import Learner, Policy
 from restive.types import Floats, Ints
 
-MODULE = import_module("restive.simulate")
+MODULE = import_module("restive.simulation")
 CORE = ["random", "egt", "wiql", "threshold-oracle", "greedy-oracle", "whittle-oracle"]
 STAY, LEAVE = [[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]
 
