@@ -1,13 +1,13 @@
-"""The client: what other software uses to decide and to bring outcomes on a server of `restive serve`.
+"""HTTP client of a server started by `restive serve`.
 
-    from restive.client import Client, Refused
+    from restive.client import APIError, Client
 
-`Client` is a server, `Program` one of its programs, `Recommendation` a decided round. `Refused` is raised for whatever the
-server did not do, with its sentence. It needs one more package: pip install "restive[client]".
+`Client` is a server, `Program` one of its programs, `Recommendation` a decided round. `APIError` is raised when the
+server refuses a request or does not answer. Needs httpx: pip install "restive[client]".
 """
 
 from restive.client.client import Client
 from restive.client.program import Program, Recommendation
-from restive.client.transport import Fault, Refused
+from restive.client.transport import APIError
 
-__all__ = ["Client", "Fault", "Program", "Recommendation", "Refused"]
+__all__ = ["APIError", "Client", "Program", "Recommendation"]

@@ -1,45 +1,45 @@
-"""A client: the desk of a server, as another program uses it.
+"""The client of a server.
 
     with Client("https://desk.example", token) as client:
         program = client.program("coupons")
         recommendation = program.decide("monday.csv")
         program.learn({"agent": recommendation.chosen, "done": [True] * len(recommendation.chosen)})
 
-Without a token the environment's RESTIVE_TOKEN is taken. Threads may share a client.
+Without a token, that of the environment variable RESTIVE_TOKEN is used. Threads may share a client.
 """
 
 import ssl
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Any, Self, Unpack
 
 from restive.api import types
-from restive.client.program import PAGE, Program
-from restive.client.transport import PREFIX, Body, Sender, make_key
+from restive.client.program import PAGE_SIZE, Program
+from restive.client.transport import PREFIX, Body, Transport, make_key
 
 
 class Client:
-    """A server, and whom one is there.
+    """A server.
 
-    address  where it is, http://HOST:PORT or https://HOST
-    token    the secret of a token; None: that of the environment, if there is one
-    timeout  seconds until an answer is taken for lost
-    retries  how often a request is sent again when its answer is lost or the server is busy
-    tls      which certificates to trust, if not the usual ones
+    address          http://HOST:PORT or https://HOST
+    token            a token of the server; None: that of the environment, if there is one
+    timeout_seconds  how long to wait for an answer
+    retries          how often a request is sent again when its answer is lost or the server is busy
+    tls              the certificates to trust; None: those of the system
     """
 
     def __init__(
         self,
         address: str = "http://127.0.0.1:8787",
         token: str | None = None,
-        timeout: float = 120.0,
+        timeout_seconds: float = 120.0,
         retries: int = 4,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._sender = Sender(address, token, timeout, retries, tls)
+        self._transport = Transport(address, token, timeout_seconds, retries, tls)
 
     def __repr__(self) -> str:
-        return f"Client({self._sender.address!r})"
+        return f"Client({self._transport.address!r})"
 
     def __enter__(self) -> Self:
         return self
@@ -50,44 +50,44 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Give the connections back."""
-        self._sender.close()
+        """Close the connections."""
+        self._transport.close()
 
     def health(self) -> types.Health:
-        """That the server is there, and its version; needs no token."""
-        found: types.Health = self._sender.ask("/health")
+        """The state and the version of the server; needs no token."""
+        found: types.Health = self._transport.get("/health")
         return found
 
     def me(self) -> types.Me:
-        """Whom the token belongs to, and what it may."""
-        found: types.Me = self._sender.ask(f"{PREFIX}/me")
+        """The owner and the roles of the token."""
+        found: types.Me = self._transport.get(f"{PREFIX}/me")
         return found
 
     def templates(self) -> Iterator[types.Template]:
-        """The application domains that a program can start from."""
-        return self._sender.pages(f"{PREFIX}/templates")
+        """The application domains that a program can be created from."""
+        return self._transport.get_pages(f"{PREFIX}/templates")
 
     def policies(self) -> Iterator[types.PolicyInfo]:
-        """The policies that a program can decide by."""
-        return self._sender.pages(f"{PREFIX}/policies")
+        """The policies that a program can use."""
+        return self._transport.get_pages(f"{PREFIX}/policies")
 
     def programs(self) -> Iterator[types.ProgramSummary]:
-        """The programs that the token may see, the oldest first."""
-        return self._sender.pages(f"{PREFIX}/programs", {"limit": PAGE})
+        """The programs that the token gives access to, the oldest first."""
+        return self._transport.get_pages(f"{PREFIX}/programs", {"limit": PAGE_SIZE})
 
     def program(self, name: str) -> Program:
-        """The program of that name; whether it is there is known when one of its verbs is called."""
-        return Program(self._sender, name)
+        """The program of that name; no request is sent, so it need not exist."""
+        return Program(self._transport, name)
 
     def create(
         self, name: str, template: str | None = None, key: str | None = None, **settings: Unpack[types.NewProgram]
     ) -> Program:
-        """Make a program, by a template and settings or by settings alone."""
-        made = self.program(name)
-        given = {"name": name} | ({} if template is None else {"template": template}) | settings
-        self._sender.send("POST", f"{PREFIX}/programs", body=Body.of(given), key=key or make_key())
-        return made
+        """Create a program from a template and settings, or from settings alone."""
+        program = self.program(name)
+        body: dict[str, Any] = {"name": name, **({} if template is None else {"template": template}), **settings}
+        self._transport.send("POST", f"{PREFIX}/programs", body=Body.of(body), key=key or make_key())
+        return program
 
     def audit(self) -> Iterator[types.AuditEntry]:
-        """Who did what in the whole store, the newest first."""
-        return self._sender.pages(f"{PREFIX}/audit", {"limit": PAGE})
+        """The audit log of the whole store, the newest entry first."""
+        return self._transport.get_pages(f"{PREFIX}/audit", {"limit": PAGE_SIZE})

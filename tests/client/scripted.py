@@ -27,7 +27,7 @@ class Answer:
 
 
 @dataclass
-class Heard:
+class Received:
     """A request as it came in."""
 
     method: str
@@ -42,26 +42,27 @@ class Heard:
 
 @dataclass
 class Scripted:
-    """The address, what was reported_at so far, and the pauses that the client made."""
+    """The address, what was requests so far, and the pauses that the client made."""
 
     address: str
-    reported_at: list[Heard]
+    requests: list[Received]
     pauses: list[float] = field(default_factory=list)
 
     def keys(self) -> list[str | None]:
-        return [each.headers.get("idempotency-key") for each in self.reported_at]
+        return [each.headers.get("idempotency-key") for each in self.requests]
 
 
 def problem(status: int, sentence: str = "no", recorded: bool | None = False, **headers: str) -> Answer:
     """A refusal in the one shape that errors have."""
-    said = {"type": "/api#x", "title": "x", "status": status, "detail": sentence, "faults": [], "recorded": recorded}
-    return Answer(status, said | {"request": "r1"}, {name.replace("_", "-"): value for name, value in headers.items()})
+    said = {"type": "/api#x", "title": "x", "status": status, "code": "x", "detail": sentence, "hint": None}
+    said |= {"advice": None, "location": None, "faults": [], "recorded": recorded, "request": "r1"}
+    return Answer(status, said, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
 @contextmanager
 def serve(*script: Answer | str) -> Iterator[Scripted]:
     """Answer by the script, one after the other; the last for good."""
-    reported_at: list[Heard] = []
+    requests: list[Received] = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -69,8 +70,8 @@ def serve(*script: Answer | str) -> Iterator[Scripted]:
         def answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             named = {name.lower(): value for name, value in self.headers.items()}
-            reported_at.append(Heard(self.command, self.path, named, body))
-            answer = script[min(len(reported_at), len(script)) - 1]
+            requests.append(Received(self.command, self.path, named, body))
+            answer = script[min(len(requests), len(script)) - 1]
             if isinstance(answer, str):
                 self.close_connection = True
                 with contextlib.suppress(OSError):
@@ -93,7 +94,7 @@ def serve(*script: Answer | str) -> Iterator[Scripted]:
     thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.01))
     thread.start()
     try:
-        yield Scripted(f"http://127.0.0.1:{server.server_port}", reported_at)
+        yield Scripted(f"http://127.0.0.1:{server.server_port}", requests)
     finally:
         server.shutdown()
         server.server_close()

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 from client.served import Served
-from restive.client import Client, Program, Recommendation, Refused
-from restive.client.transport import Sender
+from restive.client import APIError, Client, Program, Recommendation
+from restive.client.transport import Transport
 from restive.desk.table_files import read_table_file, write_table_file
 from restive.desk.tokens import make_token, revoke_token
 from restive.errors import InputError
@@ -36,7 +36,7 @@ def test_the_story_of_a_program(client: Client, calls: Program, tmp_path: Path) 
     recommendation = calls.decide(STATES)
     assert (recommendation.round, len(recommendation.chosen), recommendation.recorded) == (1, 2, True)
     assert set(recommendation.chosen + recommendation.reserve) <= set(STATES)
-    assert [row["agent"] for row in calls.list(1)] == recommendation.chosen + recommendation.reserve
+    assert [row["agent"] for row in calls.get_list(1)] == recommendation.chosen + recommendation.reserve
     taken = calls.learn(outcomes(recommendation))
     assert (taken["rounds"], taken["new"], taken["waiting"], taken["recorded"]) == ([1], 8, 0, True)
     assert calls.correct_states({"000": "high"}, round=1) == 1
@@ -49,7 +49,7 @@ def test_the_story_of_a_program(client: Client, calls: Program, tmp_path: Path) 
     assert calls.config["budget"] == 5
     rounds = list(calls.rounds())
     assert [(row["round"], row["cancelled"], row["outcomes"]) for row in rounds] == [(1, False, 8), (2, True, 0)]
-    found = calls.round(1)
+    found = calls.get_round(1)
     assert found["decision"] is not None
     assert found["decision"]["budget"] == 2
     assert {row["agent"]: row["active"] for row in calls.people()} == {f"00{n}": n != 7 for n in (*range(6), 7)}
@@ -85,7 +85,7 @@ def test_files_go_in_and_come_out(calls: Program, tmp_path: Path, ending: str) -
     assert "004" not in recommendation.chosen + recommendation.reserve
     calls.download(1, listed)
     assert read_table_file(listed)["agent"].to_list() == recommendation.chosen + recommendation.reserve
-    with pytest.raises(InputError, match="there is such a file, perhaps with results in it"):
+    with pytest.raises(InputError, match="already exists"):
         calls.download(1, listed)
     calls.download(1, listed, overwrite=True)
 
@@ -101,9 +101,9 @@ def test_a_list_comes_back_with_what_was_done(calls: Program, tmp_path: Path) ->
 
 
 def test_a_list_is_not_written_to_any_file(calls: Program, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"list\.pdf: a list is written to a file that ends in \.csv"):
+    with pytest.raises(InputError, match=r"list\.pdf: a list is a \.csv"):
         calls.download(1, tmp_path / "list.pdf")
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(APIError) as caught:
         calls.download(1, tmp_path / "list.csv")
     assert caught.value.status == 404
     assert not list(tmp_path.iterdir())
@@ -124,7 +124,7 @@ def test_a_dry_run_records_nothing(calls: Program) -> None:
     assert calls.correct_states({"000": "high"}, 1, dry_run=True) == 1
     assert calls.cancel(1, dry_run=True) == 2
     assert calls.leave(["001"], dry_run=True) == calls.erase(["001"], dry_run=True) == 1
-    assert calls.round(1)["outcomes"] == 0
+    assert calls.get_round(1)["outcomes"] == 0
     assert calls.about()["people"] == 8
 
 
@@ -132,7 +132,7 @@ def test_the_same_key_is_done_once(calls: Program) -> None:
     first = calls.decide(STATES, key="monday")
     assert calls.decide(STATES, key="monday") == first
     assert len(list(calls.rounds())) == 1
-    with pytest.raises(Refused, match="key was used for another request") as caught:
+    with pytest.raises(APIError, match="key was used for another request") as caught:
         calls.decide(STATES, budget=1, key="monday")
     assert (caught.value.status, caught.value.recorded) == (409, False)
     done = calls.learn(outcomes(first), key="friday")
@@ -147,12 +147,12 @@ def test_the_same_key_is_done_once(calls: Program) -> None:
 def test_making_a_program_twice_by_one_key_makes_one(client: Client) -> None:
     for _ in range(2):
         assert client.create("twice", key="mine", **PLAN).name == "twice"
-    with pytest.raises(Refused, match="has a program 'twice' already") as caught:
+    with pytest.raises(APIError, match="has a program 'twice' already") as caught:
         client.create("twice", **PLAN)
     assert caught.value.status == 409
 
 
-class Losing(Sender):
+class Losing(Transport):
     """A connection that loses every first answer after the server has done its work."""
 
     def request(self, *asked: Any, **named: Any) -> Any:
@@ -179,7 +179,7 @@ def test_many_threads_share_a_client_and_one_decides(calls: Program) -> None:
         barrier.wait()
         try:
             ends.append(f"decided {calls.decide(STATES, round=1).round}")
-        except Refused as refused:
+        except APIError as refused:
             ends.append(f"refused {refused.status}")
 
     threads = [threading.Thread(target=decide) for _ in range(8)]
@@ -193,14 +193,14 @@ def test_many_threads_share_a_client_and_one_decides(calls: Program) -> None:
 def test_faults_of_a_table_are_reported_by_row_and_column(calls: Program, tmp_path: Path) -> None:
     (tmp_path / "states.csv").write_text("agent,state\nann,low\nben,hihg\n")
     for states in (tmp_path / "states.csv", {"ann": "low", "ben": "hihg"}):
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(APIError) as caught:
             calls.decide(states)
         error = caught.value
         assert (error.status, error.recorded) == (422, False)
-        assert error.faults[0].column == "state"
-        assert "hihg" in error.sentence
+        assert error.faults[0]["column"] == "state"
+        assert "hihg" in error.message
         assert error.request
-    assert [fault.row for fault in error.faults] == [2]
+    assert [fault["row"] for fault in error.faults] == [2]
     assert list(calls.rounds()) == []
 
 
@@ -210,7 +210,7 @@ def refusals(program: Program) -> Iterator[int | None]:
         try:
             verb()
             yield None
-        except Refused as refused:
+        except APIError as refused:
             yield refused.status
 
 
@@ -221,7 +221,7 @@ def test_a_token_may_what_its_role_may(served: Served, calls: Program) -> None:
         with served.client(secret) as client:
             found[role] = list(refusals(client.program(calls.name)))
             assert [row["name"] for row in client.programs()] == [calls.name]
-            with pytest.raises(Refused) as caught:
+            with pytest.raises(APIError) as caught:
                 client.create("never", **PLAN)
             assert caught.value.status == 403
     assert found == {"viewer": [None, 403, 403], "operator": [None, 404, 403], "admin": [None, 404, 422]}
@@ -232,7 +232,7 @@ def test_a_revoked_token_is_refused_at_once(served: Served) -> None:
     with served.client(secret) as client:
         assert client.me()["name"] == "gone"
         revoke_token(served.desk.store, "gone")
-        with pytest.raises(Refused, match="token") as caught:
+        with pytest.raises(APIError, match="token") as caught:
             client.me()
     assert caught.value.status == 401
     assert secret not in str(caught.value)
@@ -240,7 +240,7 @@ def test_a_revoked_token_is_refused_at_once(served: Served) -> None:
 
 def test_a_program_that_is_not_there_is_said(client: Client) -> None:
     for name in ("nowhere", "ü"):
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(APIError) as caught:
             client.program(name).about()
         assert caught.value.status == 404
 
@@ -264,8 +264,8 @@ def test_a_list_that_does_not_come_at_once_is_whole_all_the_same(
     calls: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = calls.decide(STATES, dry_run=True)
-    monkeypatch.setattr("restive.client.program.MAX_LIST_LENGTH", 1)
-    monkeypatch.setattr("restive.client.program.PAGE", 3)
+    monkeypatch.setattr("restive.client.program.MAX_LIST_ROWS", 1)
+    monkeypatch.setattr("restive.client.program.PAGE_SIZE", 3)
     recommendation = calls.decide(STATES)
     assert len(recommendation.people) == 8
     assert (recommendation.chosen, recommendation.reserve, recommendation.data["next"]) == (
@@ -275,14 +275,15 @@ def test_a_list_that_does_not_come_at_once_is_whole_all_the_same(
     )
 
 
-def test_without_its_package_the_client_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(InputError, match=r'pip install "restive\[client\]"'):
-        Client()
+def test_without_httpx_the_client_says_what_to_install() -> None:
+    code = "import sys; sys.modules['httpx'] = None; import restive.client"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert 'pip install "restive[client]"' in done.stderr
 
 
 def test_importing_the_client_loads_no_slow_library() -> None:
-    slow = "{'httpx', 'polars', 'sqlalchemy', 'fastapi'} & set(sys.modules)"
+    slow = "{'numpy', 'numba', 'polars', 'pydantic', 'sqlalchemy', 'fastapi'} & set(sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", f"import sys, restive.client; print({slow})"], capture_output=True, text=True, check=True
     )

@@ -8,14 +8,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from restive.client.encoding import CSV, EXCEL, MAX_ROWS, OUTCOMES, PARQUET, STATES, list_agents, pack
+from restive.client.encoding import CSV, EXCEL, MAX_JSON_ROWS, OUTCOMES, PARQUET, STATES, encode_table, list_agents
 from restive.errors import InputError
 
 
 def said(given: object, **rest: Any) -> Any:
     """What a body of JSON says."""
-    body, query = pack(given, "states", STATES, rest)
-    assert (body.kind, query) == ("application/json", {})
+    body, query = encode_table(given, "states", STATES, rest)
+    assert (body.media_type, query) == ("application/json", {})
     return json.loads(body.content)
 
 
@@ -44,8 +44,8 @@ def test_what_goes_with_a_table_stands_beside_it() -> None:
 
 def as_parquet(given: object, columns: Any = OUTCOMES) -> pl.DataFrame:
     """What a body of Parquet says; the rest went into the address."""
-    body, query = pack(given, "outcomes", columns, {"round": 3, "correct": False})
-    assert (body.kind, query) == (PARQUET, {"round": 3})
+    body, query = encode_table(given, "outcomes", columns, {"round": 3, "correct": False})
+    assert (body.media_type, query) == (PARQUET, {"round": 3})
     return pl.read_parquet(BytesIO(body.content))
 
 
@@ -59,11 +59,11 @@ def test_what_json_cannot_say_goes_as_parquet() -> None:
 
 
 def test_a_long_table_goes_as_parquet() -> None:
-    agents = [str(n) for n in range(MAX_ROWS + 1)]
+    agents = [str(n) for n in range(MAX_JSON_ROWS + 1)]
     table = {"agent": agents, "done": [True] * len(agents)}
     assert as_parquet(table).to_dict(as_series=False) == table
-    body, _ = pack({"agent": agents[1:], "done": [True] * MAX_ROWS}, "outcomes", OUTCOMES, {})
-    assert body.kind == "application/json"
+    body, _ = encode_table({"agent": agents[1:], "done": [True] * MAX_JSON_ROWS}, "outcomes", OUTCOMES, {})
+    assert body.media_type == "application/json"
 
 
 def test_types_that_json_has_stay() -> None:
@@ -71,7 +71,7 @@ def test_types_that_json_has_stay() -> None:
         {"agent": 7, "done": True, "next_state": 1, "reward": 0.5, "round": 2},
         {"agent": 8, "done": None, "next_state": None, "reward": None, "round": None},
     ]
-    body, _ = pack(rows, "outcomes", OUTCOMES, {})
+    body, _ = encode_table(rows, "outcomes", OUTCOMES, {})
     columns = json.loads(body.content)["outcomes"]
     assert columns == {name: [row[name] for row in rows] for name in rows[0]}
 
@@ -99,20 +99,20 @@ def test_a_file_goes_as_it_is(tmp_path: Path, name: str, kind: str) -> None:
     content = b"\x00 whatever is in it"
     (tmp_path / name).write_bytes(content)
     for path in (tmp_path / name, str(tmp_path / name)):
-        body, query = pack(path, "states", STATES, {"budget": 2, "must": ["ann"], "new": True, "round": None})
-        assert (body.content, body.kind) == (content, kind)
+        body, query = encode_table(path, "states", STATES, {"budget": 2, "must": ["ann"], "new": True, "round": None})
+        assert (body.content, body.media_type) == (content, kind)
         assert query == {"budget": 2, "must": ["ann"], "new": True}
 
 
 def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a\.pdf: a table is a \.csv, \.tsv, \.txt, \.xlsx or \.parquet file"):
-        pack(tmp_path / "a.pdf", "states", STATES, {})
+        encode_table(tmp_path / "a.pdf", "states", STATES, {})
     with pytest.raises(FileNotFoundError):
-        pack(tmp_path / "a.csv", "states", STATES, {})
-    with pytest.raises(InputError, match="a int is no table"):
-        pack(3, "states", STATES, {})
+        encode_table(tmp_path / "a.csv", "states", STATES, {})
+    with pytest.raises(InputError, match="int is not a table"):
+        encode_table(3, "states", STATES, {})
     with pytest.raises(InputError, match="the columns differ in length"):
-        pack({"agent": ["ann"], "state": []}, "states", STATES, {})
+        encode_table({"agent": ["ann"], "state": []}, "states", STATES, {})
 
 
 def test_lists_of_people_come_in_any_form(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ class Rider(threading.Thread):
         self.pauses: list[float] = []
         self.failed: Exception | None = None
         self._client = Client(address, retries=20)
-        self._client._sender.pause = self._pause
+        self._client._transport.sleep = self._pause
 
     def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
