@@ -39,7 +39,6 @@ class WaitingRound(Answer):
     round: int
     missing: int
     """People whose outcome is missing."""
-    decided: bool
 
 
 class Lift(Answer):

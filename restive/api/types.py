@@ -330,7 +330,6 @@ class RoundSummary(Answer):
     """People with a state in this round."""
     carried_over: int
     """People whose state is from an earlier round."""
-    decided: bool
     cancelled: bool
     advised: int
     """People on the list."""
@@ -354,7 +353,7 @@ class RoundSummary(Answer):
 class RoundDetail(RoundSummary):
     """The totals of a round and its decision."""
 
-    decision: Decision | None
+    decision: Decision
 
 
 class OutcomeCounts(Result):

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from restive.desk.audit import Repeated, RequestContext
     from restive.desk.config import Config, Words
     from restive.desk.desk import Desk
-    from restive.desk.opening import AlreadyDecided
-    from restive.desk.program import Program, Taken
+    from restive.desk.program import LearnResult, Program
     from restive.desk.recommendation import Recommendation
+    from restive.desk.round_input import AlreadyDecided
     from restive.desk.store import Store, StoreError
     from restive.desk.table_schema import Fault, TableError
 
@@ -23,6 +23,7 @@ __all__ = [
     "Config",
     "Desk",
     "Fault",
+    "LearnResult",
     "Program",
     "Recommendation",
     "Repeated",
@@ -30,24 +31,23 @@ __all__ = [
     "Store",
     "StoreError",
     "TableError",
-    "Taken",
     "Words",
 ]  # fmt: skip
 
-ROOMS = {
+MODULES = {
     "recommendation": ("Recommendation",),
     "audit": ("RequestContext", "Repeated"),
     "desk": ("Desk",),
     "config": ("Config", "Words"),
-    "opening": ("AlreadyDecided",),
-    "program": ("Program", "Taken"),
+    "round_input": ("AlreadyDecided",),
+    "program": ("LearnResult", "Program"),
     "store": ("Store", "StoreError"),
     "table_schema": ("Fault", "TableError"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    for room, names in ROOMS.items():
+    for module, names in MODULES.items():
         if name in names:
-            return getattr(import_module(f"restive.desk.{room}"), name)
+            return getattr(import_module(f"restive.desk.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

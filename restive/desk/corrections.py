@@ -1,17 +1,16 @@
-"""Corrections: what an earlier record should have said, and what that means for rounds that went on from it.
+"""Corrections of states and outcomes, and their effect on the rounds after them.
 
-A correction is an event like any other; the record stays as it was. A state that a later round carried on, because
-nobody said a newer one, is corrected there too. So what the events add up to ends as if it had been right at once.
+A correction is an event of its own; the record stays as it was. A state that a later round carried over, because nobody
+reported a newer one, is corrected there too, so that the projection ends as if the record had been right from the start.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from restive.desk import events
 from restive.desk.cache import ProgramCache
-from restive.desk.ingest import Outcomes
+from restive.desk.events import Corrected, Outcomes, States
 from restive.desk.names import Names
 from restive.desk.projection import Projection
 from restive.desk.rounds import Round
@@ -23,30 +22,32 @@ from restive.types import Bools, Ints
 NEVER = np.iinfo(np.int64).max
 
 
-class LastWord(NamedTuple):
-    """States as they should have been, and from which event until which they were the last word on their agents."""
+class LatestStates(NamedTuple):
+    """Corrected states, with the event range [since, until) in which each was the latest known."""
 
     number: Ints
     state: Ints
     since: Ints
     until: Ints
 
-    def take(self, rows: Bools) -> "LastWord":
-        """Some of them."""
-        return LastWord._make(column[rows] for column in self)
+    def take(self, rows: Bools) -> "LatestStates":
+        """Some of the rows."""
+        return LatestStates._make(column[rows] for column in self)
 
 
-def mend_outcomes(cache: ProgramCache, writer: Writer, projection: Projection, found: Round, reports: Outcomes) -> None:
-    """Record outcomes of a round as they should have been."""
-    places, _ = found.find(reports.number)
-    moved = (reports.after >= 0) & (reports.after != found.after[places])
-    word = LastWord(reports.number, reports.after, found.reported_at[places], np.full(places.size, NEVER)).take(moved)
-    _record(cache, writer, projection, found.round, "outcomes", reports.columns())
-    _carry_on(cache, writer, projection, found.round, word)
+def correct_outcomes(
+    cache: ProgramCache, writer: Writer, projection: Projection, found: Round, right: Outcomes
+) -> None:
+    """Record the right outcomes of a round."""
+    places, _ = found.find(right.number)
+    moved = (right.after >= 0) & (right.after != found.after[places])
+    latest = LatestStates(right.number, right.after, found.reported_at[places], np.full(places.size, NEVER)).take(moved)
+    _record(cache, writer, projection, found.round, right)
+    _correct_later_rounds(cache, writer, projection, found.round, latest)
 
 
-def find_corrected(table: pl.DataFrame, where: str, names: Names, found: Round) -> tuple[Ints, Ints]:
-    """The agents whose state in a round is another than the table says, in ascending order, and what it says."""
+def find_wrong_states(table: pl.DataFrame, where: str, names: Names, found: Round) -> tuple[Ints, Ints]:
+    """The agents whose state in a round differs from the table, in ascending order, and their states in the table."""
     number = names.find(names.inward(table["agent"])).fill_null(-1).to_numpy().astype(np.int64)
     places, there = found.find(number)
     reported = table["state"].is_not_null().to_numpy()
@@ -60,51 +61,48 @@ def find_corrected(table: pl.DataFrame, where: str, names: Names, found: Round) 
     return number[order], state[order]
 
 
-def mend_states(
+def correct_states(
     cache: ProgramCache, writer: Writer, projection: Projection, found: Round, number: Ints, state: Ints
 ) -> None:
-    """Record states of a round as they should have been."""
+    """Record the right states of a round."""
     if number.size:
         places, _ = found.find(number)
-        word = LastWord(number, state, np.full(number.size, -1), _next_word(found, places))
-        said = np.ones(number.size, np.bool_)
-        _record(cache, writer, projection, found.round, "states", _states(number, state, ~said, said))
-        _carry_on(cache, writer, projection, found.round, word)
+        latest = LatestStates(number, state, np.full(number.size, -1), _first_outcome(found, places))
+        reported = np.ones(number.size, np.bool_)
+        _record(cache, writer, projection, found.round, States(number, state, ~reported, reported))
+        _correct_later_rounds(cache, writer, projection, found.round, latest)
 
 
-def _next_word(found: Round, places: Ints) -> Ints:
-    """The event that says where agents went from this round, after which their states in it are news no more."""
+def _first_outcome(found: Round, places: Ints) -> Ints:
+    """The number of the event with the first outcome; later rounds no longer depend on the state in this one."""
     return np.where(found.after[places] < 0, NEVER, found.reported_at[places])
 
 
-def _carry_on(cache: ProgramCache, writer: Writer, projection: Projection, round_: int, word: LastWord) -> None:
-    """Correct the rounds after this one as far as they went on from these states: opened while they were the last word.
-
-    An outcome can be late, so that a round was opened before it was reported_at of, and the one after that was not.
-    """
-    for line in projection.rounds[round_:]:
-        word = word.take(word.until > line.opened)
-        if word.number.size == 0:
-            return
-        found = cache.get_round(line.round)
-        places, there = found.find(word.number)
-        said_anew = there & found.reported[places]
-        wrong = there & ~said_anew & (word.since < line.opened) & (found.state[places] != word.state)
-        if wrong.any():
-            kept, nobody = found.carried_over[places[wrong]], np.zeros(int(wrong.sum()), np.bool_)
-            _record(cache, writer, projection, line.round, "states", _states(*word.take(wrong)[:2], kept, nobody))
-        until = np.where(there, np.minimum(word.until, _next_word(found, places)), word.until)
-        word = word._replace(until=until).take(~said_anew)
-
-
-def _states(number: Ints, state: Ints, carried_over: Bools, reported: Bools) -> dict[str, Any]:
-    return {"number": number, "state": state.astype(np.int16), "carried_over": carried_over, "reported": reported}
-
-
-def _record(
-    cache: ProgramCache, writer: Writer, projection: Projection, round_: int, what: str, columns: dict[str, Any]
+def _correct_later_rounds(
+    cache: ProgramCache, writer: Writer, projection: Projection, round_: int, latest: LatestStates
 ) -> None:
-    """Write it down; what the events add up to is found anew, from before the round."""
-    cache.append(writer, events.CORRECTED, {"what": what}, columns=columns, round=round_)
-    writer.drop_snapshots(after=projection.totals(round_).opened)
-    cache.outdate()
+    """Correct the rounds after this one that carried over these states: those decided while they were the latest.
+
+    An outcome can be late: a round may be decided before it is reported and the next one after it.
+    """
+    for totals in projection.rounds[round_:]:
+        latest = latest.take(latest.until > totals.event)
+        if latest.number.size == 0:
+            return
+        found = cache.get_round(totals.round)
+        places, there = found.find(latest.number)
+        reported_again = there & found.reported[places]
+        wrong = there & ~reported_again & (latest.since < totals.event) & (found.state[places] != latest.state)
+        if wrong.any():
+            carried_over, nobody = found.carried_over[places[wrong]], np.zeros(int(wrong.sum()), np.bool_)
+            number, state = latest.take(wrong)[:2]
+            _record(cache, writer, projection, totals.round, States(number, state, carried_over, nobody))
+        until = np.where(there, np.minimum(latest.until, _first_outcome(found, places)), latest.until)
+        latest = latest._replace(until=until).take(~reported_again)
+
+
+def _record(cache: ProgramCache, writer: Writer, projection: Projection, round_: int, right: States | Outcomes) -> None:
+    """Write the correction; the projection is rebuilt from a snapshot before the round."""
+    cache.append(writer, Corrected(right), round_)
+    writer.drop_snapshots(after=projection.totals(round_).event)
+    cache.mark_outdated()

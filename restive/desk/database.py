@@ -219,7 +219,7 @@ def use_write_ahead_log(engine: sa.Engine) -> None:
             time.sleep(0.01)
 
 
-def scrub(engine: sa.Engine, *tables: str) -> str | None:
+def purge_deleted(engine: sa.Engine, *tables: str) -> str | None:
     """Take what was deleted from the tables out of the files too; what prevented it, if anything did."""
     with connect_alone(engine) as connection:
         if connection.dialect.name == "sqlite":

@@ -1,17 +1,17 @@
-"""The decision of a round, a pure function of the projection and the opened round."""
+"""The decision of a round, a pure function of the projection and the input of the round."""
 
 import hashlib
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from restive.contract import Draws, Estimate, Ranking
-from restive.desk.projection import NEVER, Present, Projection
+from restive.desk.events import Decided, DecisionInput, States
+from restive.desk.projection import NEVER, Projection
 from restive.desk.selection import (
     COOLING,
     FREE,
-    GONE,
     IN_CONTROL,
     ON_MUST,
     ON_NEVER,
@@ -20,7 +20,6 @@ from restive.desk.selection import (
     choose_agents,
     price_rules,
 )
-from restive.desk.store import Event
 from restive.errors import InputError
 from restive.types import Bools, Floats, Ints
 from restive.version import __version__
@@ -30,27 +29,16 @@ RESERVE_SIZE = 10
 CHOSEN, MUST, RESERVE = range(3)
 
 
-class Decided(NamedTuple):
-    """The content of a decision event."""
-
-    header: dict[str, Any]
-    columns: dict[str, Any]  # over the agents of the round
-    list: dict[str, Any]  # the list, best first, then the reserve list
-
-
-def decide(projection: Projection, opened: Event) -> Decided:
-    """Decide an opened round."""
-    assert opened.round is not None
-    round_, budget = opened.round, int(opened.header["budget"])
-    present = projection.present(round_)
-    rules = find_rules(projection, opened, present)
+def decide(projection: Projection, round_: int, given: DecisionInput) -> Decided:
+    """Decide a round."""
+    present, budget = given.states, given.budget
+    rules = find_rules(projection, round_, given)
     draws = projection.draws(present, round_, budget)
     rankings = projection.rank(present, round_, budget)
     ranking, estimate = rankings["policy"]
     choice = _choose(projection, "policy", ranking, estimate, rules, draws)
     explored = choice.chosen & (rules.exclusion == FREE) & (choice.by_noise | choice.random)
     columns: dict[str, Any] = {
-        "number": present.number,
         "chosen": choice.chosen,
         "probability": choice.probability,
         "exclusion": rules.exclusion.astype(np.uint8),
@@ -74,24 +62,20 @@ def decide(projection: Projection, opened: Event) -> Decided:
             "benefit": _expected(estimate.benefit[0][shadow.chosen]),
         }
     listed = _make_list(projection, round_, present, ranking.priority[0], estimate, rules, choice, explored)
-    return Decided(header, columns, listed)
+    return Decided(given, header, columns, listed)
 
 
-def find_rules(projection: Projection, opened: Event, present: Present) -> Rules:
+def find_rules(projection: Projection, round_: int, given: DecisionInput) -> Rules:
     """The rules of a round; the must list overrides the cool-down."""
-    agents, config = projection.agents, projection.config
+    agents, config, present = projection.agents, projection.config, given.states
     exclusion = np.full(present.number.size, FREE)
-    assert opened.round is not None
-    for last in (agents.last_action, agents.previous_action):  # rounds can be decided in any order
-        exclusion[np.abs(opened.round - last[present.number]) < config.cool_down] = COOLING
-    for code, name in ((ON_NEVER, "never"), (ON_MUST, "must")):
-        if name in opened.extra:
-            exclusion[np.isin(present.number, opened.extra[name]["number"])] = code
+    exclusion[round_ - agents.last_action[present.number] < config.cool_down] = COOLING
+    for code, listed in ((ON_NEVER, given.never), (ON_MUST, given.must)):
+        exclusion[np.isin(present.number, listed)] = code
     exclusion[agents.control[present.number]] = IN_CONTROL
-    exclusion[~agents.active[present.number]] = GONE  # left or erased after the round was opened
     known = {name: code for code, name in enumerate(projection.groups)}
     shares = {known[name]: share for name, share in config.shares.items() if name in known and share > 0}
-    return Rules(exclusion, agents.group[present.number], shares, int(opened.header["budget"]))
+    return Rules(exclusion, agents.group[present.number], shares, given.budget)
 
 
 def _choose(
@@ -104,7 +88,7 @@ def _choose(
 
 
 def _make_list(
-    projection: Projection, round_: int, present: Present, priority: Floats, estimate: Estimate, rules: Rules, choice: Choice,
+    projection: Projection, round_: int, present: States, priority: Floats, estimate: Estimate, rules: Rules, choice: Choice,
     explored: Bools,
 ) -> dict[str, Any]:  # fmt: skip
     """The chosen by priority, then the reserve list."""
@@ -115,11 +99,7 @@ def _make_list(
     places = np.concatenate([chosen, reserve])
     kind = np.where(rules.exclusion[places] == ON_MUST, MUST, CHOSEN)
     kind[chosen.size :] = RESERVE
-    touched, before = (
-        projection.agents.last_action[present.number[places]],
-        projection.agents.previous_action[present.number[places]],
-    )
-    last = np.where(touched < round_, touched, np.where(before < round_, before, NEVER))
+    last = projection.agents.last_action[present.number[places]]
     return {
         "agent": present.number[places],
         "kind": kind.astype(np.uint8),

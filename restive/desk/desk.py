@@ -18,10 +18,10 @@ from typing import Any, Self
 
 import platformdirs
 
-from restive.desk import events
 from restive.desk.audit import NO_CONTEXT, RequestContext
 from restive.desk.config import Config, Words, check_name
 from restive.desk.database import check_place
+from restive.desk.events import Created
 from restive.desk.program import Program
 from restive.desk.pseudonyms import make_key
 from restive.desk.store import Store
@@ -91,8 +91,8 @@ class Desk:
         with self.store.creating(name, context, "created") as writer:
             if pseudonyms and made.pseudonyms is None:  # only now, or a name that is taken would leave a key behind
                 made = replace(made, pseudonyms=make_key().fingerprint)
-            writer.append(events.CREATED, {**made.as_json()})
-            writer.tell("created", None, {"config": made.as_json()})
+            writer.append(Created.kind, *Created({**made.as_json()}).record())
+            writer.record_audit_entry("created", None, {"config": made.as_json()})
         return self.program(name)
 
 

@@ -73,7 +73,7 @@ def summarise_rounds(program: Program) -> list[RoundSummary]:
     return [
         {
             "round": line.round, "at": line.at, "budget": line.budget, "present": line.present,
-            "carried_over": line.carried_over, "decided": line.decided >= 0, "cancelled": line.cancelled, "advised": line.advised,
+            "carried_over": line.carried_over, "cancelled": line.cancelled, "advised": line.advised,
             "explored": line.explored, "expected_benefit": line.benefit, "done": line.done - line.unlisted,
             "failed": line.failed, "unlisted": line.unlisted, "outcomes": line.outcomes,
             "treated_seen": line.treated.seen, "treated_reward": line.treated.total,
@@ -94,16 +94,13 @@ def records_table(program: Program, found: Round) -> pl.DataFrame:
         "state": states.gather(found.state),
         "state_kept": found.carried_over,
     }
-    if found.decided is not None:
-        bars = pl.Series(EXCLUSIONS, dtype=pl.String)
-        columns |= {
-            "advised": found.chosen,
-            "probability": found.columns["probability"],
-            "exclusion": bars.gather(found.columns["exclusion"].astype(np.int64)),
-        }
-        columns |= {
-            name: found.columns[name] for name in ("shadow_chosen", "shadow_probability") if name in found.columns
-        }
+    exclusions = pl.Series(EXCLUSIONS, dtype=pl.String)
+    columns |= {
+        "advised": found.chosen,
+        "probability": found.choice["probability"],
+        "exclusion": exclusions.gather(found.choice["exclusion"].astype(np.int64)),
+    }
+    columns |= {name: found.choice[name] for name in ("shadow_chosen", "shadow_probability") if name in found.choice}
     done = pl.Series(found.done == DONE)
     after = pl.Series(np.where(found.after < 0, 0, found.after))
     known = pl.Series(found.done != UNKNOWN)

@@ -1,44 +1,55 @@
 """The history of one agent: a row for each round that it took part in, read from its own chunk of each event."""
 
+import polars as pl
+
 from restive.api.types import HistoryEntry
-from restive.desk import events
+from restive.desk.events import Corrected, Decided, Reported
 from restive.desk.program import Program
+from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.desk.selection import EXCLUSIONS
 from restive.errors import NotFound
 
-ASKED = (events.OPENED, events.DECIDED, events.OUTCOMES, events.CORRECTED)
+KINDS = (Decided.kind, Reported.kind, Corrected.kind)
 
 
 def find_history(program: Program, agent: str) -> list[HistoryEntry]:
     """What happened to the agent of that name, round by round, as it is known now."""
-    from polars import Series
-
     names = program.names
-    number = names.find(names.inward(Series("agent", [agent])))[0]
+    number = names.find(names.inward(pl.Series("agent", [agent])))[0]
     if number is None:
         raise NotFound(f"{agent!r} is not in the program {program.name}.")
-    states = program.config.states
-    rows: dict[int, HistoryEntry] = {}
-    for event, values in program.store.history(program.id, number, kinds=ASKED):
-        if event.round is None or not values:
-            continue
-        row = rows.setdefault(event.round, {"round": event.round, "at": event.at})
-        if event.kind == events.DECIDED:
-            row |= {"chosen": bool(values["chosen"]), "probability": float(values["probability"])}
-            row["note"] = EXCLUSIONS[int(values["exclusion"])]
-        elif "state" in values:
-            row["state"] = states[int(values["state"])]
+    rounds: dict[int, Round] = {}
+    for event in program.store.history(program.id, number, kinds=KINDS):
+        assert event.round is not None
+        if event.round in rounds:
+            rounds[event.round].apply(event)
         else:
-            row["done"] = bool(values["done"])
-            if values["after"] >= 0:
-                row |= {"reward": float(values["reward"]), "after": states[int(values["after"])]}
-        if event.kind == events.CORRECTED:
-            row["note"] = _join(row.get("note"), "corrected")
-    for line in program.rounds:
-        if line.cancelled and line.round in rows:
-            rows[line.round]["note"] = _join(rows[line.round].get("note"), "cancelled")
-    return [rows[round_] for round_ in sorted(rows)]
+            rounds[event.round] = Round.start(event)
+    return [_describe(program, rounds[round_]) for round_ in sorted(rounds)]
 
 
-def _join(*notes: str | None) -> str:
+def _describe(program: Program, found: Round) -> HistoryEntry:
+    """The round of one agent as plain data; what is not known is left out."""
+    states = program.config.states
+    row: HistoryEntry = {
+        "round": found.round,
+        "at": found.at,
+        "state": states[int(found.state[0])],
+        "chosen": bool(found.chosen[0]),
+        "probability": float(found.choice["probability"][0]),
+        "note": _note(found, program.projection.totals(found.round).cancelled),
+    }
+    if found.done[0] != UNKNOWN:
+        row["done"] = bool(found.done[0] == DONE)
+    if found.after[0] >= 0:
+        row["reward"], row["after"] = float(found.reward[0]), states[int(found.after[0])]
+    return row
+
+
+def _note(found: Round, cancelled: bool) -> str:
+    notes = (
+        EXCLUSIONS[int(found.choice["exclusion"][0])],
+        "corrected" * int(found.corrected[0]),
+        "cancelled" * cancelled,
+    )
     return ", ".join(filter(None, notes))

@@ -6,15 +6,16 @@ All faults of a table are found before any of it is used, and reported by row an
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from restive.desk.config import MAX_BUDGET, Config, Words
+from restive.desk.events import Outcomes, States
 from restive.desk.explanations import count_people
 from restive.desk.names import Names
-from restive.desk.projection import Present, Projection
+from restive.desk.projection import Projection
 from restive.desk.rounds import UNKNOWN, Round
 from restive.desk.table_files import ROW, as_frame, read_table_file
 from restive.desk.table_schema import (
@@ -97,7 +98,7 @@ def _code_groups(reported: pl.Series, known: list[str]) -> tuple[Ints, list[str]
     return _as_integers(reported.replace_strict(codes, default=-1, return_dtype=pl.Int64)), new
 
 
-def find_present(projection: Projection, states: NumberedStates | None, round_: int) -> Present:
+def find_present(projection: Projection, states: NumberedStates | None, round_: int) -> States:
     """Who takes part in a round: agents with a state, or with a recent one that is carried over."""
     agents = projection.agents
     state = np.where(agents.active & (round_ - agents.state_round <= projection.config.keep), agents.state, -1)
@@ -107,7 +108,7 @@ def find_present(projection: Projection, states: NumberedStates | None, round_: 
         reported[states.number[given]] = True
         state[states.number[given]], carried_over[reported] = states.state[given], False
     number = np.flatnonzero(state >= 0)
-    return Present(number, state[number], carried_over[number], reported[number])
+    return States(number, state[number], carried_over[number], reported[number])
 
 
 class RoundInput(NamedTuple):
@@ -119,10 +120,6 @@ class RoundInput(NamedTuple):
     must: pl.Series | None
     never: pl.Series | None
     new: bool = False  # ids that look like known ones belong to new agents
-
-    def nothing(self) -> bool:
-        """Whether nothing was given at all."""
-        return self.table is None and self.budget is None and self.must is None and self.never is None
 
 
 def read_round_input(
@@ -160,7 +157,7 @@ def find_listed(listed: pl.Series | None, names: Names) -> tuple[Ints, list[str]
     return np.unique(number.drop_nulls().to_numpy().astype(np.int64)), unknown
 
 
-def check_lists(must: Ints, never: Ints, projection: Projection, present: Present, budget: int, names: Names) -> None:
+def check_lists(must: Ints, never: Ints, projection: Projection, present: States, budget: int, names: Names) -> None:
     """Refuse must and never lists that contradict each other or the round."""
     if not must.size:
         return
@@ -204,7 +201,7 @@ def name_people(what: str, names: Sequence[str], words: Words) -> list[str]:
     return [f"{what}: {count_people(len(names), words)} ({name_few(names)})"] if names else []
 
 
-def describe_round(projection: Projection, present: Present, names: Names) -> list[str]:
+def describe_round(projection: Projection, present: States, names: Names) -> list[str]:
     """Notes on a new round: states carried over, people left out, empty groups, a round beyond the horizon."""
     agents, config, round_ = projection.agents, projection.config, projection.next_round
     exclusions = agents.active.copy()
@@ -267,7 +264,7 @@ def _check_unique(table: pl.DataFrame, where: str) -> None:
 
 def _default_round(projection: Projection, where: str) -> int:
     """The last round, if no earlier one has no outcomes at all."""
-    decided = [totals for totals in projection.rounds if totals.decided >= 0 and not totals.cancelled]
+    decided = [totals for totals in projection.rounds if not totals.cancelled]
     if not decided:
         raise InputError(f"{where}: no round is decided yet, so there are no outcomes.")
     empty = [totals.round for totals in decided if totals.outcomes == 0]
@@ -302,26 +299,6 @@ def _find_unknown(frame: pl.DataFrame, names: Names, faults: Sequence[Fault]) ->
     similar = names.find_alike(agent.filter(pl.Series(unknown)))
     found = _agent_faults(table, unknown, "is not in the program", header, similar)
     return [fault for fault in found if fault.row not in faulty]
-
-
-class Outcomes(NamedTuple):
-    """New or corrected outcomes of one round, by agent."""
-
-    number: Ints
-    done: Bools
-    reward: Floats
-    after: Ints  # −1: the next state is not known
-    known: Bools  # whether `done` was recorded before
-    advised: Bools
-
-    def columns(self) -> dict[str, Any]:
-        """The columns of the event."""
-        return self._asdict() | {"after": self.after.astype(np.int16)}
-
-    def take(self, rows: Bools) -> "Outcomes":
-        """Some of the rows, in the order of agents."""
-        order = np.flatnonzero(rows)[np.argsort(self.number[rows], kind="stable")]
-        return Outcomes._make(column[order] for column in self)
 
 
 class SortedOutcomes(NamedTuple):

@@ -9,23 +9,39 @@ correct, so the projection ends as if those had been right at once.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import numpy as np
 
 from restive.contract import Draws, Estimate, Ranking, as_ranking
-from restive.desk import events
 from restive.desk.config import Config, make_learner
+from restive.desk.events import (
+    Cancelled,
+    Change,
+    Changed,
+    Corrected,
+    Created,
+    Decided,
+    Erased,
+    Event,
+    Grouped,
+    Joined,
+    Left,
+    Outcomes,
+    Reported,
+    States,
+    interpret,
+)
 from restive.desk.selection import in_control
 from restive.desk.snapshots import keep, read_kept
-from restive.desk.store import Event
 from restive.errors import InputError
 from restive.kernels import rng
 from restive.policies.belief import agent_axes, flatten, grow, put, take, unflatten
 from restive.types import Bools, Floats, Ints
 
-# Rounds whose states are kept at hand for outcomes to come.
-AT_HAND = 4
+# Rounds whose states are kept in memory, because outcomes of them are likely to come.
+CACHED_ROUNDS = 4
+Recorded = TypeVar("Recorded", States, Outcomes)
 # A round so long ago that no rule remembers it.
 NEVER = -(10**9)
 
@@ -50,12 +66,11 @@ class RoundTotals:
     """A round in short."""
 
     round: int
-    at: str  # when it was decided, or opened if it was not
-    opened: int  # the number of the event
+    at: str  # when it was decided
+    event: int  # the number of its event
     budget: int
     present: int
     carried_over: int
-    decided: int = -1
     advised: int = 0
     explored: int = 0
     benefit: float | None = None  # expected of the list, in all
@@ -64,7 +79,7 @@ class RoundTotals:
     unlisted: int = 0  # done, but not advised
     outcomes: int = 0
     gone: int = 0  # outcomes that will never come, of people who were erased
-    agents: int = 0  # known to the program when it was opened
+    agents: int = 0  # known to the program when it was decided
     cancelled: bool = False
     treated: RewardTotals = field(default_factory=RewardTotals)  # all that are not in the control group
     control: RewardTotals = field(default_factory=RewardTotals)
@@ -148,15 +163,6 @@ class Agents:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
-class Present(NamedTuple):
-    """Who is there in a round and in which state."""
-
-    number: Ints
-    state: Ints
-    carried_over: Bools  # whether that state is an older one
-    reported: Bools  # whether somebody said so for this round; else it was carried on from what was known
-
-
 class PolicyState:
     """A policy of the program, and what it believes of all agents."""
 
@@ -176,7 +182,7 @@ class PolicyState:
         policy = self.policy
         return {"policy": policy.name, "version": policy.version, "settings": policy.settings()}
 
-    def rank(self, present: Present, draws: Draws, agents: int) -> tuple[Ranking, Estimate]:
+    def rank(self, present: States, draws: Draws, agents: int) -> tuple[Ranking, Estimate]:
         """Its wish for a round, over those present, [1, M]."""
         whole = present.number.size == agents
         belief = self.belief if whole else take(self.belief, self.axes, present.number)
@@ -208,16 +214,41 @@ class Projection:
         self.rounds: list[RoundTotals] = []
         self.policy_states: dict[str, PolicyState] = {}
         self.keys = np.zeros(1, np.uint64)
-        self.at_hand: dict[int, Present] = {}
-        self.ranked = 0  # the last round that all policy_states have ranked
+        self.ranked = 0  # the last round that all policies have ranked
+        self._states: dict[int, States] = {}  # of the last rounds used
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
-        HANDLERS[event.kind](self, event)
+        """Apply the next event."""
+        self._apply(event, interpret(event))
         self.length = event.number + 1
 
-    def take_config(self, config: Config) -> None:
-        """Begin, or go on, by this config."""
+    def _apply(self, event: Event, change: Change) -> None:
+        match change:
+            case Changed():
+                self.use_config(self.config.changed(change.config))
+            case Created():
+                self.use_config(Config.from_json(change.config))
+            case Grouped():
+                self._add_groups(change.groups)
+                self.agents.group[change.number] = change.group
+            case Joined():
+                self._join(event, change)
+            case Left():
+                self.agents.active[change.number] = False
+            case Erased():
+                self._erase(change)
+            case Decided():
+                self._decide(event, change)
+            case Reported():
+                self._report(event, change)
+            case Cancelled():
+                self._cancel(_round_of(event))
+            case Corrected():
+                if all(known.number != event.number for known in self.corrections):
+                    raise InputError(f"event {event.number}: a correction that the projection did not start with.")
+
+    def use_config(self, config: Config) -> None:
+        """Start or continue with this config."""
         self.config = config
         self.keys = rng.run_keys(config.seed, np.zeros(1, np.int64))
         for slot, spec in (("policy", config.policy), ("shadow", config.shadow)):
@@ -226,18 +257,15 @@ class Projection:
             if slot in self.policy_states:
                 self.policy_states[slot].config = config
 
-    def draws(self, present: Present, round_: int, budget: int) -> Draws:
+    def draws(self, states: States, round_: int, budget: int) -> Draws:
         """The random numbers of a round: those of step round - 1 of a simulation with this seed."""
-        return Draws(self.keys, present.number, round_ - 1, min(budget, present.number.size))
+        return Draws(self.keys, states.number, round_ - 1, min(budget, states.number.size))
 
-    def rank(self, present: Present, round_: int, budget: int) -> dict[str, tuple[Ranking, Estimate]]:
-        """The wish of each policy_state."""
-        draws = self.draws(present, round_, budget)
+    def rank(self, states: States, round_: int, budget: int) -> dict[str, tuple[Ranking, Estimate]]:
+        """The ranking of each policy."""
+        draws = self.draws(states, round_, budget)
         self.ranked = round_
-        return {
-            slot: policy_state.rank(present, draws, self.agents.count)
-            for slot, policy_state in self.policy_states.items()
-        }
+        return {slot: policy.rank(states, draws, self.agents.count) for slot, policy in self.policy_states.items()}
 
     def totals(self, round_: int) -> RoundTotals:
         """The totals of a round; rounds count from 1."""
@@ -248,137 +276,105 @@ class Projection:
         """The number of the round that comes next."""
         return len(self.rounds) + 1
 
-    def present(self, round_: int) -> Present:
-        """Who was there in a round, as far as is known now."""
-        if round_ not in self.at_hand:
-            self._keep_at_hand(round_, self.read(self.totals(round_).opened))
-        return self.at_hand[round_]
+    def states(self, round_: int) -> States:
+        """Who was present in a round in which state, as far as is known now."""
+        if round_ not in self._states:
+            event = self.read(self.totals(round_).event)
+            self._cache_states(round_, self._correct(event, States.read(event.columns)))
+        return self._states[round_]
 
-    def _keep_at_hand(self, round_: int, event: Event) -> Present:
-        columns = self._right(event, "states", ("state", "carried_over", "reported"))
-        number, state = (columns[name].astype(np.int64) for name in ("number", "state"))
-        self.at_hand[round_] = Present(number, state, columns["carried_over"], columns["reported"])
-        while len(self.at_hand) > AT_HAND:
-            del self.at_hand[next(iter(self.at_hand))]
-        return self.at_hand[round_]
+    def _cache_states(self, round_: int, states: States) -> None:
+        self._states[round_] = states
+        while len(self._states) > CACHED_ROUNDS:
+            del self._states[next(iter(self._states))]
 
-    def _right(self, event: Event, what: str, names: Sequence[str]) -> dict[str, Any]:
-        """The columns of an event, as later corrections would have them."""
-        columns = dict(event.columns)
-        for later in self._later(event, what):
-            _, here, there = np.intersect1d(
-                columns["number"], later.columns["number"], assume_unique=True, return_indices=True
-            )
-            for name in names:
-                columns[name] = columns[name].copy()
-                columns[name][here] = later.columns[name][there]
-        return columns
+    def _correct(self, event: Event, recorded: Recorded) -> Recorded:
+        """What an event recorded, as later corrections have it."""
+        for later in self.corrections:
+            if later.round == event.round and later.number > event.number:
+                change = interpret(later)
+                assert isinstance(change, Corrected)
+                if type(change.right) is type(recorded):
+                    recorded.correct(change.right)
+        return recorded
 
-    def _later(self, event: Event, what: str) -> list[Event]:
-        """The corrections of an event."""
-        mine = (later for later in self.corrections if later.round == event.round and later.number > event.number)
-        return [later for later in mine if later.header["what"] == what]
-
-    def _created(self, event: Event) -> None:
-        self.take_config(Config.from_json(event.header))
-
-    def _changed(self, event: Event) -> None:
-        self.take_config(self.config.changed(event.header))
-
-    def _joined(self, event: Event) -> None:
-        number, group = (event.columns[name].astype(np.int64) for name in ("number", "group"))
-        if number.size and number[0] != self.agents.count:
-            raise InputError(f"event {event.number}: agents join as {number[0]}, there are {self.agents.count}.")
-        self._name_groups(event)
-        self.agents.join(group, in_control(self.config.seed, self.config.control, number))
+    def _join(self, event: Event, change: Joined) -> None:
+        if change.number.size and change.number[0] != self.agents.count:
+            raise InputError(
+                f"event {event.number}: agents join as {change.number[0]}, there are {self.agents.count}."
+            )  # fmt: skip
+        self._add_groups(change.groups)
+        self.agents.join(change.group, in_control(self.config.seed, self.config.control, change.number))
         for policy_state in self.policy_states.values():
             policy_state.grow(self.agents.count)
 
-    def _grouped(self, event: Event) -> None:
-        self._name_groups(event)
-        self.agents.group[event.columns["number"]] = event.columns["group"]
+    def _add_groups(self, groups: Sequence[str]) -> None:
+        self.groups += [name for name in groups if name not in self.groups]
 
-    def _name_groups(self, event: Event) -> None:
-        self.groups += [name for name in event.header["groups"] if name not in self.groups]
+    def _erase(self, change: Erased) -> None:
+        self.agents.active[change.number] = False
+        self.agents.erased[change.number] = True
+        for round_, missing in change.missing.items():
+            self.totals(round_).gone += missing
 
-    def _left(self, event: Event) -> None:
-        self.agents.active[event.columns["number"]] = False
-
-    def _erased(self, event: Event) -> None:
-        self.agents.active[event.columns["number"]] = False
-        self.agents.erased[event.columns["number"]] = True
-        for round_, missing in event.header["missing"].items():
-            self.totals(int(round_)).gone += missing
-
-    def _opened(self, event: Event) -> None:
-        assert event.round is not None
-        present = self._keep_at_hand(event.round, event)
-        reported = ~present.carried_over
-        self.agents.active[present.number] = True
-        self.agents.state[present.number[reported]], self.agents.state_round[present.number[reported]] = (
-            present.state[reported],
-            event.round,
+    def _decide(self, event: Event, change: Decided) -> None:
+        round_, chosen = _round_of(event), change.choice["chosen"]
+        states = self._correct(event, change.given.states)
+        self._cache_states(round_, states)
+        if self.ranked != round_:
+            self.rank(states, round_, change.given.budget)
+        new = ~states.carried_over
+        self.agents.active[states.number] = True
+        self.agents.state[states.number[new]] = states.state[new]
+        self.agents.state_round[states.number[new]] = round_
+        self.agents.record_selected(states.number[chosen], round_)
+        self.rounds.append(
+            RoundTotals(
+                round_,
+                event.at,
+                event.number,
+                change.given.budget,
+                present=states.number.size,
+                carried_over=int(states.carried_over.sum()),
+                advised=int(chosen.sum()),
+                explored=change.about["explored"],
+                benefit=change.about["benefit"],
+                agents=self.agents.count,
+            )
         )
-        header = event.header
-        line = RoundTotals(
-            event.round, event.at, event.number, header["budget"], present.number.size, int((~reported).sum())
-        )
-        line.agents = self.agents.count
-        self.rounds.append(line)
 
-    def _decided(self, event: Event) -> None:
-        assert event.round is not None
-        present, line = self.present(event.round), self.totals(event.round)
-        if self.ranked != event.round:
-            self.rank(present, event.round, line.budget)
-        chosen = event.columns["chosen"]
-        self.agents.record_selected(present.number[chosen], event.round)
-        line.at = event.at
-        line.decided, line.advised, line.explored = event.number, int(chosen.sum()), event.header["explored"]
-        line.benefit = event.header["benefit"]
+    def _cancel(self, round_: int) -> None:
+        totals = self.totals(round_)
+        totals.cancelled = True
+        advised = self.states(round_).number[self.read(totals.event).columns["chosen"]]
+        self.agents.record_done(advised, np.zeros(advised.size, np.bool_), round_)
 
-    def _cancelled(self, event: Event) -> None:
-        assert event.round is not None
-        line = self.totals(event.round)
-        line.cancelled = True
-        if line.decided >= 0:
-            advised = self.present(event.round).number[self.read(line.decided).columns["chosen"]]
-            self.agents.record_done(advised, np.zeros(advised.size, np.bool_), event.round)
-
-    def _outcomes(self, event: Event) -> None:
-        assert event.round is not None
-        columns = self._right(event, "outcomes", ("done", "reward", "after"))
-        whole = event.columns["after"] >= 0  # a row that only said what was done is corrected in that alone
-        number, done = columns["number"].astype(np.int64), columns["done"]
-        self.agents.record_done(number, done, event.round)
-        self._count(self.totals(event.round), columns)
+    def _report(self, event: Event, change: Reported) -> None:
+        round_ = _round_of(event)
+        whole = change.outcomes.after >= 0  # before corrections: a row without a next state is corrected in `done` only
+        news = self._correct(event, change.outcomes)
+        self.agents.record_done(news.number, news.done, round_)
+        totals, new = self.totals(round_), ~news.known
+        totals.done += int((new & news.done).sum())
+        totals.failed += int((new & news.advised & ~news.done).sum())
+        totals.unlisted += int((new & news.done & ~news.advised).sum())
         if whole.any():
-            self._learn(event.round, number[whole], done[whole], columns["reward"][whole], columns["after"][whole])
+            self._learn(round_, news if whole.all() else news.take(whole))
 
-    def _count(self, line: RoundTotals, columns: dict[str, Any]) -> None:
-        new, done, advised = ~columns["known"], columns["done"], columns["advised"]
-        line.done += int((new & done).sum())
-        line.failed += int((new & advised & ~done).sum())
-        line.unlisted += int((new & done & ~advised).sum())
-
-    def _learn(self, round_: int, number: Ints, done: Bools, reward: Floats, after: Ints) -> None:
-        agents, line, present = self.agents, self.totals(round_), self.present(round_)
-        agents.record_states(number, after.astype(np.int64), round_ + 1)
-        agents.total[number] += reward
+    def _learn(self, round_: int, news: Outcomes) -> None:
+        """Let the policies learn from outcomes with a next state."""
+        agents, totals, states, number = self.agents, self.totals(round_), self.states(round_), news.number
+        agents.record_states(number, news.after, round_ + 1)
+        agents.total[number] += news.reward
         agents.seen[number] += 1
-        line.outcomes += number.size
+        totals.outcomes += number.size
         control = agents.control[number]
-        line.control.add(reward[control])
-        line.treated.add(reward[~control])
-        state = present.state if number.size == present.number.size else None
-        if state is None:
-            state = present.state[np.searchsorted(present.number, number)]
+        totals.control.add(news.reward[control])
+        totals.treated.add(news.reward[~control])
+        all_present = number.size == states.number.size
+        state = states.state if all_present else states.state[np.searchsorted(states.number, number)]
         for policy_state in self.policy_states.values():
-            policy_state.learn(number, state, done, reward, after)
-
-    def _corrected(self, event: Event) -> None:
-        if all(known.number != event.number for known in self.corrections):
-            raise InputError(f"event {event.number}: a correction that the projection did not begin with.")
+            policy_state.learn(number, state, news.done, news.reward, news.after)
 
     def dump(self) -> bytes:
         """All of it as bytes."""
@@ -404,7 +400,7 @@ class Projection:
             raise InputError(f"a snapshot that this version cannot read ({error}).") from None
 
     def _restore(self, about: dict[str, Any], arrays: dict[str, Any]) -> None:
-        self.take_config(Config.from_json(about["config"]))
+        self.use_config(Config.from_json(about["config"]))
         if about["policy_states"] != {slot: policy_state.about() for slot, policy_state in self.policy_states.items()}:
             raise InputError("a snapshot of other policies, or of another version of them.")
         self.agents = Agents(**_within("agents.", arrays))
@@ -417,20 +413,10 @@ class Projection:
         self.length, self.ranked = about["length"], about["ranked"]
 
 
+def _round_of(event: Event) -> int:
+    assert event.round is not None
+    return event.round
+
+
 def _within(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-
-HANDLERS: dict[str, Callable[[Projection, Event], None]] = {
-    events.CREATED: Projection._created,
-    events.CHANGED: Projection._changed,
-    events.JOINED: Projection._joined,
-    events.GROUPED: Projection._grouped,
-    events.LEFT: Projection._left,
-    events.ERASED: Projection._erased,
-    events.OPENED: Projection._opened,
-    events.DECIDED: Projection._decided,
-    events.OUTCOMES: Projection._outcomes,
-    events.CORRECTED: Projection._corrected,
-    events.CANCELLED: Projection._cancelled,
-}

@@ -50,25 +50,25 @@ class Recommendation:
     @property
     def chosen(self) -> list[str]:
         """The people on the list, best first."""
-        return self.names.call(self.found.list["agent"][self._list != RESERVE])
+        return self.names.call(self.found.listed["agent"][self._list != RESERVE])
 
     @property
     def reserve(self) -> list[str]:
         """The people on the reserve list, best first."""
-        return self.names.call(self.found.list["agent"][self._list == RESERVE])
+        return self.names.call(self.found.listed["agent"][self._list == RESERVE])
 
     @property
     def to_report(self) -> pl.DataFrame:
         """The people whose outcomes are missing, those on the list first, as a table of outcomes to fill in."""
         waiting = np.flatnonzero(self.found.after < 0)
-        advised = self.found.columns["chosen"][waiting].astype(np.bool_)
+        advised = self.found.choice["chosen"][waiting].astype(np.bool_)
         order = waiting[np.argsort(~advised, kind="stable")]
         states = pl.Series(self.config.states, dtype=pl.String)
         table = pl.DataFrame(
             {
                 "round": np.full(order.size, self.round),
                 "agent": pl.Series(self.names.call(self.found.number[order]), dtype=pl.String),
-                "advised": self.found.columns["chosen"][order].astype(np.bool_),
+                "advised": self.found.choice["chosen"][order].astype(np.bool_),
                 "state_now": states.gather(self.found.state[order]),
                 "done": pl.Series([None] * order.size, dtype=pl.String),
                 "next_state": pl.Series([None] * order.size, dtype=pl.String),
@@ -78,7 +78,7 @@ class Recommendation:
 
     @property
     def _list(self) -> Ints:
-        kind: Ints = self.found.list["kind"]
+        kind: Ints = self.found.listed["kind"]
         return kind
 
     @property
@@ -89,12 +89,12 @@ class Recommendation:
     @property
     def budget(self) -> int:
         """The budget of the round."""
-        return int(self.found.header["budget"])
+        return self.found.given.budget
 
     @property
     def prices(self) -> dict[str, float | None]:
         """The cost of each rule in expected benefit of the whole list."""
-        prices: dict[str, float | None] = (self.found.decided or {})["prices"]
+        prices: dict[str, float | None] = self.found.decided.about["prices"]
         return prices
 
     @cached_property
@@ -109,7 +109,7 @@ class Recommendation:
 
     def _cells(self, part: slice = slice(None)) -> list[list[Any]]:
         """The columns of the table, or of some of its rows."""
-        listed = {name: column[part] for name, column in self.found.list.items()}
+        listed = {name: column[part] for name, column in self.found.listed.items()}
         kind, chosen = listed["kind"], np.count_nonzero(self._list != RESERVE)
         state = [self.config.states[code] for code in listed["state"].tolist()]
         number = np.arange(self.size)[part]
@@ -151,25 +151,25 @@ class Recommendation:
 
     def exclusions(self) -> dict[str, int]:
         """The number of people who could not be chosen, by rule."""
-        counts = zip(EXCLUSIONS, np.bincount(self.found.columns["exclusion"]).tolist(), strict=False)
+        counts = zip(EXCLUSIONS, np.bincount(self.found.choice["exclusion"]).tolist(), strict=False)
         return {rule: number for rule, number in counts if number and rule and rule != EXCLUSIONS[ON_MUST]}
 
     def as_json(self, max_people: int | None = None) -> types.ListedDecision:
         """The recommendation as plain data, with all people or the first ones."""
-        decided = self.found.decided or {}
+        about = self.found.decided.about
         return {
             "program": self.program,
             "round": self.round,
-            "decided_at": self.found.decided_at,
+            "decided_at": self.found.at,
             "budget": self.budget,
             "present": int(self.found.number.size),
             "carried_over": int(self.found.carried_over.sum()),
             "exclusions": self.exclusions(),
-            "policy": decided["policy"],
-            "explored": decided["explored"],
-            "expected_benefit": decided["benefit"],
-            "prices": decided["prices"],
-            "shadow": decided.get("shadow"),
+            "policy": about["policy"],
+            "explored": about["explored"],
+            "expected_benefit": about["benefit"],
+            "prices": about["prices"],
+            "shadow": about.get("shadow"),
             "notes": list(self.notes),
             "people": self.people(slice(max_people)),
         }

@@ -1,7 +1,7 @@
-"""Proof that a program's log is whole and that every decision in it comes out the same, from its events alone.
+"""Replay: check that a program's log is complete and that every decision in it can be reproduced from its events alone.
 
-The log is folded from the first event on, without snapshots. Each round is decided again from what was known then, so a
-correction counts from where it stands; and in the end what the desk believes is held against this projection.
+The log is applied from the first event, without snapshots. Each round is decided again from what was known then, so a
+correction counts from where it was recorded; at the end the desk's projection is compared with this one.
 """
 
 import hashlib
@@ -11,30 +11,29 @@ from typing import Any
 
 import numpy as np
 
-from restive.desk import events
 from restive.desk.decision import decide
+from restive.desk.events import Corrected, Decided, Event, Record, interpret
 from restive.desk.program import Program
 from restive.desk.projection import Projection
-from restive.desk.store import Event
 from restive.policies.belief import flatten
 
 
 @dataclass
 class Replay:
-    """What a replay found."""
+    """The result of a replay."""
 
     program: str
     events: int
     rounds: int = 0
     same: int = 0
-    differing: list[str] = field(default_factory=list)  # a sentence for each decision that came out otherwise
-    end: str = ""  # the digest of the last event: written down elsewhere, it shows that none was cut off later
-    belief: str = ""  # a digest of what the events add up to
-    believed: str = ""  # the same of what the desk works with
+    differing: list[str] = field(default_factory=list)  # a sentence for each decision that differs
+    end: str = ""  # the digest of the last event: noted elsewhere, it shows that none was cut off later
+    belief: str = ""  # a digest of the replayed projection
+    believed: str = ""  # a digest of the desk's projection
 
     @property
     def proven(self) -> bool:
-        """Whether all is as it was."""
+        """Whether nothing differs."""
         return not self.differing and self.same == self.rounds and self.belief == self.believed
 
     def as_json(self) -> dict[str, Any]:
@@ -43,17 +42,17 @@ class Replay:
 
 
 def replay(program: Program, progress: Callable[[int, int], None] = lambda done, total: None) -> Replay:
-    """Projection the log of a program anew, decide every round again, and compare."""
+    """Apply the log of a program from the start, decide every round again, and compare."""
     length = program.store.verify(program.id)
     found = Replay(program.name, length)
     projection = program.cache.fresh_projection(0)
     for event in program.log():
         if event.number >= length:
             break
-        if event.kind == events.DECIDED:
-            _decide_again(program, projection, event, found)
-        if event.kind == events.CORRECTED:
-            projection = _projection_until(program, event.number + 1)
+        if event.kind == Decided.kind:
+            _decide_again(projection, event, found)
+        if event.kind == Corrected.kind:
+            projection = _project(program, event.number + 1)
         else:
             projection.apply(event)
         found.end = event.digest
@@ -63,8 +62,8 @@ def replay(program: Program, progress: Callable[[int, int], None] = lambda done,
     return found
 
 
-def _projection_until(program: Program, length: int) -> Projection:
-    """What so many events add up to, by the log alone."""
+def _project(program: Program, length: int) -> Projection:
+    """The projection of the first `length` events, from the log alone."""
     projection = program.cache.fresh_projection(length)
     for event in program.log():
         if event.number >= length:
@@ -73,26 +72,26 @@ def _projection_until(program: Program, length: int) -> Projection:
     return projection
 
 
-def _decide_again(program: Program, projection: Projection, event: Event, found: Replay) -> None:
+def _decide_again(projection: Projection, event: Event, found: Replay) -> None:
+    recorded = interpret(event)
+    assert isinstance(recorded, Decided)
     assert event.round is not None
-    opened = program.store.event(program.id, projection.totals(event.round).opened)
-    made = decide(projection, opened)
+    again = decide(projection, event.round, recorded.given)
     found.rounds += 1
-    differs = list(_differences(made.header, made.columns, made.list, event))
+    differs = list(_differences(again.record(), event))
     if differs:
-        found.differing.append(f"round {event.round} came out otherwise in {', '.join(differs)}")
+        found.differing.append(f"Round {event.round} differs in {', '.join(differs)}.")
     else:
         found.same += 1
 
 
-def _differences(
-    header: dict[str, Any], columns: dict[str, Any], listed: dict[str, Any], event: Event
-) -> Iterator[str]:
-    """The names of what is not the same bit for bit; which version decided may differ."""
-    for name in sorted(set(header) | set(event.header)):
-        if name != "version" and header.get(name) != event.header.get(name):
+def _differences(made: Record, event: Event) -> Iterator[str]:
+    """The names of what is not the same bit for bit; the version that decided may differ."""
+    for name in sorted(set(made.header) | set(event.header)):
+        if name != "version" and made.header.get(name) != event.header.get(name):
             yield name
-    for mine, theirs in ((columns, event.columns), (listed, event.extra.get("list", {}))):
+    extra = (made.extra.get("list", {}), event.extra.get("list", {}))
+    for mine, theirs in ((made.columns, event.columns), extra):
         for name in sorted(set(mine) | set(theirs)):
             if name not in mine or name not in theirs or not _equal(mine[name], theirs[name]):
                 yield name
@@ -103,18 +102,11 @@ def _equal(one: Any, two: Any) -> bool:
 
 
 def digest(projection: Projection) -> str:
-    """What sets a projection apart: its beliefs, agents and rounds, to the last bit."""
-    reported = hashlib.sha256(repr((projection.length, projection.groups, projection.rounds)).encode())
-    arrays = [
-        projection.agents.arrays(),
-        *(
-            flatten(policy_state.belief)
-            for policy_state in projection.policy_states.values()
-            if policy_state.belief is not None
-        ),
-    ]
-    for named in arrays:
+    """A digest of the beliefs, agents and rounds of a projection, to the last bit."""
+    total = hashlib.sha256(repr((projection.length, projection.groups, projection.rounds)).encode())
+    beliefs = [state.belief for state in projection.policy_states.values() if state.belief is not None]
+    for named in (projection.agents.arrays(), *map(flatten, beliefs)):
         for name, array in sorted(named.items()):
-            reported.update(name.encode())
-            reported.update(np.ascontiguousarray(array).data)
-    return reported.hexdigest()[:16]
+            total.update(name.encode())
+            total.update(np.ascontiguousarray(array).data)
+    return total.hexdigest()[:16]

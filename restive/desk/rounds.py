@@ -1,14 +1,24 @@
-"""A round as it stands now: who was there, who was advised, what was done and what came of it, corrections included."""
+"""A round as it is known now: who was present, who was advised, what was done and the outcomes, with all corrections."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from restive.desk import events
-from restive.desk.store import Event
-from restive.errors import InputError
+from restive.desk.events import (
+    Cancelled,
+    Corrected,
+    Decided,
+    DecisionInput,
+    Event,
+    Outcomes,
+    Reported,
+    States,
+    interpret,
+    write_outcomes,
+)
+from restive.errors import NotFound
 from restive.types import Bools, Floats, Ints
 
 UNKNOWN, NOT_DONE, DONE = -1, 0, 1
@@ -19,35 +29,95 @@ class Round:
     """The agents of a round, all arrays [M] in the order of their numbers."""
 
     round: int
-    at: str
-    header: dict[str, Any]  # of the opened round
-    number: Ints
-    state: Ints
-    carried_over: Bools  # whether the state is an older one
-    reported: Bools  # whether somebody said it for this round; else it was carried on
+    at: str  # when it was decided
+    decided: Decided
+    states: States  # corrected
     done: Ints  # −1 not known, 0 not done, 1 done
     reward: Floats  # NaN not known
     after: Ints  # −1 not known
-    reported_at: Ints  # the number of the event that first said `after`, −1 not known
-    decided: dict[str, Any] | None = None  # the header of the decision
-    decided_at: str = ""
-    columns: dict[str, Any] = field(default_factory=dict)  # chosen, probability, bar, and those of the shadow
-    list: dict[str, Any] = field(default_factory=dict)
+    reported_at: Ints  # the number of the event that first reported `after`, −1 not known
+    corrected: Bools  # whether a correction was recorded
     cancelled: bool = False
 
     @property
+    def given(self) -> DecisionInput:
+        """What the round was decided from."""
+        return self.decided.given
+
+    @property
+    def number(self) -> Ints:
+        """The numbers of the agents present."""
+        return self.states.number
+
+    @property
+    def state(self) -> Ints:
+        """The states of the agents present."""
+        return self.states.state
+
+    @property
+    def carried_over(self) -> Bools:
+        """Whether each state is from an earlier round."""
+        return self.states.carried_over
+
+    @property
+    def reported(self) -> Bools:
+        """Whether each state was reported for this round."""
+        return self.states.reported
+
+    @property
+    def choice(self) -> dict[str, Any]:
+        """The columns chosen, probability, exclusion and those of the shadow."""
+        return self.decided.choice
+
+    @property
     def chosen(self) -> Bools:
-        """Who was advised."""
-        chosen: Bools = self.columns.get("chosen", np.zeros(self.number.size, np.bool_))
+        """Whether each agent is on the list."""
+        chosen: Bools = self.choice["chosen"]
         return chosen
 
     @property
+    def listed(self) -> dict[str, Any]:
+        """The columns of the list."""
+        return self.decided.listed
+
+    @property
     def missing(self) -> int:
-        """Of how many agents no outcome is known yet."""
+        """The number of agents without an outcome."""
         return int((self.after < 0).sum())
 
+    @classmethod
+    def start(cls, event: Event) -> "Round":
+        """The round as its decision leaves it."""
+        decided = interpret(event)
+        assert isinstance(decided, Decided)
+        assert event.round is not None
+        count = decided.given.states.number.size
+        states = States._make(column.copy() for column in decided.given.states)
+        unknown = np.full(count, UNKNOWN)
+        rest = np.full(count, np.nan), unknown.copy(), unknown.copy(), np.zeros(count, np.bool_)
+        return cls(event.round, event.at, decided, states, unknown, *rest)
+
+    def apply(self, event: Event) -> None:
+        """Apply another event of the round."""
+        match interpret(event):
+            case Reported(outcomes):
+                self._record(event.number, outcomes)
+            case Corrected(Outcomes() as right):
+                self._record(event.number, right)
+                self.corrected[self.find(right.number)[0]] = True
+            case Corrected(States() as right):
+                self.states.correct(right)
+                self.corrected[self.find(right.number)[0]] = True
+            case Cancelled():
+                self.cancelled = True
+
+    def _record(self, number: int, news: Outcomes) -> None:
+        places, _ = self.find(news.number)
+        self.reported_at[places[(news.after >= 0) & (self.after[places] < 0)]] = number
+        write_outcomes(self.done, self.reward, self.after, places, news)
+
     def find(self, numbers: Ints) -> tuple[Ints, Bools]:
-        """The places of agents in the arrays, and whether they were there at all."""
+        """The places of agents in the arrays, and whether each was present."""
         places = np.searchsorted(self.number, numbers)
         places[places == self.number.size] = 0
         there = self.number[places] == numbers if self.number.size else np.zeros(numbers.size, np.bool_)
@@ -55,64 +125,13 @@ class Round:
 
 
 def gather(log: Iterable[Event]) -> Round:
-    """The round that all events of one round add up to."""
+    """The round that the events of one round lead to."""
     found: Round | None = None
     for event in log:
-        if event.kind == events.OPENED:
-            found = _open(event)
-        elif found is not None:
-            _STEPS[event.kind](found, event)
+        if found is None:
+            found = Round.start(event)
+        else:
+            found.apply(event)
     if found is None:
-        raise InputError("there is no such round.")
+        raise NotFound("There is no such round.")
     return found
-
-
-def take_in(found: Round, event: Event) -> None:
-    """Let one more event of the round follow."""
-    _STEPS[event.kind](found, event)
-
-
-def _open(event: Event) -> Round:
-    number, state = (event.columns[name].astype(np.int64) for name in ("number", "state"))
-    assert event.round is not None
-    none = np.full(number.size, UNKNOWN)
-    reward = np.full(number.size, np.nan)
-    kept, reported = event.columns["carried_over"].copy(), event.columns["reported"].copy()
-    return Round(
-        event.round, event.at, event.header, number, state, kept, reported, none, reward, none.copy(), none.copy()
-    )  # fmt: skip
-
-
-def _decide(found: Round, event: Event) -> None:
-    found.decided, found.decided_at, found.columns = event.header, event.at, event.columns
-    found.list = event.extra.get("list", {})
-
-
-def _take_outcomes(found: Round, event: Event) -> None:
-    places, _ = found.find(event.columns["number"].astype(np.int64))
-    whole = event.columns["after"] >= 0
-    found.reported_at[places[whole & (found.after[places] < 0)]] = event.number
-    found.done[places] = event.columns["done"]
-    found.reward[places[whole]] = event.columns["reward"][whole]
-    found.after[places[whole]] = event.columns["after"][whole]
-
-
-def _correct(found: Round, event: Event) -> None:
-    if event.header["what"] == "outcomes":
-        _take_outcomes(found, event)
-        return
-    places, _ = found.find(event.columns["number"].astype(np.int64))
-    for name in ("state", "carried_over", "reported"):
-        getattr(found, name)[places] = event.columns[name]
-
-
-def _cancel(found: Round, event: Event) -> None:
-    found.cancelled = True
-
-
-_STEPS = {
-    events.DECIDED: _decide,
-    events.OUTCOMES: _take_outcomes,
-    events.CORRECTED: _correct,
-    events.CANCELLED: _cancel,
-}

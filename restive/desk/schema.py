@@ -25,7 +25,6 @@ from restive.errors import InputError
 if TYPE_CHECKING:
     from alembic.operations import Operations
 
-WHOLE = -1  # the chunk of a part that is not divided by agents
 LOCK = 0x7265737469766531  # PostgreSQL's advisory lock for migrations: "restive1" in ASCII
 LONG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite counts up its INTEGER PRIMARY KEY only
 

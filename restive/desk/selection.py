@@ -25,8 +25,8 @@ from restive.types import Bools, Floats, Ints
 # Random streams of the desk, beyond those of the policies.
 CONTROL, GROUPS, REDRAWN = (2**32 + stream for stream in range(3))
 # Why an agent could not be chosen.
-FREE, IN_CONTROL, ON_NEVER, COOLING, ON_MUST, GONE = range(6)
-EXCLUSIONS = ("", "control group", "never list", "cooling down", "must list", "gone since")
+FREE, IN_CONTROL, ON_NEVER, COOLING, ON_MUST = range(5)
+EXCLUSIONS = ("", "control group", "never list", "cooling down", "must list")
 # Noise is redrawn more often for few agents, whose cutoff varies more from draw to draw.
 MIN_DRAWS, MAX_DRAWS, DRAWN_NUMBERS = 32, 512, 2**16
 # An average over a few draws can be 0 or 1 although the opposite happened.

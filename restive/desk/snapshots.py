@@ -1,6 +1,6 @@
 """A projection as compact bytes, so that a long program opens fast: plain data and arrays of any shape, no pickle.
 
-What is kept is small beside what it stands for: counts have few different values (`restive.desk.pack`).
+What is kept is small beside what it stands for: counts have few different values (`restive.desk.codec`).
 """
 
 import json
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from restive.desk.pack import DTYPES, pack, unpack
+from restive.desk.codec import DTYPES, pack, unpack
 from restive.errors import InputError
 
 FORMAT = "restive-projection-1"

@@ -52,7 +52,6 @@ class Waiting:
 
     round: int
     missing: int  # people
-    decided: bool = True
 
 
 @dataclass(frozen=True)
@@ -134,12 +133,7 @@ def get_status(program: Program) -> Status:
     projection = program.projection
     config, agents = projection.config, projection.agents
     people = _count_people(program)
-    waiting = [
-        Waiting(totals.round, totals.waiting, totals.decided >= 0)
-        for totals in projection.rounds
-        if totals.waiting or not (totals.decided >= 0 or totals.cancelled)
-    ]
-    decided = sum(totals.decided >= 0 or totals.cancelled for totals in projection.rounds)
+    waiting = [Waiting(totals.round, totals.waiting) for totals in projection.rounds if totals.waiting]
     return Status(
         name=program.name,
         title=find_title(config),
@@ -158,7 +152,7 @@ def get_status(program: Program) -> Status:
         learned=find_learned(program),
         far_sighted=projection.policy_states["policy"].policy.far_sighted,
         horizon=config.horizon,
-        steps=next_steps(config.words, people, waiting, decided, config.horizon),
+        steps=next_steps(config.words, people, waiting, len(projection.rounds), config.horizon),
     )
 
 
@@ -206,7 +200,7 @@ def next_steps(
         steps.append(Step("Nobody has joined yet; everybody with a state in the first round joins.", "decide"))
     elif horizon is not None and last >= horizon:
         steps.append(Step(f"All {horizon} rounds are decided; the program ends with the last outcomes."))
-    elif all(each.decided for each in waiting):
+    else:
         steps.append(Step(f"Round {last + 1} can be decided as soon as its states are known.", "decide"))
     if decided and not people.control:
         steps.append(Step("There is no control group, so the effect of the program cannot be measured."))
@@ -214,8 +208,6 @@ def next_steps(
 
 
 def _waiting_step(words: Words, waiting: Waiting) -> Step:
-    if not waiting.decided:
-        return Step(f"Round {waiting.round} is open and has no list yet.", "decide", waiting.round)
     missing = count_people(waiting.missing, words)
     return Step(f"Round {waiting.round} waits for the outcomes of {missing}.", "learn", waiting.round)
 
@@ -240,12 +232,12 @@ def compare_shadow(program: Program) -> Shadow | None:
     """The shadow policy against the policy, over everybody who could be chosen and has an outcome."""
     parts = []
     for totals in program.rounds[-MAX_SHADOW_ROUNDS:]:
-        if totals.decided >= 0 and totals.outcomes:
+        if totals.outcomes:
             found = program.cache.get_round(totals.round)
-            if "shadow_probability" in found.columns:
-                rows = (found.columns["exclusion"] == FREE) & (found.after >= 0)
+            if "shadow_probability" in found.choice:
+                rows = (found.choice["exclusion"] == FREE) & (found.after >= 0)
                 names = ("chosen", "probability", "shadow_probability", "shadow_chosen")
-                parts.append([found.reward[rows], *(found.columns[name][rows] for name in names), found.number[rows]])
+                parts.append([found.reward[rows], *(found.choice[name][rows] for name in names), found.number[rows]])
     if not parts:
         return None
     reward, chosen, probability, shadow_probability, shadow_chosen, agent = (
@@ -264,7 +256,7 @@ def find_title(config: Config) -> str:
 
 def _caution(rounds: Sequence[RoundTotals]) -> str:
     """Why the lift is not reliable yet: people whose outcomes are late may differ from the others."""
-    decided = [totals for totals in rounds if totals.decided >= 0 and not totals.cancelled]
+    decided = [totals for totals in rounds if not totals.cancelled]
     missing, expected = sum(totals.waiting for totals in decided), sum(totals.present for totals in decided)
     if missing <= MAX_MISSING * expected or missing == expected:
         return ""

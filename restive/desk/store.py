@@ -37,10 +37,10 @@ from restive.desk.database import (
     connect,
     explain,
     find_cause,
-    scrub,
+    purge_deleted,
     use_write_ahead_log,
 )
-from restive.desk.parts import CHUNK, Event, Part, Scalar, assemble, link, pick
+from restive.desk.events import CHUNK, Event, Part, assemble, link, pick
 from restive.desk.roster import split_names
 from restive.desk.schema import NEWEST, audit_log, check_version, events, migrate, parts, programs, roster, snapshots
 from restive.desk.writer import Writer, write_time
@@ -180,8 +180,8 @@ class Store:
         """The time that is written down."""
         return write_time(self._clock)
 
-    def lay(self, context: RequestContext) -> RequestContext:
-        """The context, laid to whoever opened the store if it names nobody."""
+    def fill_actor(self, context: RequestContext) -> RequestContext:
+        """The context, with the store's default actor if it names nobody."""
         return context if context.by else replace(context, by=self.by)
 
     def audit_log(self, program_id: int | None, before: int | None = None, limit: int = 100) -> list[AuditRow]:
@@ -212,10 +212,8 @@ class Store:
             raise InputError(f"There is no event {number}; the program has {self.length(program_id)}, from 0 on.")
         return _make_event(rows[0], *assemble(self._parts(program_id, rows).get(number, [])))
 
-    def history(
-        self, program_id: int, agent: int, kinds: Collection[str] | None = None
-    ) -> Iterator[tuple[Event, dict[str, Scalar]]]:
-        """The events about one agent, without columns, and what each says of it; only its chunk is read."""
+    def history(self, program_id: int, agent: int, kinds: Collection[str] | None = None) -> Iterator[Event]:
+        """The events about one agent, with one row of columns each; only its chunk is read."""
         place = 0
         query = (
             sa.select(events, parts.c.body)
@@ -228,8 +226,8 @@ class Store:
             query = query.where(events.c.kind.in_(list(kinds)))
         while agent >= 0 and (rows := self.execute(query.where(parts.c.event >= place))):
             for row in rows:
-                if (said := pick(row.body, agent)) is not None:
-                    yield _make_event(row, {}, {}), said
+                if (columns := pick(row.body, agent)) is not None:
+                    yield _make_event(row, columns, {})
             place = rows[-1].number + 1
 
     def names(self, program_id: int) -> pl.Series:
@@ -294,17 +292,18 @@ class Store:
             with self._begin() as connection:
                 if connection.dialect.name == "postgresql":
                     connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{PATIENCE}s'")
-                writer = Writer(connection, claim(connection), self._clock, self.lay(context))
+                writer = Writer(connection, claim(connection), self._clock, self.fill_actor(context))
                 yield writer
-                writer.finish()
-                committing = True
+                if not writer.rolled_back:
+                    writer.finish()
+                    committing = True
         except sa.exc.SQLAlchemyError as error:
             # A COMMIT that was sent but not answered may have been carried out.
             if writer is not None and committing and find_cause(error) in (LOST, DEVICE):
                 raise self._doubt(error, writer) from error
             raise explain(error, "Writing to", self.address, written=True) from error
         if writer.erased:
-            self.scrub()
+            self.purge_deleted()
 
     def _doubt(self, error: Exception, writer: Writer) -> StoreError:
         return StoreError(
@@ -314,10 +313,10 @@ class Store:
             recorded=None,
         )
 
-    def scrub(self) -> None:
+    def purge_deleted(self) -> None:
         """Take erased names out of the files; when that fails they are gone from the roster all the same."""
         try:
-            cause = scrub(self._engine, roster.name, audit_log.name)
+            cause = purge_deleted(self._engine, roster.name, audit_log.name)
         except sa.exc.SQLAlchemyError as error:
             cause = find_cause(error)[0]
         if cause is not None:

@@ -112,7 +112,7 @@ def make_token(
         connection.execute(roles.insert(), [row | {"token": number} for row in rows])
         granted = [{"program": program, "role": role} for program, role in grants.items()]
         answer = {"token": name, "id": number, "grants": granted, "expires": until}
-        record_audit_entry(connection, None, now, store.lay(context), "token made", answer=answer)
+        record_audit_entry(connection, None, now, store.fill_actor(context), "token made", answer=answer)
     return secret
 
 
@@ -127,7 +127,7 @@ def revoke_token(store: Store, name: str, context: RequestContext = NO_CONTEXT) 
         connection.execute(tokens.update().where(tokens.c.id == found).values(revoked=now))
         connection.execute(sessions.delete().where(sessions.c.token == found))
         record_audit_entry(
-            connection, None, now, store.lay(context), "token revoked", answer={"token": name, "id": found}
+            connection, None, now, store.fill_actor(context), "token revoked", answer={"token": name, "id": found}
         )
 
 

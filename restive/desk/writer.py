@@ -9,7 +9,7 @@ import polars as pl
 import sqlalchemy as sa
 
 from restive.desk.audit import NO_CONTEXT, RequestContext, forget_people, record_audit_entry
-from restive.desk.parts import Columns, Event, Header, divide, link
+from restive.desk.events import Columns, Event, Header, divide, link
 from restive.desk.roster import ROSTER_CHUNK, as_names, join_names, split_names
 from restive.desk.schema import events, parts, roster, snapshots
 from restive.errors import InputError
@@ -42,7 +42,7 @@ class Writer:
         context: RequestContext = NO_CONTEXT,
     ) -> None:
         self.program, self.context = program, context
-        self.erased = False
+        self.erased = self.rolled_back = False
         self._erasing: dict[int, pl.Series] = {}
         self._connection = connection
         self._clock = clock
@@ -56,8 +56,8 @@ class Writer:
         kind: str,
         header: Header,
         columns: Columns | None = None,
-        round: int | None = None,
         extra: Mapping[str, Columns] | None = None,
+        round: int | None = None,
     ) -> Event:
         """Add an event; with a column `number` it is about those agents and shows in their histories."""
         columns, extra = columns or {}, extra or {}
@@ -78,8 +78,8 @@ class Writer:
         whole = {name: dict(some) for name, some in extra.items()}
         return Event(self.length - 1, kind, round, self._at, json.loads(text), dict(columns), whole, self._digest)
 
-    def tell(self, verb: str, round: int | None, answer: dict[str, Any]) -> None:
-        """Write down who did what, and what is answered; rounds count from 1."""
+    def record_audit_entry(self, verb: str, round: int | None, answer: dict[str, Any]) -> None:
+        """Record who did what, and the answer."""
         at = max(self._at, write_time(self._clock))
         record_audit_entry(self._connection, self.program, at, self.context, verb, round, answer)
 
@@ -110,6 +110,11 @@ class Writer:
         if names is None or place >= len(names):
             raise InputError(f"There is no agent with the number {agent} whose name could be erased.")
         self._erasing[chunk] = names.scatter(place, None)
+
+    def rollback(self) -> None:
+        """Undo everything that was written; the transaction is over."""
+        self._connection.rollback()
+        self.rolled_back = True
 
     def finish(self) -> None:
         """Write the chunks that names were erased from, each once however many they were."""

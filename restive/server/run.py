@@ -22,9 +22,9 @@ from typing import Any, cast
 import uvicorn
 from starlette.types import ASGIApp
 
-from restive.desk import events
 from restive.desk.config import Config
 from restive.desk.desk import Desk
+from restive.desk.events import Created
 from restive.desk.store import Store
 from restive.desk.tokens import has_tokens
 from restive.errors import InputError
@@ -186,7 +186,7 @@ def find_policies(store: Store) -> list[tuple[str, str | None]]:
     """The policies and shadow policies of the newest programs, without duplicates."""
     found: dict[tuple[str, str | None], None] = {}
     for row in reversed(store.programs()[-MAX_WARM_POLICIES * 10 :]):
-        created = next(store.events(row.id, kinds=[events.CREATED], columns=False), None)
+        created = next(store.events(row.id, kinds=[Created.kind], columns=False), None)
         if created is not None:
             found[(created.header["policy"], created.header["shadow"])] = None
     return list(found)[:MAX_WARM_POLICIES] or [(Config.policy, None)]

@@ -70,6 +70,4 @@ def know(program: Program) -> dict[str, Any]:
     for slot, policy_state in projection.policy_states.items() if projection.agents.count else ():
         found |= {f"{slot}.{name}": array.tobytes() for name, array in flatten(policy_state.belief).items()}
     lines = [dataclasses.asdict(line) for line in projection.rounds]
-    return found | {
-        "lines": [{k: v for k, v in line.items() if k not in ("at", "opened", "decided")} for line in lines]
-    }
+    return found | {"lines": [{k: v for k, v in line.items() if k not in ("at", "event")} for line in lines]}

@@ -67,14 +67,14 @@ def test_a_snapshot_is_made_after_so_many_rounds_or_rows(desk: Desk, monkeypatch
     for number in range(7):
         program.decide({"a": number % 2, "b": 0})
         covered.append(kept(program))
-    assert covered == [None, None, 8, 8, 8, 14, 14]
+    assert covered == [None, None, 5, 5, 5, 8, 8]
     monkeypatch.setattr(cache, "ROUNDS_APART", 1000)
-    monkeypatch.setattr(cache, "ROWS_APART", 30)
+    monkeypatch.setattr(cache, "ROWS_APART", 20)
     other = make(desk, "other", policy="random")
-    other.decide(dict.fromkeys(call(9), 0))  # joined, opened and decided: 27 rows
+    other.decide(dict.fromkeys(call(9), 0))  # joined and decided: 18 rows
     assert kept(other) is None
     other.learn([{"agent": name, "next_state": 1} for name in call(3)])
-    assert kept(other) == 5
+    assert kept(other) == 4
 
 
 def test_nobody_is_not_worth_a_snapshot(desk: Desk) -> None:
@@ -166,12 +166,12 @@ def test_a_name_that_another_process_erased_is_known_no_more(desk: Desk) -> None
 def test_no_more_events_are_folded_than_were_asked_for(desk: Desk) -> None:
     program, other = make(desk), desk.program("one")
     program.decide({"a": 0, "b": 1})
-    assert other.projection.length == 4
+    assert other.projection.length == 3
     program.learn([{"agent": "a", "next_state": 1}])
     program.learn([{"agent": "b", "next_state": 1}])
-    assert other.cache.projection(5).length == 5
-    assert desk.program("one").cache.projection(3).length == 3
-    assert other.projection.length == 6
+    assert other.cache.projection(4).length == 4
+    assert desk.program("one").cache.projection(2).length == 2
+    assert other.projection.length == 5
 
 
 def test_what_failed_is_forgotten_here_too(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

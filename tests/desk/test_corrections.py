@@ -202,17 +202,6 @@ def test_who_is_left_out_for_a_while_still_goes_on_from_the_right_state(desk: De
     assert corrected(wrong) == [(1, "states", [0]), (3, "states", [0])]
 
 
-def test_a_round_that_is_open_is_corrected_before_it_is_decided(desk: Desk) -> None:
-    def play(program: Program, right: int) -> None:
-        program.decide({"a": 0, "b": 0, "z": 0})
-        program.learn(went("a", right))
-        program.open({"z": 1})
-
-    wrong = compare(desk, play, lambda p: p.learn(went("a", 1), round=1, correct=True))
-    assert wrong.decide().found.state.tolist() == [1, 0, 1]
-    assert replay(wrong).proven
-
-
 def test_corrections_may_be_corrected_again_in_any_order(desk: Desk) -> None:
     def play(program: Program, right: int) -> None:
         program.decide({"a": right, "b": right, "z": 0})

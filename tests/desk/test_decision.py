@@ -48,7 +48,7 @@ def wish(monkeypatch: pytest.MonkeyPatch) -> Wish:
 
 
 def listed(program: Program, round_: int, *names: str) -> list[tuple[Any, ...]]:
-    found = program.get_round(round_).list
+    found = program.get_round(round_).listed
     return list(zip(*(found[name].tolist() for name in names), strict=True))
 
 
@@ -79,7 +79,7 @@ def test_there_are_no_spares_when_everybody_is_chosen(desk: Desk, wish: Wish) ->
     recommendation = program.decide({"a": 0, "b": 0})
     assert (recommendation.chosen, recommendation.reserve) == (["a", "b"], [])
     assert {row[0] for row in listed(program, 1, "margin")} == {INF}
-    assert program.get_round(1).columns["probability"].tolist() == [1.0, 1.0]
+    assert program.get_round(1).choice["probability"].tolist() == [1.0, 1.0]
 
 
 def test_every_reason_not_to_be_chosen_is_on_record_and_has_its_price(desk: Desk, wish: Wish) -> None:
@@ -93,7 +93,7 @@ def test_every_reason_not_to_be_chosen_is_on_record_and_has_its_price(desk: Desk
     recommendation = program.decide(dict.fromkeys(agents, 1), must=[agents[free[1]]], never=[agents[free[2]]])
     bar = dict.fromkeys(range(8), FREE)
     bar |= {control[0]: IN_CONTROL, free[0]: COOLING, free[1]: ON_MUST, free[2]: ON_NEVER}
-    assert program.get_round(2).columns["exclusion"].tolist() == list(bar.values())
+    assert program.get_round(2).choice["exclusion"].tolist() == list(bar.values())
     worth = [wish.priority[n] for n in range(8)]
     kept = worth[free[1]] + worth[free[3]]
     lifted = {"control group": control[0], "cooling down": free[0], "never list": free[2]}
@@ -104,7 +104,7 @@ def test_every_reason_not_to_be_chosen_is_on_record_and_has_its_price(desk: Desk
     assert recommendation.chosen == [agents[free[1]], agents[free[3]]]
     kinds = dict(listed(program, 2, "agent", "kind"))
     assert (kinds[free[1]], kinds[free[3]], kinds[free[4]]) == (MUST, CHOSEN, RESERVE)
-    assert program.get_round(2).columns["probability"].tolist() == [float(n in (free[1], free[3])) for n in range(8)]
+    assert program.get_round(2).choice["probability"].tolist() == [float(n in (free[1], free[3])) for n in range(8)]
 
 
 def program_control(program: Program, agents: int) -> Any:
@@ -118,7 +118,7 @@ def test_control_comes_before_never_and_never_before_cooling(desk: Desk, wish: W
     first = [name for name, out in zip(call(8), control, strict=True) if not out][:2]
     program.decide(dict.fromkeys(call(8), 0), must=first)
     program.decide(dict.fromkeys(call(8), 1), never=call(8))
-    assert program.get_round(2).columns["exclusion"].tolist() == np.where(control, IN_CONTROL, ON_NEVER).tolist()
+    assert program.get_round(2).choice["exclusion"].tolist() == np.where(control, IN_CONTROL, ON_NEVER).tolist()
     assert program.recommendation(2).chosen == []
 
 
@@ -127,12 +127,12 @@ def test_a_lot_is_reported_as_exploration_but_for_the_must_list(desk: Desk, wish
     wish.priority, wish.explore = [3.0, 2.0, 1.0, 0.0], 1.0
     program.decide(dict.fromkeys(call(4), 0), must=["a03"])
     found = program.get_round(1)
-    assert found.decided is not None
-    assert (found.decided["random"], found.decided["explored"], found.decided["explore"]) == (True, 1, 1.0)
+    about = found.decided.about
+    assert (about["random"], about["explored"], about["explore"]) == (True, 1, 1.0)
     reported = dict(listed(program, 1, "agent", "explored"))
     assert reported.pop(3) is False
     assert sum(reported.values()) == 1
-    assert found.columns["probability"] == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1.0])
+    assert found.choice["probability"] == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1.0])
 
 
 def test_the_expected_benefit_is_that_of_the_list_or_unknown(desk: Desk, wish: Wish) -> None:
@@ -148,9 +148,7 @@ def test_the_expected_benefit_is_that_of_the_list_or_unknown(desk: Desk, wish: W
 
 
 def decision(program: Program, states: dict[str, int]) -> dict[str, Any]:
-    found = program.decide(states).found.decided
-    assert found is not None
-    return found
+    return program.decide(states).found.decided.about
 
 
 def test_a_wish_that_is_no_number_is_refused_and_nothing_is_recorded(desk: Desk, wish: Wish) -> None:
@@ -186,11 +184,10 @@ def test_shares_of_groups_that_nobody_is_in_ask_for_nothing(desk: Desk, wish: Wi
 def test_the_same_projection_and_round_give_the_same_decision(desk: Desk) -> None:
     program, story = make(desk, policy="lagrange", shadow="thompson-whittle", control=0.2), write(rounds=4)
     record(program, story[:3])
-    program.open(story[3].states)
-    opened = program.store.event(program.id, program.rounds[3].opened)
-    one, two = (decide(desk.program("one").projection, opened) for _ in range(2))
-    assert one.header == two.header
-    for mine, theirs in ((one.columns, two.columns), (one.list, two.list)):
+    given = program.decide(story[3].states, dry_run=True).found.given
+    one, two = (decide(desk.program("one").projection, 4, given) for _ in range(2))
+    assert one.about == two.about
+    for mine, theirs in ((one.choice, two.choice), (one.listed, two.listed)):
         assert {name: array.tobytes() for name, array in mine.items()} == {
             name: array.tobytes() for name, array in theirs.items()
         }
@@ -209,7 +206,7 @@ def test_exactly_the_budget_or_all_who_may_are_on_the_list_in_every_round(desk: 
         recommendation = program.decide(
             states, budget, must=[agents[n] for n in must], never=[agents[n] for n in never]
         )
-        columns = program.get_round(round_).columns
+        columns = program.get_round(round_).choice
         able = int(np.isin(columns["exclusion"], (FREE, ON_MUST)).sum())
         assert len(recommendation.chosen) == len(set(recommendation.chosen)) == min(budget, able)
         assert len(recommendation.reserve) == min(RESERVE_SIZE, able - len(recommendation.chosen))

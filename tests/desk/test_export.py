@@ -91,21 +91,10 @@ def test_records_of_an_export_of_something_else_are_gone(tmp_path: Path) -> None
 def test_rounds_are_dated_by_their_decision(tmp_path: Path) -> None:
     with Desk(tmp_path / "desk.db") as desk:
         program = make_program(desk)
-        assert rounds_table(program)["at"].to_list() == [program.get_round(number).decided_at for number in (1, 2)]
+        assert rounds_table(program)["at"].to_list() == [program.get_round(number).at for number in (1, 2)]
         assert rounds_table(program)["unlisted"].to_list() == [
             int((found.chosen < (found.done == 1)).sum()) for found in (program.get_round(1), program.get_round(2))
         ]  # fmt: skip
-
-
-def test_a_round_that_is_open_is_exported_without_a_decision(tmp_path: Path) -> None:
-    with Desk(tmp_path / "desk.db") as desk:
-        program = desk.create("one", states=["low", "high"], rewards=[0, 5], budget=1)
-        program.open({"ann": "low", "ben": "high"})
-        files = export(program, tmp_path / "out")
-        assert rounds_table(program)["decided"].to_list() == [False]
-    records = pl.read_parquet(files[-1])
-    assert "advised" not in records.columns
-    assert records["state"].to_list() == ["low", "high"]
 
 
 def test_a_program_without_a_round_is_exported_too(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_nobody_is_chosen_twice_in_so_many_rounds_whatever_was_done(desk: Desk, 
     for round_ in range(1, 19):
         recommendation = program.decide({name: int(rng.integers(2)) for name in agents}, budget=int(rng.integers(0, 5)))
         cooling = {name for name in agents if any(round_ - at < cool_down for at in live[name])}
-        bar = program.get_round(round_).columns["exclusion"]
+        bar = program.get_round(round_).choice["exclusion"]
         assert {name for name, code in zip(agents, bar, strict=True) if code == COOLING} == cooling, round_
         assert len(recommendation.chosen) == min(recommendation.budget, len(agents) - len(cooling))
         for name in recommendation.chosen:
@@ -159,38 +159,3 @@ def test_who_must_be_chosen_is_though_it_is_cooling_down(desk: Desk) -> None:
     assert program.decide(states, must=["a01"]).chosen == ["a01"]
     assert program.decide(states, must=["a01"], again=True).chosen == ["a01"]
     assert "a01" not in program.decide(states).chosen
-
-
-@pytest.mark.parametrize(("cool_down", "exclusions"), [(0, {}), (1, {}), (2, {"cooling down": 2})])
-def test_cooling_looks_both_ways_when_an_earlier_round_is_decided_last(
-    desk: Desk, cool_down: int, exclusions: dict[str, int]
-) -> None:
-    program = make(desk, policy="random", cool_down=cool_down)
-    for _ in range(2):
-        program.open(dict.fromkeys(call(4), 0), again=True)
-    late, early = program.decide(round=2), program.decide(round=1)
-    assert len(late.chosen) == len(early.chosen) == 2
-    assert early.exclusions() == exclusions
-    if exclusions:
-        assert not set(late.chosen) & set(early.chosen)
-
-
-def test_all_rounds_near_by_count_however_many_were_decided_before(desk: Desk) -> None:
-    program = make(desk, policy="random", cool_down=2, budget=1)
-    for must in (None, ["a00"], None, ["a00"]):
-        program.open(dict.fromkeys(call(2), 0), must=must)
-    program.decide(round=4)
-    program.decide(round=2)
-    early = program.decide(round=1)
-    assert (early.chosen, early.exclusions()) == (["a01"], {"cooling down": 1})  # in round 2, not only in round 4
-    program.change(cool_down=0)
-    between = program.decide(round=3).found.list
-    assert dict(zip(between["agent"].tolist(), between["since"].tolist(), strict=True)) == {0: 1, 1: 2}
-
-
-def test_what_comes_later_was_not_before(desk: Desk) -> None:
-    program = make(desk, policy="random")
-    for _ in range(3):
-        program.open(dict.fromkeys(call(2), 0), again=True)
-    program.decide(round=3)
-    assert program.decide(round=1).found.list["since"].tolist() == [-1, -1]

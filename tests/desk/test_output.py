@@ -269,8 +269,7 @@ def test_prices_of_rules_are_reported_in_the_words_of_the_program(capsys: Printe
     recommendation = make_recommendation(
         config=Config(("low", "high"), words=Words(reward_unit="orders a week", every="week"))
     )
-    assert recommendation.found.decided is not None
-    recommendation.found.decided["prices"] = {"never list": 0.123, "cooling down": 0.0, "must list": None}
+    recommendation.found.decided.about["prices"] = {"never list": 0.123, "cooling down": 0.0, "must list": None}
     output.print_recommendation(recommendation, None, as_json=False, dry_run=False)
     reported = "Cost of the rules, in orders over the weeks to come: never list 0.12, cooling down 0."
     assert reported in capsys.readouterr().out  # what is not known is left out; 0 is known

@@ -11,6 +11,7 @@ import pytest
 from desk.stories import LEARNERS, STEADY, Chapter, call, know, make, record, write
 from restive.contract import Draws
 from restive.desk import Desk
+from restive.desk.events import Corrected, Event
 from restive.desk.program import Program
 from restive.desk.projection import Projection
 from restive.desk.replay import replay
@@ -73,22 +74,6 @@ def test_a_correction_in_mid_story_is_forgotten_by_its_end(desk: Desk, policy: s
     assert replay(wrong).proven
 
 
-def test_states_can_be_corrected_before_the_round_is_decided(desk: Desk) -> None:
-    story = write()
-    right, wrong = make(desk, "right", policy="lagrange"), make(desk, "wrong", policy="lagrange")
-    for program in (right, wrong):
-        record(program, story[:3])
-    right.decide(story[3].states)
-    wrong.open({name: 1 - state for name, state in story[3].states.items()})
-    wrong.correct_states(story[3].states, round=4)
-    recommendation = wrong.decide(round=4)
-    assert recommendation.table.equals(right.recommendation(4).table)
-    assert recommendation.found.state.tolist() == list(story[3].states.values())
-    assert wrong.get_round(4).state.tolist() == desk.program("wrong").get_round(4).state.tolist()
-    assert know(wrong) == know(right)
-    assert replay(wrong).proven
-
-
 def test_a_kept_state_that_was_corrected_twice_counts_as_reported(desk: Desk) -> None:
     right, wrong = make(desk, "right", keep=1), make(desk, "wrong", keep=1)
     for program in (right, wrong):
@@ -98,7 +83,7 @@ def test_a_kept_state_that_was_corrected_twice_counts_as_reported(desk: Desk) ->
     wrong.correct_states({"a": 1}, round=2)
     wrong.correct_states({"a": 0}, round=2)
     assert (
-        wrong.projection.present(2).carried_over.tolist() == wrong.get_round(2).carried_over.tolist() == [False, False]
+        wrong.projection.states(2).carried_over.tolist() == wrong.get_round(2).carried_over.tolist() == [False, False]
     )
     assert wrong.projection.agents.state_round.tolist() == right.projection.agents.state_round.tolist() == [2, 2]
 
@@ -334,6 +319,8 @@ def test_a_log_that_does_not_fit_is_refused(desk: Desk) -> None:
     late = log[1]._replace(columns={**log[1].columns, "number": np.array([4, 5])})
     with pytest.raises(InputError, match="event 1: agents join as 4, there are 0"):
         projection.apply(late)
-    correction = log[1]._replace(kind="corrected", number=9)
-    with pytest.raises(InputError, match="event 9: a correction that the projection did not begin with"):
+    for event in log[1:]:
+        projection.apply(event)
+    correction = Event(9, "corrected", 1, "", *Corrected(projection.states(1)).record(), "")
+    with pytest.raises(InputError, match="event 9: a correction that the projection did not start with"):
         projection.apply(correction)

@@ -11,6 +11,7 @@ import pytest
 
 from restive.desk import Desk, Recommendation
 from restive.desk.config import Config, Words
+from restive.desk.events import Decided, DecisionInput, States
 from restive.desk.names import Names
 from restive.desk.rounds import Round
 
@@ -32,12 +33,11 @@ def make_recommendation(**changed: Any) -> Recommendation:
     }  # fmt: skip
     bar = np.array([4, 1, 0, 3, 0, 0], np.uint8)
     unknown, chosen = np.full(6, -1), np.array([1, 0, 0, 0, 1, 0]) > 0
-    decided = {"policy": "egt", "explored": 0, "benefit": None, "prices": {"must list": None}}
+    about = {"policy": "egt", "explored": 0, "benefit": None, "prices": {"must list": None}}
     kept = np.arange(6) == 2
-    found = Round(
-        3, "then", {"budget": 2}, np.arange(6), np.array([0, 1, 0, 0, 1, 1]), kept, ~kept, unknown,
-        np.full(6, math.nan), unknown, unknown, decided, "later", {"exclusion": bar, "chosen": chosen}, listed,
-    )  # fmt: skip
+    states = States(np.arange(6), np.array([0, 1, 0, 0, 1, 1]), kept, ~kept)
+    decided = Decided(DecisionInput(states, 2), about, {"exclusion": bar, "chosen": chosen}, listed)
+    found = Round(3, "later", decided, states, unknown, np.full(6, math.nan), unknown, unknown, unknown > 0)
     names = Names(pl.Series("name", ["ann", "ben", None, "dee", "eve", "fay"]))
     given: dict[str, Any] = {"program": "one", "config": Config(("low", "high")), "found": found, "names": names}
     return Recommendation(**given | {"far_sighted": True, "groups": ["north", "south"]} | changed)
@@ -119,7 +119,7 @@ def test_a_list_is_the_same_years_later_and_its_numbers_are_finite(policy: str, 
             assert json.dumps(later.as_json() | {"notes": []}) == json.dumps(recommendation.as_json() | {"notes": []})
             assert len(recommendation.chosen) == 4
             assert len(recommendation.reserve) == min(
-                10, int((recommendation.found.columns["exclusion"] == 0).sum()) - 4
+                10, int((recommendation.found.choice["exclusion"] == 0).sum()) - 4
             )
             json.dumps(recommendation.as_json(), allow_nan=False)
             probability = recommendation.table["probability"]

@@ -13,7 +13,7 @@ from desk.stories import STEADY, make, record, write
 from restive.contract import Draws
 from restive.desk import Desk
 from restive.desk.cache import SLOT
-from restive.desk.parts import divide, link
+from restive.desk.events import divide, link
 from restive.desk.program import Program
 from restive.desk.replay import replay
 from restive.desk.schema import events, parts
@@ -81,18 +81,18 @@ def with_header(name: str, value: object) -> Change:
 
 
 DECISIONS = {
-    "another person": (with_column("chosen", 0, None), "round 2 came out otherwise in chosen"),
+    "another person": (with_column("chosen", 0, None), "Round 2 differs in chosen."),
     "a probability": (
         with_column("probability", 1, np.nextafter(0.123, 1)),
-        "round 2 came out otherwise in probability",
+        "Round 2 differs in probability.",
     ),
-    "a reason": (with_column("exclusion", 2, 3), "round 2 came out otherwise in exclusion"),
-    "a benefit": (with_listed("benefit", 0, 7.0), "round 2 came out otherwise in benefit"),
-    "an order": (with_listed("agent", 0, 8), "round 2 came out otherwise in agent"),
-    "a price": (with_header("prices", {"never list": 0.5}), "round 2 came out otherwise in prices"),
-    "a policy": (with_header("policy", "wiql"), "round 2 came out otherwise in policy"),
-    "something more": (with_header("note", 1), "round 2 came out otherwise in note"),
-    "the shadow": (with_column("shadow_chosen", 0, None), "round 2 came out otherwise in shadow_chosen"),
+    "a reason": (with_column("exclusion", 2, 3), "Round 2 differs in exclusion."),
+    "a benefit": (with_listed("benefit", 0, 7.0), "Round 2 differs in benefit."),
+    "an order": (with_listed("agent", 0, 8), "Round 2 differs in agent."),
+    "a price": (with_header("prices", {"never list": 0.5}), "Round 2 differs in prices."),
+    "a policy": (with_header("policy", "wiql"), "Round 2 differs in policy."),
+    "something more": (with_header("note", 1), "Round 2 differs in note."),
+    "the shadow": (with_column("shadow_chosen", 0, None), "Round 2 differs in shadow_chosen."),
 }
 
 
@@ -130,7 +130,7 @@ def test_a_forged_outcome_changes_the_decisions_after_it(program: Program, desk:
     forge(program, find(program, "outcomes", 1), with_column("done", 0, None), chain=True)
     found = replay(desk.program("one"))
     assert not found.proven
-    assert found.differing[0].startswith("round 2 came out otherwise in")
+    assert found.differing[0].startswith("Round 2 differs in")
 
 
 def test_a_digest_that_was_changed_is_noticed(program: Program, desk: Desk) -> None:
@@ -179,9 +179,8 @@ def test_a_story_with_all_that_can_happen_is_proven(desk: Desk, policy: str) -> 
     free = program.decide(grouped, dry_run=True).chosen
     program.decide(grouped, must=free[-1:], never=free[:1])
     program.learn(story[0].rows[:3])
-    program.open(story[1].states, budget=1)
+    program.decide(story[1].states, budget=1)
     program.decide({name: state for name, state in story[2].states.items() if name > "a02"})
-    program.decide(round=2)
     program.correct_states({"a05": 1 - story[1].states["a05"]}, round=2)
     program.learn([row | {"round": 2} for row in story[1].rows] + [row | {"round": 1} for row in story[0].rows[3:]])
     wrong = story[0].rows[0]

@@ -52,7 +52,7 @@ def test_a_store_of_version_1_is_migrated_with_its_data(address: str, tmp_path: 
     with Store.open(address) as store:
         assert store.verify(program) == 2
         assert store.names(program).to_list() == ["ann", "bob"]
-        assert [said["state"] for _, said in store.history(program, 8999)] == [0]
+        assert [event.columns["state"].tolist() for event in store.history(program, 8999)] == [[0]]
         with store.writing(program) as writer:
             writer.put_snapshot("belief", b"content")
         assert store.snapshot(program, "belief") == (2, b"content")

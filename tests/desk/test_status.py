@@ -92,11 +92,6 @@ def test_rounds_that_wait_come_first_and_in_order() -> None:
     ]
 
 
-def test_an_open_round_is_decided_before_the_next() -> None:
-    steps = next_steps(WORDS, People(40, control=4), [Waiting(3, 0, decided=False)], decided=2)
-    assert steps == [Step("Round 3 is open and has no list yet.", "decide", 3)]
-
-
 def test_the_first_round_the_last_one_and_a_missing_control_group_are_mentioned() -> None:
     assert "Nobody has joined yet" in next_steps(WORDS, People(0), [], decided=0)[0].message
     (over,) = next_steps(WORDS, People(40, control=4), [Waiting(30, 5)], decided=30, horizon=30)[1:]
@@ -179,12 +174,13 @@ def test_rounds_that_wait_are_named_with_how_many_are_missing(desk: Desk) -> Non
     program = make_program(desk)
     program.decide(dict.fromkeys(PEOPLE, "low"))
     program.learn([{"agent": PEOPLE[0], "next_state": "low"}, {"agent": PEOPLE[1], "done": "no"}])
-    program.open(dict.fromkeys(PEOPLE, "high"))
+    program.decide(dict.fromkeys(PEOPLE, "high"))
     waiting = get_status(program).waiting
-    assert [(each.round, each.missing, each.decided) for each in waiting] == [(1, 23, True), (2, 24, False)]
+    assert [(each.round, each.missing) for each in waiting] == [(1, 23), (2, 24)]
     assert get_status(program).steps == [
         Step("Round 1 waits for the outcomes of 23 people.", "learn", 1),
-        Step("Round 2 is open and has no list yet.", "decide", 2),
+        Step("Round 2 waits for the outcomes of 24 people.", "learn", 2),
+        Step("Round 3 can be decided as soon as its states are known.", "decide"),
     ]
 
 
@@ -230,16 +226,12 @@ def test_what_nobody_asked_for_is_counted_apart_and_uses_no_budget(desk: Desk) -
     assert (seen.actions, seen.budget_used) == (6, 0.75)
 
 
-def test_a_round_is_dated_by_its_decision_or_else_by_its_opening(tmp_path: Path) -> None:
+def test_a_round_is_dated_by_its_decision(tmp_path: Path) -> None:
     hours = iter(range(100))
     start = datetime(2027, 1, 1, tzinfo=UTC)
     with Desk(tmp_path / "hours.db", clock=lambda: start + timedelta(hours=next(hours))) as desk:
         program = make_program(desk)
-        program.open(dict.fromkeys(PEOPLE, "low"))
-        opened = program.get_round(1).at
-        assert program.rounds[0].at == get_status(program).rounds[0].at == opened
-        decided = program.decide().found.decided_at
-        assert decided > opened
+        decided = program.decide(dict.fromkeys(PEOPLE, "low")).found.at
         assert program.rounds[0].at == get_status(program).rounds[0].at == decided
         program.learn([{"agent": PEOPLE[0], "next_state": "low"}])
         assert program.rounds[0].at == desk.program("one").rounds[0].at == decided
@@ -316,7 +308,7 @@ def test_a_program_in_one_line(desk: Desk) -> None:
     play(program, 2)
     program.decide(dict.fromkeys(PEOPLE, "low"), again=True)
     assert summarize(program) == {
-        "name": "one", "created": program.created, "people": 24, "rounds": 3, "events": 10, "waiting": 24,
+        "name": "one", "created": program.created, "people": 24, "rounds": 3, "events": 7, "waiting": 24,
         "policy": "lagrange", "template": "loyalty", "title": "", "error": None,
     }  # fmt: skip
 
@@ -344,7 +336,7 @@ def test_a_cancelled_round_is_waited_for_no_more_and_its_budget_is_not_used(desk
     assert [(row.budget, row.advised, row.done) for row in seen.rounds] == [(4, 4, 4), (4, 4, 4), (0, 0, 0)]
     assert summarize(program)["waiting"] == 0
     assert seen.steps[0].message.startswith("Round 4 can be decided")
-    program.open(dict.fromkeys(PEOPLE, "high"))
+    program.decide(dict.fromkeys(PEOPLE, "high"))
     program.cancel(4)
     seen = get_status(program)
     assert seen.waiting == []

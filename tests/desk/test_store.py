@@ -18,8 +18,8 @@ from desk.appending import PROCESSES, append_some, append_until_killed, columns_
 from desk.postgres import Postgres
 from restive.desk import store as module
 from restive.desk import writer as writer_module
-from restive.desk.pack import Column
-from restive.desk.parts import CHUNK
+from restive.desk.codec import Column
+from restive.desk.events import CHUNK
 from restive.desk.roster import ROSTER_CHUNK
 from restive.desk.store import Event, Store, StoreError, Writer
 from restive.errors import InputError
@@ -56,7 +56,7 @@ def test_events_of_every_shape_come_back_in_order(store: Store) -> None:
         reported = [
             writer.append("opened", {"budget": 2}, outcome_columns(np.arange(0, 40_000, 3)), round=0),
             writer.append("changed", {"name": 'naïve "\u0000\ud800" text', "deep": {"x": [1.5, -0.0, True]}}),
-            writer.append("decided", {}, {"a": np.arange(3), "b": np.zeros(5)}, 0, {"list": ranked, "Älist": {}}),
+            writer.append("decided", {}, {"a": np.arange(3), "b": np.zeros(5)}, {"list": ranked, "Älist": {}}, 0),
             writer.append("erased", {}, {"number": np.array([], np.int64), "why": np.array([], np.uint8)}),
         ]
     found = list(store.events(program))
@@ -107,8 +107,8 @@ def test_history_of_an_agent_is_what_the_events_say(store: Store, monkeypatch: p
             for event in store.events(program, kinds=kinds):
                 here = np.flatnonzero(event.columns.get("number", np.array([])) == agent)
                 if len(here):
-                    said = {name: column[here[0]].item() for name, column in event.columns.items()}
-                    expected.append((event._replace(columns={}, extra={}), said))
+                    row = {name: column[here] for name, column in event.columns.items()}
+                    expected.append(event._replace(columns=row, extra={}))
             assert len(expected) > 2
             assert repr(list(store.history(program, agent, kinds))) == repr(expected)
     assert list(store.history(program, 3 * CHUNK)) == []
@@ -206,7 +206,7 @@ def test_a_name_that_a_reader_kept_in_the_files_is_cleared_later(
             assert reported.value.recorded is True
             assert store.names(program).to_list() == [None, "Grace Hopper"]
             assert b"Ada Lovelace" in readable_text(tmp_path)
-        store.scrub()
+        store.purge_deleted()
         found = readable_text(tmp_path)
         assert (b"Ada Lovelace" in found, b"Grace Hopper" in found) == (False, True)
 

@@ -114,10 +114,8 @@ async def show_round(name: Name, round: Number, request: Request, principal: Vie
     """The totals of a round and its decision."""
 
     def read(program: Program) -> dict[str, Any]:
-        decision = None
-        if program.get_round(round).decided is not None:
-            decision = hide_policy_paths(program.recommendation(round).as_json(0))
-            del decision["people"]
+        decision = hide_policy_paths(program.recommendation(round).as_json(0))
+        del decision["people"]
         return {**summarise_rounds(program)[round - 1], "decision": decision}
 
     return await read_program(request, name, read)

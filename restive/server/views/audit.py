@@ -83,7 +83,6 @@ def _describe_token(verb: str, answer: Mapping[str, Any]) -> str:
 
 DESCRIPTIONS: Mapping[str, Callable[[int | None, Mapping[str, Any]], str]] = {
     "created": lambda *_: "created the program",
-    "opened": lambda round_, _: f"opened round {round_}",
     "decided": lambda round_, answer: f"decided round {round_}: {answer.get('listed', 0):,} on the list",
     "learned": _describe_outcomes,
     "corrected": lambda round_, answer: f"corrected {answer.get('corrected', 0):,} states of round {round_}",

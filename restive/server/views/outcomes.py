@@ -104,7 +104,7 @@ async def take_marks(request: Request, name: str, principal: Operator) -> Respon
 
 def build_outcomes(program: Program, chosen: int | None = None) -> dict[str, Any]:
     """The rounds that outcomes can be about, those with missing outcomes first."""
-    decided = [line for line in reversed(program.rounds) if line.decided >= 0 and not line.cancelled]
+    decided = [line for line in reversed(program.rounds) if not line.cancelled]
     waiting = [line for line in decided if line.waiting]
     others = [line for line in decided if not line.waiting]
     return {
@@ -150,7 +150,7 @@ def describe_recorded(taken: dict[str, Any]) -> str:
 
 def build_marks(program: Program, round_: int | None, number: int) -> dict[str, Any]:
     """One page of the list of a round, by default of the last one."""
-    decided = [line.round for line in program.rounds if line.decided >= 0 and not line.cancelled]
+    decided = [line.round for line in program.rounds if not line.cancelled]
     if not decided:
         raise NotFound(f"{program.name} has no list yet, so there are no outcomes.")
     wanted = decided[-1] if round_ is None else round_
@@ -207,7 +207,7 @@ def read_rows(form: Form) -> list[dict[str, str]]:
 
 def _find_people(recommendation: Recommendation) -> list[dict[str, Any]]:
     """The people on the list whose ids are not erased, with their recorded outcomes."""
-    found, listed = recommendation.found, recommendation.found.list
+    found, listed = recommendation.found, recommendation.found.listed
     numbers = listed["agent"][listed["kind"] != RESERVE]
     places, _ = found.find(numbers)
     states = recommendation.config.states

@@ -78,10 +78,8 @@ def build_round(program: Program, number: int, page: int) -> dict[str, Any]:
     found = program.get_round(number)
     listed = _find_listed(found)
     part = paginate(page, listed.size, PEOPLE_PER_PAGE)
-    about: dict[str, Any] = {"exclusions": {}, "prices": {}, "policy": None, "shadow": None}
-    if found.decided is not None:
-        said = program.recommendation(number).as_json(0)
-        about = {key: value for key, value in said.items() if key in about}
+    decision: dict[str, Any] = {**program.recommendation(number).as_json(0)}
+    about = {name: decision[name] for name in ("exclusions", "prices", "policy", "shadow")}
     return {
         "program": head(program),
         "round": summarise_rounds([program.projection.totals(number)])[0],
@@ -132,7 +130,7 @@ def find_round(program: Program, asked: str) -> int | None:
 
 def decided_rounds(program: Program) -> list[int]:
     """The rounds that have a list, in order."""
-    return [line.round for line in program.rounds if line.decided >= 0]
+    return [totals.round for totals in program.rounds]
 
 
 def summarise_rounds(lines: Sequence[RoundTotals]) -> list[dict[str, Any]]:
@@ -150,7 +148,6 @@ def summarise_rounds(lines: Sequence[RoundTotals]) -> list[dict[str, Any]]:
             "round": line.round,
             **{name: getattr(line, name) for name in TOTALS},
             "done": line.done - line.unlisted,
-            "decided": line.decided >= 0,
             "cancelled": line.cancelled,
             "expected": line.benefit,
             **{
@@ -165,9 +162,7 @@ def summarise_rounds(lines: Sequence[RoundTotals]) -> list[dict[str, Any]]:
 def _find_listed(found: Round) -> Ints:
     """The numbers of the people on the list, then of those who got the action without being on it."""
     unlisted: Ints = found.number[(found.done == DONE) & ~found.chosen]
-    if found.decided is None:
-        return unlisted
-    listed: Ints = found.list["agent"][found.list["kind"] != RESERVE].astype(np.int64)
+    listed: Ints = found.listed["agent"][found.listed["kind"] != RESERVE].astype(np.int64)
     both: Ints = np.concatenate([listed, unlisted])
     return both
 
@@ -175,7 +170,7 @@ def _find_listed(found: Round) -> Ints:
 def _results(program: Program, found: Round, numbers: Ints) -> list[dict[str, Any]]:
     """Action and outcome of each person."""
     states, places = program.config.states, found.find(numbers)[0]
-    kinds = dict(zip(found.list["agent"].tolist(), found.list["kind"].tolist(), strict=True)) if found.list else {}
+    kinds = dict(zip(found.listed["agent"].tolist(), found.listed["kind"].tolist(), strict=True))
     rows = []
     for agent, number, place in zip(program.names.call(numbers), numbers.tolist(), places.tolist(), strict=True):
         done, after = int(found.done[place]), int(found.after[place])

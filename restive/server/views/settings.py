@@ -170,4 +170,4 @@ def _can_cancel(line: RoundTotals) -> bool:
 
 
 def _describe_round(line: RoundTotals) -> dict[str, Any]:
-    return {"round": line.round, "at": line.at, "listed": line.advised, "decided": line.decided >= 0}
+    return {"round": line.round, "at": line.at, "listed": line.advised}

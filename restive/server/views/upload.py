@@ -85,14 +85,12 @@ async def take_states(request: Request, name: str, principal: Operator) -> Respo
 
 def build_states(program: Program) -> dict[str, Any]:
     """The states of the program, and the number of the next round."""
-    config, lines = program.config, program.rounds
-    opened = [line.round for line in lines if line.decided < 0 and not line.cancelled]
+    config = program.config
     return {
         "program": head(program),
         "states": list(config.states),
         "budget": config.budget,
-        "round": opened[0] if opened else len(lines) + 1,
-        "opened": opened[0] if opened else None,
+        "round": program.projection.next_round,
         "groups": list(program.projection.groups),
     }
 

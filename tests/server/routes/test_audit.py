@@ -5,10 +5,10 @@ from server.calling import Caller
 def test_events_are_reported_in_order_without_anybodys_name(caller: Caller) -> None:
     caller.desk.program("shops").decide({"annabel": "low"})
     page = caller.get("events", Page[Event])
-    assert [event["kind"] for event in page["items"]] == ["created", "joined", "opened", "decided"]
-    assert [event["round"] for event in page["items"]] == [None, None, 1, 1]
+    assert [event["kind"] for event in page["items"]] == ["created", "joined", "decided"]
+    assert [event["round"] for event in page["items"]] == [None, None, 1]
     assert "annabel" not in str(page)
-    assert [event["number"] for event in caller.get("events?after=3", Page[Event])["items"]] == [3]
+    assert [event["number"] for event in caller.get("events?after=2", Page[Event])["items"]] == [2]
     assert caller.get("events?after=9", Page[Event])["items"] == []
 
 

@@ -154,7 +154,7 @@ def test_two_people_cannot_decide_the_same_round(site: Site, browser: Browser) -
     first = browser.post(STATES, {"step": "decide", **mine}, ("monday.csv", MONDAY))
     second = other.post(STATES, {"step": "decide", **yours}, ("monday.csv", MONDAY.replace(b"cem", b"dan")))
     assert (first.status_code, second.status_code) == (303, 409)
-    assert "round 1 was decided already" in read_text(second.text).lower()
+    assert "round 1 was decided at" in read_text(second.text).lower()
     assert rounds(site) == 1
 
 

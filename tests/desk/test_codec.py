@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from restive.desk import pack as module
-from restive.desk.pack import DTYPES, MAGIC, Column, pack, unpack
+from restive.desk import codec as module
+from restive.desk.codec import DTYPES, MAGIC, Column, pack, unpack
 from restive.errors import InputError
 
 N = 100_000
