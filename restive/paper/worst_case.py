@@ -95,7 +95,7 @@ def draw_cases(per_case: int, seed: int) -> Drawn:
 def search_margin(
     agents: int, budget: int, horizon: int, starts: int = 1000, rounds: int = 60, seed: int = 0, case: str | None = None
 ) -> Hardest:
-    """Hunt for the two-state instance, of any case or of one, with the smallest margin (see `Counted`) of greedy.
+    """Hunt for the two-state instance, of any case or of one, with the smallest margin (see `CountValues`) of greedy.
 
     `starts` random instances are improved in `rounds`. In each the better half goes on, down to a few; copies of them
     that differ by ever smaller steps, cut off at sure moves, are all solved at once, and an instance makes way for a

@@ -1,1 +1,1 @@
-"""What is known once the model is: greedy benefits, Whittle indices, the fluid bound, exact dynamic programming."""
+"""Solvers for known models: one-step benefits, Whittle indices, fluid bounds, exact dynamic programming."""

@@ -1,15 +1,16 @@
-"""The fluid bound of every horizon t = 1, …, T at once: the line that no policy's mean reward can cross at any step.
+"""Fluid bounds of all horizons t = 1, …, T: a curve that no policy's mean reward can exceed at any step.
 
-A plan of `restive.solvers.fluid` bounds one horizon. But ANY prices give an upper bound on ANY horizon, and those of a
-few plans, for ever longer horizons, serve all others; where there are several bounds, the least counts:
+A plan of `restive.solvers.fluid` bounds one horizon. But ANY prices give an upper bound on ANY horizon, and the prices
+of a few plans, for increasing horizons, serve all others; where there are several bounds, the smallest is used:
 
-    the last t prices of a longer plan: one look back over it bounds all shorter horizons;
-    between two plans, a mixture of both, each drawn out or together to t steps, at the same part of its way;
+    the last t prices of a longer plan: one backward sweep bounds all shorter horizons;
+    between two plans, a mixture of both, each stretched or compressed to t steps;
     beyond the longest, its first half, then the best constant price as often as needed, then its second half.
 
 The longest plan is the first that is hardly better than the one before it, stretched in this way, or that of T itself.
-Looking back is monotone and passes constants through, so at a constant price the increments of an agent's value never
-leave the range that they have over its states at any one step: once that is narrow, its upper end serves from there on.
+The backward recursion is monotone and commutes with constants, so at a constant price the increments of an agent's
+value never leave the range that they have over its states at any one step: once that range is narrow, its upper end is
+used for all further steps.
 """
 
 from collections.abc import Iterator
@@ -21,29 +22,32 @@ import numpy as np
 from restive.errors import check_whole
 from restive.kernels.jit import compiled
 from restive.solvers.fluid import bound_at, plan
-from restive.solvers.fluid_kernels import move
+from restive.solvers.fluid_kernels import propagate
 from restive.types import Floats
 
-EACH = 8
-GAP, SWEEPS = 1e-3, 30
-DENSE = 32
-NARROW = 1e-3
-FIRST, GOLDEN, SEARCHES = 0.1, 0.5 * (5**0.5 - 1.0), 14
+# Plans are made for each of the first horizons, then for horizons that grow by a half.
+DENSE_PLANS = 8
+PLAN_GAP, PLAN_SWEEPS = 1e-3, 30
+# Between two plans, horizons up to this are bounded one by one, longer ones in strides.
+DENSE_HORIZONS = 32
+# The tolerated excess of a bound, in units of what a budget can add in one step.
+BOUND_TOLERANCE = 1e-3
+FIRST_STEP, GOLDEN_SECTION, SEARCH_STEPS = 0.1, 0.5 * (5**0.5 - 1.0), 14
 
 
-class Model(NamedTuple):
-    """What a bound depends on but prices."""
+class BoundModel(NamedTuple):
+    """Everything but the prices that a bound depends on."""
 
     transition: Floats  # [N, 2, S, S]
     reward: Floats  # [N, S]
     start: Floats  # [N, S]
-    share: float  # of the budget, for each agent
+    share: float  # budget / N
 
 
 def bound_every_step(
     transition: Floats, reward: Floats, budget: int, horizon: int, start: Floats | None = None
 ) -> Floats:
-    """Bound what any policy can expect to have collected after each of `horizon` steps, [T]: sums, not means.
+    """Upper bounds on the expected cumulative reward of any policy after each of `horizon` steps, [T].
 
     start  [N, S]  the distribution of each agent's first state; by default uniform
 
@@ -53,7 +57,7 @@ def bound_every_step(
     """
     steps = check_whole("horizon", horizon, 1)
     shortest = plan(transition, reward, budget, 1, start)
-    model = Model(shortest.agents.transition, shortest.agents.reward, shortest.start, budget / len(shortest.start))
+    model = BoundModel(shortest.agents.transition, shortest.agents.reward, shortest.start, budget / len(shortest.start))
     if model.share in (0.0, 1.0):
         return np.fromiter(islice(_act_at_random(model), steps), np.float64)
     bounds, price = np.full(steps, np.inf), find_price(model, steps)
@@ -68,11 +72,11 @@ def bound_every_step(
     return bounds
 
 
-def plan_ahead(model: Model, budget: int, horizon: int, price: float) -> list[Floats]:
-    """Return the prices [h] of plans for ever longer horizons h, until one is hardly better than the last, stretched.
+def plan_ahead(model: BoundModel, budget: int, horizon: int, price: float) -> list[Floats]:
+    """The prices [h] of plans for increasing horizons h, until one is hardly better than the last one stretched.
 
     >>> off, on = [[1.0, 0.0]] * 2, [[0.0, 1.0]] * 2  # acting leads to state 1, waiting to state 0
-    >>> model = Model(np.array([[off, on]] * 2), np.array([[0.0, 1.0], [0.0, 10.0]]), np.full((2, 2), 0.5), share=0.5)
+    >>> model = BoundModel(np.array([[off, on]] * 2), np.array([[0.0, 1.0], [0.0, 10.0]]), np.full((2, 2), 0.5), share=0.5)
     >>> [path.size for path in plan_ahead(model, budget=1, horizon=1000, price=5.0)]
     [1, 2, 3, 4, 5, 6, 7, 8, 12]
     """
@@ -81,19 +85,19 @@ def plan_ahead(model: Model, budget: int, horizon: int, price: float) -> list[Fl
     for steps, collected in enumerate(islice(_act_at_random(model), horizon), start=1):
         if steps < following:
             continue
-        # The gap of a plan is relative to its value, and what counts is how far that is above acting at random.
+        # The gap of a plan is relative to its value, which is measured from that of acting at random.
         problem = model.transition, model.reward - collected / (steps * len(model.start)), budget
-        best = plan(*problem, steps, model.start, gap=GAP, sweeps=SWEEPS)
-        known = bound_at(stretch(paths[-1], price, steps), *problem, model.start) if steps > EACH else np.inf
+        best = plan(*problem, steps, model.start, gap=PLAN_GAP, sweeps=PLAN_SWEEPS)
+        known = bound_at(stretch(paths[-1], price, steps), *problem, model.start) if steps > DENSE_PLANS else np.inf
         paths.append(best.price)
-        if known <= best.bound + GAP * abs(best.value):
+        if known <= best.bound + PLAN_GAP * abs(best.value):
             break
-        following = min(horizon, steps + 1 if steps < EACH else steps * 3 // 2)
+        following = min(horizon, steps + 1 if steps < DENSE_PLANS else steps * 3 // 2)
     return paths
 
 
 def stretch(path: Floats, price: float, horizon: int) -> Floats:
-    """Return prices for a longer horizon: between the halves of the path, the one price fills it up.
+    """Prices for a longer horizon: the path with copies of `price` inserted in its middle.
 
     >>> stretch(np.array([4.0, 2.0, 2.0, 1.0]), 3.0, 6)
     array([4., 2., 3., 3., 2., 1.])
@@ -102,32 +106,32 @@ def stretch(path: Floats, price: float, horizon: int) -> Floats:
     return np.concatenate([path[:half], np.full(horizon - path.size, price), path[half:]])
 
 
-def find_price(model: Model, horizon: int) -> float:
-    """Return the constant price at which the bound on a horizon is least, by golden section: the bound is convex in it.
+def find_price(model: BoundModel, horizon: int) -> float:
+    """The constant price with the smallest bound on a horizon, by golden-section search: the bound is convex in it.
 
     >>> off, on = [[1.0, 0.0]] * 2, [[0.0, 1.0]] * 2  # acting leads to state 1, waiting to state 0
-    >>> model = Model(np.array([[off, on]] * 2), np.array([[0.0, 1.0], [0.0, 10.0]]), np.full((2, 2), 0.5), share=0.5)
+    >>> model = BoundModel(np.array([[off, on]] * 2), np.array([[0.0, 1.0], [0.0, 10.0]]), np.full((2, 2), 0.5), share=0.5)
     >>> 1 <= find_price(model, horizon=3) <= 10
     True
     """
     low, high = _enclose(model, horizon)
-    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    left, right = high - GOLDEN_SECTION * (high - low), low + GOLDEN_SECTION * (high - low)
     at_left, at_right = bound_constant(model, left, horizon), bound_constant(model, right, horizon)
-    for _ in range(SEARCHES):
+    for _ in range(SEARCH_STEPS):
         if at_left < at_right:
             high, right, at_right = right, left, at_left
-            left = high - GOLDEN * (high - low)
+            left = high - GOLDEN_SECTION * (high - low)
             at_left = bound_constant(model, left, horizon)
         else:
             low, left, at_left = left, right, at_right
-            right = low + GOLDEN * (high - low)
+            right = low + GOLDEN_SECTION * (high - low)
             at_right = bound_constant(model, right, horizon)
     return left if at_left < at_right else right
 
 
-def _enclose(model: Model, horizon: int) -> tuple[float, float]:
-    """Return two prices between which the bound is least: from 0 the way it falls, in steps that double."""
-    unit = FIRST * float(np.ptp(model.reward, axis=1).max())
+def _enclose(model: BoundModel, horizon: int) -> tuple[float, float]:
+    """Two prices that bracket the minimum of the bound: from 0 in the direction of descent, in doubling steps."""
+    unit = FIRST_STEP * float(np.ptp(model.reward, axis=1).max())
     for step in (unit, -unit):
         last, price, bound = 0.0, 0.0, bound_constant(model, 0.0, horizon)
         while (further := bound_constant(model, 2 * price or step, horizon)) < bound:
@@ -137,15 +141,15 @@ def _enclose(model: Model, horizon: int) -> tuple[float, float]:
     return -unit, unit
 
 
-def _act_at_random(model: Model) -> Iterator[float]:
-    """Yield what acting on agents drawn at random can expect to have collected after 1, 2, … steps."""
+def _act_at_random(model: BoundModel) -> Iterator[float]:
+    """Yield the expected cumulative reward of acting on random agents after 1, 2, … steps."""
     mass, fraction = model.start.copy(), np.full(model.start.shape, model.share)
-    return accumulate(move(model.transition, model.reward, each, mass) for each in repeat(fraction))
+    return accumulate(propagate(model.transition, model.reward, each, mass) for each in repeat(fraction))
 
 
 @compiled
-def _step_back(model: Model, n: int, price: float, value: Floats, before: Floats) -> None:
-    """Write what the states of agent n are worth a step earlier; its share of the budget is paid back at the price.
+def _step_back(model: BoundModel, n: int, price: float, value: Floats, before: Floats) -> None:
+    """Fill the values of agent n one step earlier; its share of the budget is credited at the price.
 
     before(s) = max over a of [ Σ_j transition_a(s, j) · (reward(j) + value(j)) − a · price ] + share · price
     """
@@ -159,8 +163,8 @@ def _step_back(model: Model, n: int, price: float, value: Floats, before: Floats
 
 
 @compiled
-def _look_back(model: Model, n: int, price: Floats, value: Floats, spare: Floats) -> None:
-    """Go back over the steps of `price`: value [S], of what follows them, becomes that of all."""
+def _backward(model: BoundModel, n: int, price: Floats, value: Floats, spare: Floats) -> None:
+    """Go backward over the steps of `price`: value [S] after them becomes the value before them."""
     for i in range(price.size - 1, -1, -1):
         _step_back(model, n, price[i], value, spare)
         for s in range(value.size):
@@ -168,7 +172,7 @@ def _look_back(model: Model, n: int, price: Floats, value: Floats, spare: Floats
 
 
 @compiled
-def _expect(model: Model, n: int, value: Floats) -> float:
+def _expect(model: BoundModel, n: int, value: Floats) -> float:
     total = 0.0
     for s in range(value.size):
         total += model.start[n, s] * value[s]
@@ -176,7 +180,7 @@ def _expect(model: Model, n: int, value: Floats) -> float:
 
 
 @compiled
-def bound_up_to(model: Model, path: Floats, bounds: Floats) -> None:
+def bound_up_to(model: BoundModel, path: Floats, bounds: Floats) -> None:
     """Lower the bounds [T] on horizons no longer than the path to what its last prices give."""
     totals, states = np.zeros(path.size), model.start.shape[1]
     for n in range(model.start.shape[0]):
@@ -191,7 +195,7 @@ def bound_up_to(model: Model, path: Floats, bounds: Floats) -> None:
 
 @compiled
 def _read(path: Floats, part: float) -> float:
-    """Return the price at a part of the way, between 0 and 1."""
+    """The interpolated price at a relative position between 0 and 1."""
     place = part * (path.size - 1)
     before = min(int(place), max(0, path.size - 2))
     after = min(before + 1, path.size - 1)
@@ -199,7 +203,7 @@ def _read(path: Floats, part: float) -> float:
 
 
 @compiled
-def bound_between(model: Model, shorter: Floats, longer: Floats, bounds: Floats) -> None:
+def bound_between(model: BoundModel, shorter: Floats, longer: Floats, bounds: Floats) -> None:
     """Lower the bounds [T] on horizons between those of two paths to what mixtures of their prices give."""
     value, spare, price = np.zeros(model.start.shape), np.empty(model.start.shape[1]), np.empty(longer.size)
     for t in range(shorter.size + 1, longer.size):
@@ -207,20 +211,20 @@ def bound_between(model: Model, shorter: Floats, longer: Floats, bounds: Floats)
         for i in range(t):
             part = i / (t - 1)
             price[i] = (1.0 - weight) * _read(shorter, part) + weight * _read(longer, part)
-        # Of long horizons, some are but the one before them and one step more: the work stays in proportion to them.
-        anew = t % (1 + t // DENSE) == 0 or t == shorter.size + 1
+        # Some long horizons extend the one before by one step, so that the work stays proportional to their number.
+        fresh = t % (1 + t // DENSE_HORIZONS) == 0 or t == shorter.size + 1
         total = 0.0
         for n in range(model.start.shape[0]):
             for s in range(spare.size):
-                value[n, s] *= 1.0 - anew
-            _look_back(model, n, price[: t if anew else 1], value[n], spare)
+                value[n, s] *= 1.0 - fresh
+            _backward(model, n, price[: t if fresh else 1], value[n], spare)
             total += _expect(model, n, value[n])
         bounds[t - 1] = min(bounds[t - 1], total)
 
 
 @compiled
 def _range(before: Floats, value: Floats) -> tuple[float, float]:
-    """Return the least and the largest increment over the states."""
+    """The smallest and the largest increment over the states."""
     low, high = np.inf, -np.inf
     for s in range(value.size):
         low, high = min(low, before[s] - value[s]), max(high, before[s] - value[s])
@@ -228,17 +232,17 @@ def _range(before: Floats, value: Floats) -> tuple[float, float]:
 
 
 @compiled
-def _allow(model: Model, n: int) -> float:
-    """Return how much too high one agent's part of a bound may be: little beside what a budget can add in one step."""
+def _allow(model: BoundModel, n: int) -> float:
+    """The tolerated excess of one agent's part of a bound."""
     low, high = np.inf, -np.inf
     for s in range(model.reward.shape[1]):
         low, high = min(low, model.reward[n, s]), max(high, model.reward[n, s])
-    return float(NARROW * model.share * (1.0 - model.share) * (high - low))
+    return float(BOUND_TOLERANCE * model.share * (1.0 - model.share) * (high - low))
 
 
 @compiled
-def bound_constant(model: Model, price: float, horizon: int) -> float:
-    """Return the bound on one horizon that a constant price gives."""
+def bound_constant(model: BoundModel, price: float, horizon: int) -> float:
+    """The bound on one horizon at a constant price."""
     total, states = 0.0, model.start.shape[1]
     for n in range(model.start.shape[0]):
         value, before, rest = np.zeros(states), np.empty(states), 0.0
@@ -255,12 +259,12 @@ def bound_constant(model: Model, price: float, horizon: int) -> float:
 
 
 @compiled
-def _add_agent(model: Model, n: int, path: Floats, price: float, bounds: Floats) -> None:
+def _add_agent(model: BoundModel, n: int, path: Floats, price: float, bounds: Floats) -> None:
     """Add one agent's part to the bounds on horizons longer than the path."""
     horizon, half, states = bounds.size, path.size // 2, model.start.shape[1]
     value, before, begun = np.zeros(states), np.empty(states), np.empty(states)
     narrow, slack, total = _allow(model, n), np.inf, 0.0
-    _look_back(model, n, path[half:], value, before)
+    _backward(model, n, path[half:], value, before)
     for t in range(path.size + 1, horizon + 1):
         _step_back(model, n, price, value, before)
         low, high = _range(before, value)
@@ -269,7 +273,7 @@ def _add_agent(model: Model, n: int, path: Floats, price: float, bounds: Floats)
         if slack > narrow:
             for s in range(states):
                 begun[s] = value[s]
-            _look_back(model, n, path[:half], begun, before)
+            _backward(model, n, path[:half], begun, before)
             slack, total = 0.0, _expect(model, n, begun)
         bounds[t - 1] += total
         if (high - low) * (horizon - t) <= narrow:
@@ -279,7 +283,7 @@ def _add_agent(model: Model, n: int, path: Floats, price: float, bounds: Floats)
 
 
 @compiled
-def add_beyond(model: Model, path: Floats, price: float, bounds: Floats) -> None:
-    """Add to the bounds [T] on horizons longer than the path what it gives if its middle is filled up at the price."""
+def add_beyond(model: BoundModel, path: Floats, price: float, bounds: Floats) -> None:
+    """Add the bounds [T] on horizons longer than the path, stretched at its middle with the price."""
     for n in range(model.start.shape[0]):
         _add_agent(model, n, path, price, bounds)

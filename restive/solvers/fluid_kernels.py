@@ -1,14 +1,14 @@
-"""The fluid's market for actions, compiled: at given prices, what every action is worth, and who gets the budget.
+"""Compiled sweeps of the fluid solver: advantages backward in time, and fractions of agents forward in time.
 
-A step sells `budget` actions to the mass [N, S] of agents in states. Looking back, `recall` finds what acting adds in
-each pair, advantage [N, S]; going forward, `clear` finds the level of advantage at which exactly the budget is sold:
+A step acts on a mass of `budget` of the agents in their states, mass [N, S]. Backward, `backward_block` computes the
+advantage of acting in each pair, [N, S]; forward, `find_level` finds the advantage at which the budget is used up:
 
     fraction(n, s) = clip(share + (advantage(n, s) − level) / (2 width), 0, 1),   Σ mass · fraction = budget
 
-A positive width makes the level continuous in the prices and splits ties; share is ½ up to rounding, and takes up what
-the spacing of floating-point numbers around the level cannot say. T steps are cut in blocks of about √T: only the value
-at the end of every block is kept, and the rest found again. The best rows within a box depend on the order of the
-states alone, which hardly ever changes from one step to the next: only then are they made anew.
+A positive width makes the level continuous in the prices and splits ties; share is ½ up to rounding, and corrects for
+the spacing of floating-point numbers around the level. The T steps are divided into blocks of about √T: only the values
+at the ends of blocks are stored, and the rest is recomputed. The best rows within a box depend only on the order of the
+states by value, which rarely changes from one step to the next: they are recomputed only when it does.
 """
 
 from typing import NamedTuple
@@ -19,32 +19,32 @@ from restive.kernels.jit import compiled
 from restive.kernels.optimistic_row import best_row, sort_descending
 from restive.types import Floats, Ints
 
-SEARCHES = 100
-SOLD = 1e-11
+MAX_ITERATIONS = 100
+BUDGET_TOLERANCE = 1e-11
 
 
 class Agents(NamedTuple):
-    """How agents move, [N, 2, S, S], within which radius, [N, 2, S] or [N, 2, 0] for none, and their reward, [N, S]."""
+    """Transitions, the radius of the box around them, and rewards."""
 
-    transition: Floats
-    radius: Floats
-    reward: Floats
+    transition: Floats  # [N, 2, S, S]
+    radius: Floats  # [N, 2, S], or [N, 2, 0] for none
+    reward: Floats  # [N, S]
 
 
-class Bench(NamedTuple):
-    """Room to work in, for blocks of L steps: nothing here grows with T × N."""
+class Workspace(NamedTuple):
+    """Arrays for blocks of L steps; none of them grows with T × N."""
 
     checkpoint: Floats  # [T / L, N, S] value at the end of each block
     advantage: Floats  # [L, N, S] of one block
     order: Ints  # [L, N, S] of one block: the states of each agent from best to worst; [0, N, S] without a radius
     held: Ints  # [N, S] the order that `rows` were made for
-    rows: Floats  # [N, 2, S, S] in force; without a radius, the transition itself
-    fraction: Floats  # [N, S] acted on
+    rows: Floats  # [N, 2, S, S] the present rows; without a radius, the transition itself
+    fraction: Floats  # [N, S] the share of each pair that is acted on
 
 
 @compiled
 def _is_order(order: Ints, n: int, target: Floats) -> bool:
-    """Whether `order[n]` is what sorting would give: from the largest target to the smallest, ties by place."""
+    """Whether `order[n]` sorts the targets from the largest to the smallest, ties by position."""
     for k in range(target.size - 1):
         j, after = order[n, k], order[n, k + 1]
         if not (target[j] > target[after] or (target[j] == target[after] and j < after)):
@@ -54,20 +54,20 @@ def _is_order(order: Ints, n: int, target: Floats) -> bool:
 
 @compiled
 def _make_rows(agents: Agents, order: Ints, n: int, rows: Floats) -> None:
-    """Write the rows of agent n that lean as far as the radius allows towards the first of `order`."""
+    """Fill the rows of agent n that put the most weight within the radius on the first states of `order`."""
     for a in range(2):
         for s in range(order.size):
             best_row(agents.transition[n, a, s], agents.radius[n, a, s], order, rows[n, a, s])
 
 
 @compiled
-def recall(agents: Agents, price: Floats, value: Floats, bench: Bench) -> None:
-    """Go back over the steps of `price`: value [N, S], of what follows the last of them, becomes that of the first.
+def backward_block(agents: Agents, price: Floats, value: Floats, work: Workspace) -> None:
+    """Go backward over the steps of `price`: value [N, S] after the last of them becomes the value before the first.
 
     advantage_t(s) = Σ_j (rows_1 − rows_0)(s, j) · (reward(j) + value_{t+1}(j))
     value_t(s) = Σ_j rows_0(s, j) · (reward(j) + value_{t+1}(j)) + max(0, advantage_t(s) − price_t)
     """
-    reward, advantage, order, held, rows = agents.reward, bench.advantage, bench.order, bench.held, bench.rows
+    reward, advantage, order, held, rows = agents.reward, work.advantage, work.order, work.held, work.rows
     size, optimistic = value.shape[1], order.size > 0
     target = np.empty(size)
     for t in range(price.size - 1, -1, -1):
@@ -90,47 +90,47 @@ def recall(agents: Agents, price: Floats, value: Floats, bench: Bench) -> None:
 
 
 @compiled
-def hold(agents: Agents, bench: Bench, i: int) -> None:
-    """Put the rows in force that step i of the block was recalled with."""
-    for n in range(bench.order.shape[1] if bench.order.size > 0 else 0):
-        for k in range(bench.order.shape[2]):
-            if bench.held[n, k] != bench.order[i, n, k]:
-                _make_rows(agents, bench.order[i, n], n, bench.rows)
+def restore_rows(agents: Agents, work: Workspace, i: int) -> None:
+    """Restore the rows of step i of the block."""
+    for n in range(work.order.shape[1] if work.order.size > 0 else 0):
+        for k in range(work.order.shape[2]):
+            if work.held[n, k] != work.order[i, n, k]:
+                _make_rows(agents, work.order[i, n], n, work.rows)
                 break
-        for k in range(bench.order.shape[2]):
-            bench.held[n, k] = bench.order[i, n, k]
+        for k in range(work.order.shape[2]):
+            work.held[n, k] = work.order[i, n, k]
 
 
 @compiled
-def fill(advantage: Floats, level: float, share: float, width: float, fraction: Floats) -> float:
-    """Write how much of each pair [N, S] is acted on; return the sum of the distances of advantages from the level."""
-    slope, spread = 0.5 / width, 0.0
+def fill_fractions(advantage: Floats, level: float, share: float, width: float, fraction: Floats) -> float:
+    """Fill the fraction of each pair [N, S]; return the sum of the distances of advantages from the level."""
+    slope, distance = 0.5 / width, 0.0
     for n in range(advantage.shape[0]):
         for s in range(advantage.shape[1]):
             above = advantage[n, s] - level
             fraction[n, s] = min(1.0, max(0.0, share + above * slope))
-            spread += abs(above)
-    return spread
+            distance += abs(above)
+    return distance
 
 
 @compiled
-def _sell(mass: Floats, advantage: Floats, level: float, width: float) -> tuple[float, float]:
-    """Return the mass acted on at a share of ½, and the mass that is torn: acted on in part."""
-    sold, torn, slope = 0.0, 0.0, 0.5 / width
+def _acted_mass(mass: Floats, advantage: Floats, level: float, width: float) -> tuple[float, float]:
+    """The mass acted on at a share of ½, and the mass inside the interpolation band (0 < fraction < 1)."""
+    acted, inside, slope = 0.0, 0.0, 0.5 / width
     for n in range(mass.shape[0]):
         for s in range(mass.shape[1]):
             fraction = 0.5 + (advantage[n, s] - level) * slope
             if fraction >= 1.0:
-                sold += mass[n, s]
+                acted += mass[n, s]
             elif fraction > 0.0:
-                sold += mass[n, s] * fraction
-                torn += mass[n, s]
-    return sold, torn
+                acted += mass[n, s] * fraction
+                inside += mass[n, s]
+    return acted, inside
 
 
 @compiled
-def _frame(advantage: Floats, width: float) -> tuple[float, float]:
-    """Return the levels at and below which all is sold, and at and above which nothing is."""
+def _level_range(advantage: Floats, width: float) -> tuple[float, float]:
+    """The levels at and below which all mass is acted on, and at and above which none is."""
     low, high = np.inf, -np.inf
     for n in range(advantage.shape[0]):
         for s in range(advantage.shape[1]):
@@ -139,17 +139,17 @@ def _frame(advantage: Floats, width: float) -> tuple[float, float]:
 
 
 @compiled
-def clear(mass: Floats, advantage: Floats, budget: float, width: float, guess: float) -> tuple[float, float]:
-    """Return the level, the guess if that will do, and the share at which exactly the budget is sold.
+def find_level(mass: Floats, advantage: Floats, budget: float, width: float, guess: float) -> tuple[float, float]:
+    """The level, starting from `guess`, and the share at which the mass acted on equals the budget.
 
-    Newton's steps, and halving of the interval whenever they leave it or fail to halve what is missing.
+    Newton steps, with bisection whenever they leave the interval or fail to halve the excess.
     """
-    level, missed, (low, high) = guess, np.inf, _frame(advantage, width)
-    for _ in range(SEARCHES):
-        sold, torn = _sell(mass, advantage, level, width)
-        excess = sold - budget
-        step = level + 2.0 * width * excess / torn if torn > 0.0 else np.inf
-        if abs(excess) <= SOLD * (1.0 + budget):
+    level, missed, (low, high) = guess, np.inf, _level_range(advantage, width)
+    for _ in range(MAX_ITERATIONS):
+        acted, inside = _acted_mass(mass, advantage, level, width)
+        excess = acted - budget
+        step = level + 2.0 * width * excess / inside if inside > 0.0 else np.inf
+        if abs(excess) <= BUDGET_TOLERANCE * (1.0 + budget):
             break
         low, high = (max(low, level), high) if excess > 0.0 else (low, min(high, level))
         if not low < step < high or abs(excess) > 0.5 * missed:
@@ -157,12 +157,12 @@ def clear(mass: Floats, advantage: Floats, budget: float, width: float, guess: f
         if not low < step < high:
             break
         level, missed = step, abs(excess)
-    return level, 0.5 - excess / torn if torn > 0.0 else 0.5
+    return level, 0.5 - excess / inside if inside > 0.0 else 0.5
 
 
 @compiled
-def move(rows: Floats, reward: Floats, fraction: Floats, mass: Floats) -> float:
-    """Let the mass [N, S] move one step by rows [N, 2, S, S], acted on in part; return the reward on arrival."""
+def propagate(rows: Floats, reward: Floats, fraction: Floats, mass: Floats) -> float:
+    """Move the mass [N, S] one step by rows [N, 2, S, S], in place; return the reward on arrival."""
     size = mass.shape[1]
     arriving, total = np.empty(size), 0.0
     for n in range(mass.shape[0]):
@@ -179,15 +179,15 @@ def move(rows: Floats, reward: Floats, fraction: Floats, mass: Floats) -> float:
 
 @compiled
 def _copy(source: Floats, goal: Floats) -> None:
-    """Copy [N, S] entry by entry: the assignment of whole arrays takes numba seconds to compile."""
+    """Copy [N, S] entry by entry; a whole-array assignment takes numba seconds to compile."""
     for n in range(source.shape[0]):
         for s in range(source.shape[1]):
             goal[n, s] = source[n, s]
 
 
 @compiled
-def add_up(start: Floats, value: Floats, budget: float, price: Floats) -> float:
-    """Return the bound: Σ_n Σ_s start(s) · value(s) + budget · Σ_t price_t."""
+def dual_bound(start: Floats, value: Floats, budget: float, price: Floats) -> float:
+    """The dual bound: Σ_n Σ_s start(s) · value(s) + budget · Σ_t price_t."""
     total = 0.0
     for n in range(start.shape[0]):
         for s in range(start.shape[1]):
@@ -198,12 +198,12 @@ def add_up(start: Floats, value: Floats, budget: float, price: Floats) -> float:
 
 
 @compiled
-def look_back(agents: Agents, price: Floats, bench: Bench) -> Floats:
-    """Return the value [N, S] of the whole horizon at the prices, and leave that of every block's end on the bench."""
-    value, length = np.zeros(agents.reward.shape), bench.advantage.shape[0]
-    for block in range(bench.checkpoint.shape[0] - 1, -1, -1):
-        _copy(value, bench.checkpoint[block])
-        recall(agents, price[block * length : (block + 1) * length], value, bench)
+def backward(agents: Agents, price: Floats, work: Workspace) -> Floats:
+    """The value [N, S] of the whole horizon at the prices; also fills the checkpoints at the ends of blocks."""
+    value, length = np.zeros(agents.reward.shape), work.advantage.shape[0]
+    for block in range(work.checkpoint.shape[0] - 1, -1, -1):
+        _copy(value, work.checkpoint[block])
+        backward_block(agents, price[block * length : (block + 1) * length], value, work)
     return value
 
 
@@ -214,26 +214,26 @@ def sweep(
     budget: float,
     price: Floats,
     width: float,
-    bench: Bench,
+    work: Workspace,
     level: Floats,
     share: Floats,
 ) -> tuple[float, float, float]:
-    """Look back at the prices, then clear every step: write level and share [T]; return bound, value and spread.
+    """A backward and a forward sweep: fill level and share [T]; return bound, value and scale.
 
-    The spread is the mean distance of an advantage from the level: the natural unit of prices and widths.
+    The scale is the mean distance of an advantage from the level: the natural unit of prices and widths.
     """
-    value = look_back(agents, price, bench)
-    bound = add_up(start, value, budget, price)
-    mass, total, spread = start.copy(), 0.0, 0.0
-    length = bench.advantage.shape[0]
+    value = backward(agents, price, work)
+    bound = dual_bound(start, value, budget, price)
+    mass, total, scale = start.copy(), 0.0, 0.0
+    length = work.advantage.shape[0]
     for t in range(price.size):
         i = t % length
         if i == 0:
-            _copy(bench.checkpoint[t // length], value)
-            recall(agents, price[t : t + length], value, bench)
-        advantage = bench.advantage[i]
-        level[t], share[t] = clear(mass, advantage, budget, width, price[t])
-        spread += fill(advantage, level[t], share[t], width, bench.fraction)
-        hold(agents, bench, i)
-        total += move(bench.rows, agents.reward, bench.fraction, mass)
-    return bound, total, spread / (price.size * mass.size)
+            _copy(work.checkpoint[t // length], value)
+            backward_block(agents, price[t : t + length], value, work)
+        advantage = work.advantage[i]
+        level[t], share[t] = find_level(mass, advantage, budget, width, price[t])
+        scale += fill_fractions(advantage, level[t], share[t], width, work.fraction)
+        restore_rows(agents, work, i)
+        total += propagate(work.rows, agents.reward, work.fraction, mass)
+    return bound, total, scale / (price.size * mass.size)

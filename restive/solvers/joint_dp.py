@@ -1,10 +1,10 @@
-"""Exact values of small restless bandits: dynamic programming over what all agents do together.
+"""Exact values of small restless bandits: dynamic programming over the joint state of all agents.
 
 V_T = 0;  V_t(s) = max over sets of exactly B agents of E[ Σ_n reward[n, s'_n] + V_{t+1}(s') ].
 
-Rewards come on arrival, so the reward of the starting state is the caller's to add; Xu et al. (appendix) do count it,
-and their horizon of three is three rewards, two moves. A joint state is one number, `place(states, S)`, and the last
-agent's state changes fastest. Arrays of `fractions.Fraction` (dtype object) stay exact all the way through.
+Rewards come on arrival, so the reward of the first state is not included; Xu et al. (appendix) do include it, and their
+horizon of three is three rewards and two moves. A joint state is one number, `joint_index(states, S)`, in which the
+last agent's state changes fastest. Arrays of `fractions.Fraction` (dtype object) give exact results.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,29 +19,29 @@ from restive.errors import InputError, check_whole
 from restive.types import Ints
 
 Numbers: TypeAlias = NDArray[Any]
-LARGEST = 50_000_000
+MAX_CELLS = 50_000_000
 TIE = 1e-12
 
 
 class Joint(NamedTuple):
-    """The best there is: its values [T + 1, S**N], and in best [T, S**N] the row of sets [C, N] to act on."""
+    """The optimal values [T + 1, S**N], and in best [T, S**N] the row of sets [C, N] to act on."""
 
     values: Numbers
     best: Ints
     sets: Ints
 
 
-def place(states: Sequence[int], size: int) -> int:
-    """Return where a joint state is kept if each agent has `size` states: Σ_n states[n] size^(N−1−n).
+def joint_index(states: Sequence[int], size: int) -> int:
+    """The index of a joint state if each agent has `size` states: Σ_n states[n] size^(N−1−n).
 
-    >>> place((1, 0, 2), size=3)
+    >>> joint_index((1, 0, 2), size=3)
     11
     """
     return int(np.ravel_multi_index(tuple(states), (size,) * len(states)))
 
 
 def list_sets(agents: int, budget: int) -> Ints:
-    """Return every set of exactly `budget` agents as a row of zeros and ones, in the order of `itertools.combinations`.
+    """Every set of exactly `budget` agents as a row of zeros and ones, in the order of `itertools.combinations`.
 
     >>> list_sets(3, 2)
     array([[1, 1, 0],
@@ -55,11 +55,11 @@ def list_sets(agents: int, budget: int) -> Ints:
 
 
 def solve_joint(transition: ArrayLike, reward: ArrayLike, budget: int, horizon: int) -> Joint:
-    """Solve N different agents exactly, from transition [N, 2, S, S] and reward [N, S]; of equal sets take the first.
+    """Solve N agents exactly, from transition [N, 2, S, S] and reward [N, S]; of equally good sets the first is taken.
 
-    >>> stay, toss = [[1, 0], [0, 1]], [[0.5, 0.5], [0.5, 0.5]]  # acting tosses a coin for the state, and state 1 pays
+    >>> stay, toss = [[1, 0], [0, 1]], [[0.5, 0.5], [0.5, 0.5]]  # acting moves to a random state, and state 1 pays
     >>> joint = solve_joint([[stay, toss]] * 2, [[0, 1]] * 2, budget=1, horizon=1)
-    >>> float(joint.values[0, place((0, 1), 2)]), joint.sets[joint.best[0, place((0, 1), 2)]]
+    >>> float(joint.values[0, joint_index((0, 1), 2)]), joint.sets[joint.best[0, joint_index((0, 1), 2)]]
     (1.5, array([1, 0]))
     """
     transition, reward = _keep_exact(transition), _keep_exact(reward)
@@ -82,10 +82,10 @@ def solve_joint(transition: ArrayLike, reward: ArrayLike, budget: int, horizon: 
 def evaluate_joint(
     transition: ArrayLike, reward: ArrayLike, horizon: int, sets: ArrayLike, weights: ArrayLike = 1
 ) -> Numbers:
-    """Return the exact values [T + 1, S**N] of drawing row c of sets [C, N] with a chance in proportion to its weight.
+    """The exact values [T + 1, S**N] of drawing row c of sets [C, N] with probability proportional to its weight.
 
     V_t(s) = Σ_c weights[t, s, c] E[ Σ_n reward[n, s'_n] + V_{t+1}(s') | sets[c] ] / Σ_c weights[t, s, c], where leading
-    axes may be left out or be of length 1: [T, 1, C] goes by the clock alone, [S**N, C] by the joint state alone.
+    axes may be omitted or of length 1: [T, 1, C] depends on the step only, [S**N, C] on the joint state only.
 
     >>> off, on = [[1, 0], [1, 0]], [[0, 1], [0, 1]]  # acting leads to state 1, waiting to state 0
     >>> evaluate_joint([[off, on]] * 2, [[0, 1], [0, 10]], horizon=2, sets=[[1, 0], [0, 1]], weights=[3, 1])[0]
@@ -109,7 +109,7 @@ def evaluate_joint(
 
 
 def follow(priority: ArrayLike, sets: ArrayLike) -> Ints:
-    """Return the weights [S**N, C] of acting on the highest of priority [N, S]: all ways to break a tie count alike.
+    """The weights [S**N, C] of acting on the highest of priority [N, S]; all ways to break a tie have equal weight.
 
     Priorities that differ by no more than rounding are tied, unless they are exact.
 
@@ -133,12 +133,12 @@ def _keep_exact(numbers: ArrayLike) -> Numbers:
 
 
 def require_fit(agents: int, states: int, size: Callable[[int], int]) -> None:
-    """Refuse what would not fit into memory; `size` says how much so many agents need."""
-    if size(agents) > LARGEST:
-        fitting = sum(1 for _ in takewhile(lambda n: size(n) <= LARGEST, range(1, agents)))
+    """Raise InputError if a problem does not fit into memory; `size` gives the cells for a number of agents."""
+    if size(agents) > MAX_CELLS:
+        fitting = sum(1 for _ in takewhile(lambda n: size(n) <= MAX_CELLS, range(1, agents)))
         raise InputError(
-            f"{agents} agents of {states} states are too many for exact dynamic programming, where states times "
-            f"choices may come to {LARGEST:,}; {fitting} such agents would fit."
+            f"{agents} agents of {states} states are too many for exact dynamic programming, which is limited to "
+            f"{MAX_CELLS:,} states times choices; {fitting} such agents would fit."
         )
 
 
@@ -152,10 +152,10 @@ def _at_joint_states(table: Numbers) -> Numbers:
 def _expect(
     transition: Numbers, ahead: Numbers, sets: Ints, rows: Ints, agent: int = 0
 ) -> Iterator[tuple[Ints, Numbers]]:
-    """Yield, with the rows of `sets` it belongs to, E[ahead(s')] from every joint state; equal beginnings are shared.
+    """Yield E[ahead(s')] from every joint state with its rows of `sets`; sets that start alike share their work.
 
-    Each level averages over one agent's move, along the slowest axis, and makes that axis the fastest: after N levels
-    the axes are where they were, and no matrix was larger than S × S.
+    Each level averages over one agent's move along the slowest axis, and makes that axis the fastest: after N levels
+    the axes are in their order again, and no matrix is larger than S × S.
     """
     if agent == len(transition):
         yield rows, ahead

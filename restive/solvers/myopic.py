@@ -1,4 +1,4 @@
-"""What acting adds in one step, and the thresholds that go with it (the paper's section 2.3 and assumption 4.2).
+"""One-step benefits of acting, and the threshold of assumption 4.2 (the paper's section 2.3).
 
 phi(s, a) = Σ_t transition[a, s, t] · reward[t]      expected reward on arrival
 benefit(s) = phi(s, 1) − phi(s, 0)                   what acting adds to it, the paper's I(s)
@@ -32,15 +32,15 @@ def benefit(transition: Floats, reward: Floats) -> Floats:
     return np.ascontiguousarray(arrival[..., 1] - arrival[..., 0])
 
 
-def largest_threshold(gain: Floats, budget: int) -> float:
-    """The largest threshold under which `budget` agents are good in all of their states; gain: [N, S] from `benefit`.
+def largest_threshold(benefits: Floats, budget: int) -> float:
+    """The largest threshold that `budget` agents reach in all of their states; benefits: [N, S] from `benefit`.
 
-    The budget-th largest over agents of min_s gain(s): with it, acting never has to cost anything (assumption 4.2 with
-    4.1). Nothing has to be acted on with a budget of 0, so any threshold does: infinity.
+    The budget-th largest over agents of min_s benefits(s): with it, acting never has to cost anything (assumptions 4.1
+    and 4.2). With a budget of 0 it is infinite.
 
     >>> largest_threshold(np.array([[0.9, 0.1], [0.5, 0.4], [0.3, 0.2]]), budget=2)
     0.2
     """
     if budget == 0:
         return float("inf")
-    return float(np.sort(gain.min(axis=-1))[-budget])
+    return float(np.sort(benefits.min(axis=-1))[-budget])

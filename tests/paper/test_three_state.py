@@ -24,7 +24,7 @@ from restive.paper.tasks.counterexamples import (
 )
 from restive.paper.three_state import ARRIVALS, EXPERIMENT, FIRST, HORIZONS, PRINTED
 from restive.solvers.homogeneous_dp import solve_counts
-from restive.solvers.joint_dp import place, solve_joint
+from restive.solvers.joint_dp import joint_index, solve_joint
 
 PART = Fraction
 
@@ -45,7 +45,7 @@ def test_the_family_is_read_as_the_papers_fractions() -> None:
     acting = [[1, 0, 0], [0, PART(1, 2), PART(1, 2)], [PART(5, 7), PART(1, 7), PART(1, 7)]]
     assert exact.transition.tolist() == [[waiting, acting]] * 2
     assert exact.reward.tolist() == [[0, 1, 2]] * 2
-    assert exact.begin == place((1, 2), 3)
+    assert exact.begin == joint_index((1, 2), 3)
 
 
 def test_acting_on_either_state_adds_a_quarter() -> None:
@@ -133,7 +133,7 @@ def test_shifted_agents_have_no_ties_and_greedy_goes_for_state_one() -> None:
 def test_the_best_policy_would_rather_act_on_a_lost_agent_than_on_one_in_state_one() -> None:
     exact = read_exact(THREE_STATES)
     joint = solve_joint(exact.transition, exact.reward, 1, 19)
-    chosen = joint.sets[joint.best[:, place((0, 1), 3)]].argmax(axis=-1)
+    chosen = joint.sets[joint.best[:, joint_index((0, 1), 3)]].argmax(axis=-1)
     assert chosen.tolist() == [0] * 18 + [1]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from restive.errors import InputError
 from restive.solvers.fluid import Plan, bound_at, plan
-from restive.solvers.fluid_kernels import clear, fill
+from restive.solvers.fluid_kernels import fill_fractions, find_level
 from restive.types import Floats, Ints
 
 KINDS = ("dense", "sparse", "certain", "alike", "harmful")
@@ -183,8 +183,8 @@ def test_a_market_sells_exactly_the_budget_however_narrow_its_edge(width: float)
     advantage = rng.choice([-3.3, 2000.1, 2000.1 + 1e-11, 2000.2], size=(300, 2))
     mass, fraction = rng.random((300, 2)), np.empty((300, 2))
     for budget in (0.0, 1.0, 70.0, mass.sum()):
-        level, share = clear(mass, advantage, budget, width, guess=5.0)
-        fill(advantage, level, share, width, fraction)
+        level, share = find_level(mass, advantage, budget, width, guess=5.0)
+        fill_fractions(advantage, level, share, width, fraction)
         assert (mass * fraction).sum() == pytest.approx(budget, abs=1e-9)
         assert np.all(np.diff(fraction.ravel()[np.argsort(advantage.ravel())]) >= 0)
 
@@ -326,7 +326,7 @@ def test_a_plan_keeps_what_it_was_made_from() -> None:
         ({"horizon": 0}, "horizon is 0; it must be 1 or more"),
         ({"sweeps": 0}, "sweeps is 0"),
         ({"gap": np.nan}, "gap is nan"),
-        ({"start": np.ones((4, 2))}, "start of agent 0 is no distribution"),
+        ({"start": np.ones((4, 2))}, "start of agent 0 is not a distribution"),
         ({"start": np.ones(4)}, r"start has shape \[4\]; transition says \[4, 2\]"),
         ({"radius": np.zeros((4, 2))}, r"radius has shape \[4, 2\]; transition says \[4, 2, 2\]"),
         ({"radius": np.full((4, 2, 2), -0.1)}, "radius of agent 0, action 0, state 0 is below 0"),

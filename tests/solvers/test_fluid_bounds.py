@@ -10,8 +10,8 @@ from restive.problem import Problem
 from restive.problems import make_problems
 from restive.simulation import simulate
 from restive.solvers.fluid import bound_at, plan
-from restive.solvers.fluid_bounds import Model, bound_constant, bound_every_step, find_price, plan_ahead, stretch
-from restive.solvers.joint_dp import place, solve_joint
+from restive.solvers.fluid_bounds import BoundModel, bound_constant, bound_every_step, find_price, plan_ahead, stretch
+from restive.solvers.joint_dp import joint_index, solve_joint
 from restive.types import Floats
 from restive.world import first_distribution
 
@@ -71,12 +71,12 @@ def measure_looseness(problem: Problem, horizons: tuple[int, ...], bounds: Float
 def solve_every_step(problem: Problem, horizon: int) -> Floats:
     """The exact optimum of every horizon, [T]."""
     values = np.asarray(solve_joint(problem.transition, problem.reward, problem.budget, horizon).values)[:-1][::-1]
-    first = slice(None) if problem.start is None else [place(problem.start.tolist(), problem.shape[1])]
+    first = slice(None) if problem.start is None else [joint_index(problem.start.tolist(), problem.shape[1])]
     best: Floats = values[:, first].mean(axis=1)
     return best
 
 
-def allow_slack(model: Model) -> float:
+def allow_slack(model: BoundModel) -> float:
     """What it may cost, over all agents, to stop looking back when increments are nearly alike."""
     return 1e-3 * model.share * (1 - model.share) * float(np.ptp(model.reward, axis=1).sum())
 
@@ -156,7 +156,7 @@ def test_agents_that_hardly_move_are_followed_to_the_end(start: list[int] | None
 def test_it_is_what_its_prices_give(kind: str, agents: int, states: int, budget: int, horizon: int) -> None:
     transition, reward = draw_agents(kind, agents, states, seed=1)
     start = np.random.default_rng(1).dirichlet(np.ones(states), size=agents)
-    model = Model(transition, reward, start, budget / agents)
+    model = BoundModel(transition, reward, start, budget / agents)
     price = find_price(model, horizon)
     paths = plan_ahead(model, budget, horizon, price)
     assert paths[-1].size < 32  # so that every horizon between is looked at anew
@@ -172,7 +172,7 @@ def test_it_is_what_its_prices_give(kind: str, agents: int, states: int, budget:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_price_found_gives_the_least_bound_of_all_constant_prices(kind: str) -> None:
     transition, reward = draw_agents(kind, 9, 3)
-    model = Model(transition, reward, np.full((9, 3), 1 / 3), 2 / 9)
+    model = BoundModel(transition, reward, np.full((9, 3), 1 / 3), 2 / 9)
     prices = np.linspace(-2.0, 3.0, 501)
     each = np.array([bound_at(np.full(300, price), transition, reward, 2) for price in prices])
     bounds = np.array([bound_constant(model, price, 300) for price in prices])
@@ -192,7 +192,7 @@ def test_one_step_acts_on_the_largest_gains() -> None:
 
 def test_plans_grow_until_the_prices_of_one_can_be_stretched_to_the_next() -> None:
     problem = make_problems("wireless-v1", budget=10)[0]
-    model = Model(problem.transition, problem.reward, first_distribution(problem), 0.2)
+    model = BoundModel(problem.transition, problem.reward, first_distribution(problem), 0.2)
     price = find_price(model, 1000)
     sizes = [path.size for path in plan_ahead(model, 10, 1000, price)]
     assert sizes[:12] == [1, 2, 3, 4, 5, 6, 7, 8, 12, 18, 27, 40]
@@ -223,5 +223,5 @@ def test_senseless_input_is_refused_in_a_sentence() -> None:
         bound_every_step(transition, reward, 1, 0)
     with pytest.raises(InputError, match="budget is 5; it must be a whole number from 0 to 4"):
         bound_every_step(transition, reward, 5, 3)
-    with pytest.raises(InputError, match="start of agent 0 is no distribution"):
+    with pytest.raises(InputError, match="start of agent 0 is not a distribution"):
         bound_every_step(transition, reward, 1, 3, np.ones((4, 2)))

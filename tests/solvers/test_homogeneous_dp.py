@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from restive import make_problems
-from restive.solvers.homogeneous_dp import Counted, solve_counts
-from restive.solvers.joint_dp import evaluate_joint, follow, list_sets, place, solve_joint
+from restive.solvers.homogeneous_dp import CountValues, solve_counts
+from restive.solvers.joint_dp import evaluate_joint, follow, joint_index, list_sets, solve_joint
 from restive.types import Floats
 
 ROUNDING, MARGIN_ROUNDING = 1e-10, 1e-6
@@ -37,7 +37,7 @@ def test_counting_agrees_with_the_joint_solution(agents: int, states: int, budge
         best = solve_joint(every, rewards, budget, horizon=4).values
         gain = ((transition[m, 1] - transition[m, 0]) * reward[m]).sum(axis=-1)
         greedy = evaluate_joint(every, rewards, 4, sets, follow(np.stack([gain] * agents), sets))
-        places = [place(np.repeat(np.arange(states), row).tolist(), states) for row in found.counts]
+        places = [joint_index(np.repeat(np.arange(states), row).tolist(), states) for row in found.counts]
         np.testing.assert_allclose(found.values[m], best[0, places], rtol=0, atol=ROUNDING)
         np.testing.assert_allclose(found.greedy[m], greedy[0, places], rtol=0, atol=ROUNDING)
         assert found.gap[m] == pytest.approx((best - greedy).max(), abs=ROUNDING)
@@ -188,7 +188,7 @@ def test_margin_knows_no_unit_of_reward_and_no_names_of_actions() -> None:
 def test_instances_do_not_depend_on_threads_or_on_each_other() -> None:
     transition, reward = draw_alike(37, 3, seed=1)
 
-    def solve(part: slice, threads: int) -> Counted:
+    def solve(part: slice, threads: int) -> CountValues:
         return solve_counts(transition[part], reward[part], agents=6, budget=2, horizon=5, threads=threads)
 
     whole = solve(slice(None), threads=1)

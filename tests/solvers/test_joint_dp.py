@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from restive.solvers.joint_dp import Numbers, evaluate_joint, follow, list_sets, place, solve_joint
+from restive.solvers.joint_dp import Numbers, evaluate_joint, follow, joint_index, list_sets, solve_joint
 from restive.types import Floats, Ints
 
 ROUNDING = 1e-10
@@ -84,7 +84,9 @@ def test_the_order_of_the_agents_does_not_matter() -> None:
     one = solve_joint(transition, reward, budget=2, horizon=5).values[0]
     other = solve_joint(transition[order], reward[order], budget=2, horizon=5).values[0]
     for state in list_states(4, 2):
-        assert one[place(state, 2)] == pytest.approx(other[place([state[n] for n in order], 2)], abs=ROUNDING)
+        assert one[joint_index(state, 2)] == pytest.approx(
+            other[joint_index([state[n] for n in order], 2)], abs=ROUNDING
+        )
 
 
 def test_fractions_stay_fractions_and_agree_with_floats() -> None:
@@ -103,9 +105,9 @@ def test_fractions_stay_fractions_and_agree_with_floats() -> None:
 def test_following_priorities_draws_all_ways_to_break_a_tie() -> None:
     priority = np.array([[0.3, 0.1], [0.1 + 0.2, 0.9], [0.3, 0.0]])  # 0.1 + 0.2 is 0.3 but for rounding
     weights = follow(priority, list_sets(3, 2))
-    np.testing.assert_array_equal(weights[place((0, 0, 0), 2)], [1, 1, 1])
-    np.testing.assert_array_equal(weights[place((0, 1, 0), 2)], [1, 0, 1])
-    np.testing.assert_array_equal(weights[place((1, 0, 1), 2)], [1, 0, 0])
+    np.testing.assert_array_equal(weights[joint_index((0, 0, 0), 2)], [1, 1, 1])
+    np.testing.assert_array_equal(weights[joint_index((0, 1, 0), 2)], [1, 0, 1])
+    np.testing.assert_array_equal(weights[joint_index((1, 0, 1), 2)], [1, 0, 0])
 
 
 TYPE_ONE = [[[1, 0], [2 / 3, 1 / 3]], [[1 / 3, 2 / 3], [1 / 2, 1 / 2]]]
@@ -142,7 +144,10 @@ def test_only_starts_with_type_one_in_state_zero_fit_the_simulated_figures() -> 
     greedy = evaluate_joint(FOUR_AGENTS, FOUR_REWARDS, 20, np.eye(4)[2:])[0]
     alternating = evaluate_joint(FOUR_AGENTS, FOUR_REWARDS, 20, np.eye(4)[:2], ALTERNATING)[0]
     for state in list_states(4, 2):
-        fits = abs(greedy[place(state, 2)] - 15.02) < 3 * 0.112 and abs(alternating[place(state, 2)] - 16.78) < 3 * 0.17
+        fits = (
+            abs(greedy[joint_index(state, 2)] - 15.02) < 3 * 0.112
+            and abs(alternating[joint_index(state, 2)] - 16.78) < 3 * 0.17
+        )
         assert fits == (state[:2] == (0, 0))
 
 
@@ -160,7 +165,7 @@ def act_first_then_best(transition: Numbers, reward: Numbers, horizon: int) -> l
     worth = []
     for first in (0, 1):
         weights[0] = np.eye(2)[first]
-        worth.append(evaluate_joint(transition, reward, horizon, joint.sets, weights)[0, place((1, 2), 3)])
+        worth.append(evaluate_joint(transition, reward, horizon, joint.sets, weights)[0, joint_index((1, 2), 3)])
     return worth
 
 
@@ -188,7 +193,7 @@ def test_three_state_values_agree_with_a_sum_by_hand() -> None:
 
 
 def test_what_is_too_large_is_refused_with_what_would_fit() -> None:
-    with pytest.raises(ValueError, match=r"40 agents of 2 states .* 50,000,000; 21 such agents would fit"):
+    with pytest.raises(ValueError, match=r"40 agents of 2 states .* 50,000,000 states times choices; 21 such agents would fit"):
         solve_joint(*draw_agents(40, 2), budget=1, horizon=10)
     with pytest.raises(ValueError, match=r"40 agents of 2 states .* 20 such agents would fit"):
         evaluate_joint(*draw_agents(40, 2), horizon=10, sets=np.eye(40))

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from restive.solvers.optimistic_mdp import HopefulModel, optimistic_model
+from restive.solvers.optimistic_mdp import OptimisticModel, optimistic_model
 from restive.types import Floats
 
 ROUNDING = 1e-9
@@ -122,7 +122,7 @@ def test_agents_do_not_depend_on_the_rest_of_the_batch() -> None:
         optimistic_model(estimate[part], radius[part], reward[part], price[part], 0.9)
         for part in (slice(0, 1), slice(1, 40), slice(40, 101))
     ]
-    together = HopefulModel(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    together = OptimisticModel(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
     np.testing.assert_array_equal(whole.transition, together.transition)
     np.testing.assert_array_equal(whole.values, together.values)
 
@@ -150,9 +150,9 @@ def test_a_discount_outside_zero_to_one_is_refused(discount: float) -> None:
         optimistic_model(estimate, radius, reward, price, discount)
 
 
-def test_an_agent_that_does_not_settle_is_named() -> None:
+def test_an_agent_that_does_not_converge_is_named() -> None:
     estimate, radius, reward, price = draw_agents(5, 2)
     start = optimistic_model(estimate, radius, reward, price, 0.9).values
     start[3] += 1
-    with pytest.raises(ValueError, match="agent 3 did not settle in 0 rounds"):
+    with pytest.raises(ValueError, match="agent 3 did not converge in 0 rounds"):
         optimistic_model(estimate, radius, reward, price, 0.9, values=start, rounds=0)

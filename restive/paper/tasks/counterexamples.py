@@ -18,7 +18,7 @@ from restive.policies import make_policy
 from restive.policies.base import Oracle, Policy
 from restive.problems import make_problems
 from restive.simulation import simulate
-from restive.solvers.joint_dp import Numbers, evaluate_joint, follow, place, solve_joint
+from restive.solvers.joint_dp import Numbers, evaluate_joint, follow, joint_index, solve_joint
 from restive.solvers.myopic import benefit, phi
 from restive.types import Floats, Ints
 
@@ -37,7 +37,7 @@ class Exact(NamedTuple):
     @property
     def begin(self) -> int:
         """Where the joint state of the start is kept."""
-        return place(list(self.start), self.reward.shape[1])
+        return joint_index(list(self.start), self.reward.shape[1])
 
 
 def read_exact(family: str) -> Exact:
@@ -139,7 +139,7 @@ def best_choices(moves: int) -> Columns:
     """Whom the best policy acts on, with 1 to so many moves left and none, one or both of type 1 in state 1."""
     exact = read_exact(UNLIKE_AGENTS)
     joint = solve_joint(exact.transition, exact.reward, exact.budget, moves)
-    places = [place((first, second, 0, 0), 2) for first, second in ((0, 0), (0, 1), (1, 1))]
+    places = [joint_index((first, second, 0, 0), 2) for first, second in ((0, 0), (0, 1), (1, 1))]
     chosen = joint.sets[joint.best[::-1, places]].argmax(axis=-1)
     left = np.repeat(np.arange(1, moves + 1), len(places))
     return {"left": left, "in_one": np.tile(np.arange(3), moves), "agent": chosen.ravel()}
