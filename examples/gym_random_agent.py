@@ -1,7 +1,7 @@
 """A policy of restive and a random agent in the same Gymnasium environment.
 
-The policy is `egt`, driven step by step by a `Player`. Its rewards are those of `simulate` with the same seed, to the
-last bit; the random agent is what any learner of your own would have to beat.
+The policy is `egt`, driven step by step by a `PolicyAgent`. Its rewards are those of `simulate` with the same seed, to
+the last bit; the random agent is the baseline for a learner of your own.
 """
 
 import gymnasium
@@ -14,12 +14,12 @@ AGENTS, BUDGET, HORIZON, SEED = 20, 4, 1000, 7
 
 
 def play_egt(environment: gymnasium.Env) -> np.ndarray:
-    player = restive.gym.Player("egt", environment)
+    agent = restive.gym.PolicyAgent("egt", environment)
     observation, info = environment.reset(seed=SEED)
     rewards, truncated = [], False
     while not truncated:
-        observation, reward, _, truncated, info = environment.step(player.act(observation))
-        player.learn(observation, info)
+        observation, reward, _, truncated, info = environment.step(agent.act(observation))
+        agent.learn(observation, info)
         rewards.append(reward)
     return np.array(rewards)
 
@@ -42,4 +42,4 @@ if __name__ == "__main__":
     print(f"egt     in the environment {outside.mean():.3f} a step")
     print(f"egt     in simulate        {inside.mean():.3f} a step")
     print(f"random  in the environment {play_at_random(environment).mean():.3f} a step")
-    print("the two of egt agree in every step:", np.array_equal(outside, inside))
+    print("egt agrees in every step:", np.array_equal(outside, inside))

@@ -23,7 +23,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics as RecordVectorSta
 
 from restive import PROBLEMS, InputError, Problem, make_policy, make_problems, simulate
 from restive.contract import Draws, Model, Shape
-from restive.gym import AgentSets, Environment, Player, VectorEnvironment
+from restive.gym import AgentSets, Environment, PolicyAgent, VectorEnvironment
 from restive.policies.base import Learner, Policy
 from restive.types import Floats, Ints
 
@@ -72,13 +72,13 @@ def assert_saw_the_same(one: Watched, other: Watched) -> None:
 
 
 def play(
-    player: Player, environment: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any], steps: int, seed: int
+    agent: PolicyAgent, environment: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any], steps: int, seed: int
 ) -> list[tuple[Any, ...]]:
     results = []
     observation, info = environment.reset(seed=seed)
     for _ in range(steps):
-        observation, reward, terminated, truncated, info = environment.step(player.act(observation))
-        player.learn(observation, info)
+        observation, reward, terminated, truncated, info = environment.step(agent.act(observation))
+        agent.learn(observation, info)
         results.append((reward, terminated, truncated, info))
     return results
 
@@ -125,17 +125,17 @@ def test_settings_reach_the_family_and_the_instance_seed_picks_the_instance() ->
     environment = gymnasium.make("restive/many-state-v1", instance_seed=5, **settings).unwrapped
     assert isinstance(environment, Environment)
     (wanted,) = make_problems("many-state-v1", agents=20, budget=4, states=3, seed=5)
-    np.testing.assert_array_equal(environment.game.problem.transition, wanted.transition)
+    np.testing.assert_array_equal(environment.settings.problem.transition, wanted.transition)
     assert environment.action_space == AgentSets(20, 4)
     vector = gymnasium.make_vec("restive/many-state-v1", num_envs=13, instance_seed=5, **settings)
     assert isinstance(vector, VectorEnvironment)
-    np.testing.assert_array_equal(vector.game.problem.transition, wanted.transition)
+    np.testing.assert_array_equal(vector.settings.problem.transition, wanted.transition)
     assert vector.action_space == AgentSets(20, 4, batch=(13,)) == batch_space(vector.single_action_space, 13)
 
 
 def test_without_an_instance_seed_it_is_the_familys_instance_0() -> None:
     (wanted,) = make_problems("two-state-v1", **SMALL, seed=0)
-    np.testing.assert_array_equal(Environment("two-state-v1", **SMALL).game.problem.transition, wanted.transition)
+    np.testing.assert_array_equal(Environment("two-state-v1", **SMALL).settings.problem.transition, wanted.transition)
 
 
 @pytest.mark.parametrize("noise", [0.0, 1.0])
@@ -144,7 +144,7 @@ def test_a_policy_meets_in_an_environment_what_it_meets_in_simulate(policy: str,
     problem, outside, inside = small_problem(seed=3), watch(policy), watch(policy)
     trace = simulate(problem, inside, horizon=60, seed=11, noise=noise, threads=1)
     environment = Environment(problem, horizon=60, noise=noise)
-    results = play(Player(outside, environment), environment, 60, seed=11)
+    results = play(PolicyAgent(outside, environment), environment, 60, seed=11)
     assert_saw_the_same(outside, inside)
     assert [info["expected_reward"] for *_, info in results] == trace.reward[0].tolist()
     assert [info["cost"] for *_, info in results] == trace.cost[0].tolist()
@@ -157,7 +157,7 @@ def test_a_policy_meets_in_a_vector_environment_what_it_meets_in_simulate(policy
     problem, outside, inside = small_problem(seed=3), watch(policy), watch(policy)
     trace = simulate(problem, inside, horizon=60, runs=5, seed=11, noise=noise, threads=1)
     environment = VectorEnvironment(problem, num_envs=5, horizon=60, noise=noise)
-    results = play(Player(outside, environment), environment, 60, seed=11)
+    results = play(PolicyAgent(outside, environment), environment, 60, seed=11)
     assert_saw_the_same(outside, inside)
     np.testing.assert_array_equal(np.stack([info["expected_reward"] for *_, info in results], axis=1), trace.reward)
     np.testing.assert_array_equal(np.stack([info["cost"] for *_, info in results], axis=1), trace.cost)
@@ -166,10 +166,10 @@ def test_a_policy_meets_in_a_vector_environment_what_it_meets_in_simulate(policy
 
 def test_a_policy_without_a_horizon_is_told_of_none() -> None:
     environment = Environment(small_problem(), horizon=None)
-    player = Player("egt", environment)
-    results = play(player, environment, 1100, seed=0)
+    agent = PolicyAgent("egt", environment)
+    results = play(agent, environment, 1100, seed=0)
     assert not any(truncated for _, _, truncated, _ in results)
-    assert player.belief.horizon == 0
+    assert agent.belief.horizon == 0
 
 
 @pytest.mark.parametrize("name", ["two-state-v1", "wireless-v1"])
@@ -178,8 +178,8 @@ def test_the_reward_is_the_sum_of_what_was_observed(name: str) -> None:
     for noise in (0.0, 1.0):
         environment = Environment(name, noise=noise, **settings)
         vector = VectorEnvironment(name, num_envs=3, noise=noise, **settings)
-        single_results = play(Player("random", environment), environment, 20, seed=2)
-        vector_results = play(Player("random", vector), vector, 20, seed=2)
+        single_results = play(PolicyAgent("random", environment), environment, 20, seed=2)
+        vector_results = play(PolicyAgent("random", vector), vector, 20, seed=2)
         for (reward, _, _, info), (rewards, _, _, infos) in zip(single_results, vector_results, strict=True):
             assert isinstance(reward, float)
             assert (reward, info["expected_reward"]) == (rewards[0], infos["expected_reward"][0])
@@ -191,7 +191,7 @@ def test_the_reward_is_the_sum_of_what_was_observed(name: str) -> None:
 def test_the_cost_is_measured_against_the_threshold_given() -> None:
     problem = small_problem()
     environment = Environment(problem, threshold=0.7)
-    results = play(Player("random", environment), environment, 10, seed=2)
+    results = play(PolicyAgent("random", environment), environment, 10, seed=2)
     trace = simulate(problem, "random", horizon=10, seed=2, threshold=0.7)
     assert [info["cost"] for *_, info in results] == trace.cost[0].tolist()
     assert trace.cost.sum() > 0
@@ -233,7 +233,7 @@ def test_the_option_start_plays_the_problem_with_that_start(vector: bool) -> Non
     [
         ({"start": [0, 1]}, r"start has shape \[2\]; it must be \[6\]"),
         ({"start": [0, 1, 2, 0, 0, 0]}, "start of agent 2 is 2; states are whole numbers from 0 to 1"),
-        ({"begin": 1}, "options has no entry 'begin'; it may have 'start'"),
+        ({"begin": 1}, "unknown option 'begin'; the only option is 'start'"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
@@ -251,7 +251,7 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message
         ([0], r"has shape \[1\]; it must be whole numbers of shape \[2\]"),
         ([[0, 1]], r"has shape \[1, 2\];"),
         ([0.0, 1.0], "is of type float64;"),
-        ([[0], [1, 2]], "is no array;"),
+        ([[0], [1, 2]], "is not an array;"),
         (None, r"has shape \[\];"),
     ],
 )
@@ -307,7 +307,7 @@ def test_observations_belong_to_the_caller() -> None:
 
 def test_a_copied_environment_goes_on_alike() -> None:
     environment = Environment(small_problem(), noise=1.0)
-    play(Player("random", environment), environment, 5, seed=0)
+    play(PolicyAgent("random", environment), environment, 5, seed=0)
     twin = copy.deepcopy(environment)
     assert environment.step([0, 1])[1] == twin.step([0, 1])[1]
 
@@ -373,11 +373,11 @@ def test_a_vector_environment_agrees_with_gymnasiums_own_on_when_episodes_end() 
 
 def test_wrappers_of_gymnasium_count_steps_and_rewards() -> None:
     single = RecordEpisodeStatistics(gymnasium.make("restive/two-state-v1", horizon=4, **SMALL))
-    results = play(Player("random", single), single, 4, seed=1)
+    results = play(PolicyAgent("random", single), single, 4, seed=1)
     assert results[-1][3]["episode"]["l"] == 4
     assert results[-1][3]["episode"]["r"] == pytest.approx(sum(reward for reward, *_ in results))
     vector = RecordVectorStatistics(gymnasium.make_vec("restive/two-state-v1", num_envs=3, horizon=4, **SMALL))
-    results = play(Player("random", vector), vector, 9, seed=1)
+    results = play(PolicyAgent("random", vector), vector, 9, seed=1)
     assert results[3][3]["episode"]["l"].tolist() == [4, 4, 4]
     assert results[8][3]["episode"]["l"].tolist() == [4, 4, 4]
     np.testing.assert_allclose(results[8][3]["episode"]["r"], sum(reward for reward, *_ in results[5:]))
@@ -414,8 +414,8 @@ def test_frames_can_be_collected() -> None:
         ({"problem": "two-sate-v1"}, "did you mean 'two-state-v1'"),
         ({"problem": 7}, "problem is 7; it must be a Problem or one of two-state-v1"),
         ({"problem": "two-state-v1", "people": 3}, "two-state-v1 has no setting 'people'"),
-        ({"problem": "two-state-v1", "seed": 3}, "seed is no setting of an environment: .* instance_seed"),
-        ({"problem": "two-state-v1", "instances": 3}, "instances is no setting of an environment"),
+        ({"problem": "two-state-v1", "seed": 3}, "seed is not a setting of an environment: .* instance_seed"),
+        ({"problem": "two-state-v1", "instances": 3}, "instances is not a setting of an environment"),
         ({"problem": "counterexample-three-state-v1", "instance_seed": 1}, "none, it is fixed"),
         ({"problem": "two-state-v1", "horizon": 0}, "horizon is 0; it must be a whole number from 1 on"),
         ({"problem": "two-state-v1", "noise": -1.0}, "noise is -1.0; it is a variance"),
@@ -439,16 +439,16 @@ def test_a_problem_has_no_family_settings() -> None:
         Environment(small_problem()).reset(seed=2**63)
 
 
-# --- the player
+# --- the agent
 
 
 def test_a_player_begins_anew_with_every_episode() -> None:
     problem, watched = small_problem(), watch("egt")
     environment = VectorEnvironment(problem, num_envs=2, horizon=10)
-    player = Player(watched, environment)
-    play(player, environment, 21, seed=6)  # ten steps, one that only begins anew, ten more
+    agent = PolicyAgent(watched, environment)
+    play(agent, environment, 21, seed=6)  # ten steps, one that only begins anew, ten more
     assert environment.episode is not None
-    assert player.belief.visits.sum() == 10 * 2 * 6
+    assert agent.belief.visits.sum() == 10 * 2 * 6
     halves = []
     for seed in (6, environment.episode.seed):
         again = watch("egt")
@@ -471,7 +471,7 @@ def test_a_policy_is_not_asked_about_a_step_after_the_horizon() -> None:
             return np.zeros(state.shape)
 
     environment = VectorEnvironment(small_problem(), num_envs=2, horizon=3)
-    play(Player(Planner(), environment), environment, 8, seed=0)
+    play(PolicyAgent(Planner(), environment), environment, 8, seed=0)
     assert asked == [0, 1, 2, 0, 1, 2]
 
 
@@ -480,12 +480,12 @@ def test_a_player_sees_observed_rewards_and_nothing_else_of_the_info() -> None:
     outcomes = []
     for keys in (("reward",), ("reward", "expected_reward", "cost")):
         environment = Environment(problem, noise=1.0)
-        player = Player("egt", environment)
+        agent = PolicyAgent("egt", environment)
         observation, _ = environment.reset(seed=8)
         for _ in range(50):
-            observation, _, _, _, info = environment.step(player.act(observation))
-            player.learn(observation, {key: info[key] for key in keys})
-        outcomes.append(player.belief)
+            observation, _, _, _, info = environment.step(agent.act(observation))
+            agent.learn(observation, {key: info[key] for key in keys})
+        outcomes.append(agent.belief)
     for one, other in zip(*outcomes, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -503,7 +503,7 @@ def test_a_learner_is_given_the_shape_alone() -> None:
             return np.zeros(state.shape)
 
     environment = VectorEnvironment(small_problem(), num_envs=3, horizon=7)
-    play(Player(Curious(), environment), environment, 2, seed=0)
+    play(PolicyAgent(Curious(), environment), environment, 2, seed=0)
     ((shape,),) = given
     assert isinstance(shape, Shape)
     assert shape[:5] == (3, 6, 2, 2, 7)
@@ -512,27 +512,27 @@ def test_a_learner_is_given_the_shape_alone() -> None:
 
 def test_a_player_plays_through_wrappers_but_only_environments_of_ours() -> None:
     environment = gymnasium.make("restive/two-state-v1", max_episode_steps=3, **SMALL)
-    results = play(Player("wiql", environment), environment, 3, seed=0)
+    results = play(PolicyAgent("wiql", environment), environment, 3, seed=0)
     assert results[-1][2] is True
     with pytest.raises(InputError, match=r"is not an environment of restive\.gym"):
-        Player("wiql", gymnasium.make("CartPole-v1"))
+        PolicyAgent("wiql", gymnasium.make("CartPole-v1"))
 
 
 def test_a_player_refuses_what_is_out_of_turn_or_no_observation() -> None:
     environment = Environment(small_problem())
-    player = Player("egt", environment)
+    agent = PolicyAgent("egt", environment)
     with pytest.raises(gymnasium.error.ResetNeeded, match="call reset first"):
-        player.act(np.zeros(6, np.int64))
+        agent.act(np.zeros(6, np.int64))
     observation, _ = environment.reset(seed=0)
-    with pytest.raises(InputError, match="learn comes after act"):
-        player.learn(observation, {"reward": np.zeros(6)})
+    with pytest.raises(InputError, match="call act and step before learn"):
+        agent.learn(observation, {"reward": np.zeros(6)})
     for strange in (np.zeros(5, np.int64), np.full(6, 2), np.zeros(6)):
         with pytest.raises(InputError, match=r"it must have shape \[6\] and hold states, whole numbers from 0 to 1"):
-            player.act(strange)
-    observation, _, _, _, info = environment.step(player.act(observation))
-    player.learn(observation, info)
+            agent.act(strange)
+    observation, _, _, _, info = environment.step(agent.act(observation))
+    agent.learn(observation, info)
     with pytest.raises(InputError, match="once for each step"):
-        player.learn(observation, info)
+        agent.learn(observation, info)
 
 
 # --- the action space

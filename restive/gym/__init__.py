@@ -1,7 +1,7 @@
-"""Every problem as a Gymnasium environment, one (`Environment`) or R of them in lock step (`VectorEnvironment`).
+"""Problems as Gymnasium environments: one run (`Environment`), or R runs in lock step (`VectorEnvironment`).
 
 Importing this package registers `restive/<id>` for every id in `restive.problems.PROBLEMS`. `reset(seed=k)` makes the
-world of `simulate(..., seed=k)`, so a policy driven from outside by a `Player` meets the same luck, bit for bit.
+world of `simulate(..., seed=k)`, so a policy driven by a `PolicyAgent` meets the same random numbers, bit for bit.
 """
 
 try:
@@ -11,12 +11,12 @@ except ModuleNotFoundError as missing:
         raise
     raise ImportError("restive.gym needs Gymnasium: pip install 'restive[gym]'") from None
 
-from restive.gym.agent import Player
+from restive.gym.agent import PolicyAgent
 from restive.gym.envs import Environment, VectorEnvironment
 from restive.gym.spaces import AgentSets
 from restive.problems import PROBLEMS
 
-__all__ = ["AgentSets", "Environment", "Player", "VectorEnvironment"]
+__all__ = ["AgentSets", "Environment", "PolicyAgent", "VectorEnvironment"]
 
 for _name in PROBLEMS:
     gymnasium.register(

@@ -1,8 +1,8 @@
-"""R runs of a problem behind Gymnasium's reset and step: one run, or a vector of them in one world.
+"""Gymnasium environments: one run of a problem, or a vector of runs in one world.
 
 observation  [N]  the state of each agent; a vector environment has an axis R in front, here and below
 action       [B]  the agents to act on, B different numbers in any order: an element of `AgentSets`
-reward            the sum over agents of the rewards as observed, noise included
+reward            the sum over agents of the observed rewards, noise included
 info              after a step: "reward" [N] as observed, "expected_reward" and "cost", both summed over agents
 
 A run is never terminated; it is truncated at the horizon.
@@ -29,13 +29,13 @@ from restive.problems import PROBLEMS, make_problems
 from restive.types import Bools, Floats, Ints
 from restive.world import World
 
-HORIZON = 1000  # the paper's; an environment made without a word about its length should end all the same
+DEFAULT_HORIZON = 1000  # the paper's
 METADATA = {"render_modes": ["ansi"], "render_fps": 1}
 VECTOR_METADATA = {**METADATA, "autoreset_mode": AutoresetMode.NEXT_STEP}
 
 
 class Episode:
-    """From one reset to the next: a world of R runs, where its agents are, and how many steps were made."""
+    """The time from one reset to the next: a world of R runs, the present states, and the number of steps."""
 
     def __init__(self, world: World, seed: int) -> None:
         self.world = world
@@ -50,17 +50,17 @@ class Episode:
         return self.step == self.world.shape.horizon
 
     def advance(self, action: Ints) -> Outcome:
-        """One step of all runs; `action` is 0 or 1, [R, N]."""
+        """Advance all runs by one step; `action` is 0 or 1, [R, N]."""
         outcome = self.world.advance(self.state, action, self.world.draws(self.step))
-        # Added up agent by agent as the kernel does: without noise this is the expected reward to the last bit.
+        # Summed in the order of the kernel: without noise this is the expected reward to the last bit.
         self.reward = np.cumsum(outcome.reward, axis=1)[:, -1]
         self.state, self.step = outcome.after, self.step + 1
         return outcome
 
 
 @dataclass(frozen=True)
-class Game:
-    """What stays the same from episode to episode."""
+class EpisodeSettings:
+    """What all episodes of an environment have in common."""
 
     problem: Problem
     runs: int
@@ -69,20 +69,22 @@ class Game:
     threshold: float | None
 
     def __post_init__(self) -> None:
-        self.begin(0, None)  # what makes no sense is refused here rather than at the first reset
+        self.begin(0, None)  # invalid settings fail here rather than at the first reset
 
     def begin(self, seed: int, options: Mapping[str, Any] | None) -> Episode:
-        """A new episode; options["start"], [N], takes the place of the problem's own start."""
+        """A new episode; options["start"], [N], replaces the problem's own start."""
         problem = self.problem
         if unknown := set(options or ()) - {"start"}:
-            raise InputError(f"options has no entry {min(map(str, unknown))!r}; it may have 'start', the first states.")
+            raise InputError(
+                f"unknown option {min(map(str, unknown))!r}; the only option is 'start', the first states."
+            )
         if options:
             start = options["start"]
             problem = Problem(problem.transition, problem.reward, problem.budget, start, problem.states, problem.name)
         return Episode(World(problem, self.runs, seed, self.noise, self.threshold, self.horizon), seed)
 
     def describe(self, episode: Episode) -> tuple[str, ...]:
-        """A line for each run: the step, how many agents are in each state, and the last reward."""
+        """A line for each run: the step, the number of agents in each state, and the last reward."""
         names = self.problem.states or tuple(f"state {state}" for state in range(self.problem.shape[1]))
         lines = []
         for state, reward in zip(episode.state, episode.reward, strict=True):
@@ -95,12 +97,25 @@ class Game:
 class Environment(gymnasium.Env[Ints, Ints]):
     """One run of a problem.
 
-    problem        a `Problem`, or the id of a family such as "two-state-v1"
-    horizon        after how many steps a run is truncated; None for never
-    noise          variance of the Gaussian added to each observed reward
-    threshold      what the cost is measured against; by default as in `simulate`
-    instance_seed  which instance of the family; `settings` are its others, such as agents=20
+    Parameters
+    ----------
+    problem
+        A `Problem`, or the id of a family such as "two-state-v1".
+    horizon
+        The number of steps after which a run is truncated; None for never.
+    noise
+        The variance of the Gaussian noise added to each observed reward.
+    threshold
+        The benefit below which acting has a cost; by default as in `simulate`.
+    render_mode
+        "ansi" to render steps as text, or None.
+    instance_seed
+        The seed of the instance of a family.
+    settings
+        The other settings of the family, such as agents=20.
 
+    Examples
+    --------
     >>> stay, leave = [[1, 0], [0, 1]], [[0, 1], [1, 0]]
     >>> environment = Environment(Problem([[stay, leave]] * 2, [0, 1], budget=1, start=[0, 0]))
     >>> environment.reset(seed=7)
@@ -115,27 +130,27 @@ class Environment(gymnasium.Env[Ints, Ints]):
     def __init__(
         self,
         problem: Problem | str,
-        horizon: int | None = HORIZON,
+        horizon: int | None = DEFAULT_HORIZON,
         noise: float = 0.0,
         threshold: float | None = None,
         render_mode: str | None = None,
         instance_seed: int = 0,
         **settings: int,
     ) -> None:
-        self.game = Game(_find_problem(problem, instance_seed, settings), 1, horizon, noise, threshold)
+        self.settings = EpisodeSettings(_find_problem(problem, instance_seed, settings), 1, horizon, noise, threshold)
         self.render_mode = _check_render_mode(render_mode)
-        self.observation_space, self.action_space = _make_spaces(self.game.problem)
+        self.observation_space, self.action_space = _make_spaces(self.settings.problem)
         self.episode: Episode | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Ints, dict[str, Any]]:
-        """Begin anew: run 0 of `simulate` with this seed, or with one drawn from `np_random`."""
+        """Start an episode: run 0 of `simulate` with this seed, or with one drawn from `np_random`."""
         super().reset(seed=seed)
-        self.episode = self.game.begin(_draw_seed(self.np_random) if seed is None else seed, options)
+        self.episode = self.settings.begin(_draw_seed(self.np_random) if seed is None else seed, options)
         return self.episode.state[0].copy(), {}
 
     def step(self, action: ArrayLike) -> tuple[Ints, float, bool, bool, dict[str, Any]]:
-        """Act on these agents, wait with the others."""
-        episode = begun(self.episode)
+        """Act on these agents; the others wait."""
+        episode = require_episode(self.episode)
         if episode.over:
             raise ResetNeeded(f"the episode ended after {episode.step} steps; call reset.")
         outcome = episode.advance(self.action_space.marks(action)[np.newaxis])
@@ -148,14 +163,14 @@ class Environment(gymnasium.Env[Ints, Ints]):
 
     def render(self) -> str | None:
         """The last step as a line of text, if the render mode is "ansi"."""
-        return None if self.render_mode is None else self.game.describe(begun(self.episode))[0]
+        return None if self.render_mode is None else self.settings.describe(require_episode(self.episode))[0]
 
 
 class VectorEnvironment(VectorEnv[Ints, Ints, NDArray[Any]]):
     """`num_envs` runs of a problem in one world; the other parameters are those of `Environment`.
 
-    All runs reach the horizon together. The step after that ignores its actions and begins anew, with a seed drawn from
-    `np_random`: it returns the first states, rewards of 0 and an empty info (Gymnasium's NEXT_STEP autoreset).
+    All runs reach the horizon together. The step after that ignores its actions and starts an episode with a seed drawn
+    from `np_random`: it returns the first states, rewards of 0 and an empty info (Gymnasium's NEXT_STEP autoreset).
     """
 
     metadata = VECTOR_METADATA
@@ -165,7 +180,7 @@ class VectorEnvironment(VectorEnv[Ints, Ints, NDArray[Any]]):
         self,
         problem: Problem | str,
         num_envs: int = 1,
-        horizon: int | None = HORIZON,
+        horizon: int | None = DEFAULT_HORIZON,
         noise: float = 0.0,
         threshold: float | None = None,
         render_mode: str | None = None,
@@ -173,26 +188,28 @@ class VectorEnvironment(VectorEnv[Ints, Ints, NDArray[Any]]):
         **settings: int,
     ) -> None:
         self.num_envs = check_whole("num_envs", num_envs, 1)
-        self.game = Game(_find_problem(problem, instance_seed, settings), self.num_envs, horizon, noise, threshold)
+        self.settings = EpisodeSettings(
+            _find_problem(problem, instance_seed, settings), self.num_envs, horizon, noise, threshold
+        )
         self.render_mode = _check_render_mode(render_mode)
-        self.single_observation_space, self.single_action_space = _make_spaces(self.game.problem)
+        self.single_observation_space, self.single_action_space = _make_spaces(self.settings.problem)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = AgentSets(self.game.problem.shape[0], self.game.problem.budget, (self.num_envs,))
+        self.action_space = AgentSets(self.settings.problem.shape[0], self.settings.problem.budget, (self.num_envs,))
         self.episode: Episode | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Ints, dict[str, Any]]:
-        """Begin anew: runs 0 to `num_envs` − 1 of `simulate` with this seed, or with one drawn from `np_random`."""
+        """Start an episode: runs 0 to `num_envs` − 1 of `simulate` with this seed, or one drawn from `np_random`."""
         super().reset(seed=seed)
-        self.episode = self.game.begin(_draw_seed(self.np_random) if seed is None else seed, options)
+        self.episode = self.settings.begin(_draw_seed(self.np_random) if seed is None else seed, options)
         return self.episode.state.copy(), {}
 
     def step(self, actions: ArrayLike) -> tuple[Ints, Floats, Bools, Bools, dict[str, Any]]:
         """Act on one set of agents in each run, [R, B]."""
-        episode = begun(self.episode)
+        episode = require_episode(self.episode)
         info: dict[str, Any] = {}
         if episode.over:
             self.reset()
-            episode = begun(self.episode)
+            episode = require_episode(self.episode)
         else:
             outcome = episode.advance(self.action_space.marks(actions))
             for key, value in (("reward", outcome.reward), ("expected_reward", outcome.total), ("cost", outcome.cost)):
@@ -202,19 +219,19 @@ class VectorEnvironment(VectorEnv[Ints, Ints, NDArray[Any]]):
 
     def render(self) -> tuple[str, ...] | None:
         """The last step as a line of text for each run, if the render mode is "ansi"."""
-        return None if self.render_mode is None else self.game.describe(begun(self.episode))
+        return None if self.render_mode is None else self.settings.describe(require_episode(self.episode))
 
 
 def _find_problem(problem: Problem | str, instance_seed: int, settings: Mapping[str, int]) -> Problem:
     if isinstance(problem, Problem):
         if given := [*settings, *(["instance_seed"] if instance_seed else [])]:
-            raise InputError(f"{given[0]} is a setting of a family of problems; a Problem has none.")
+            raise InputError(f"{given[0]} is a setting of a family of problems; a Problem has no settings.")
         return problem
     if not isinstance(problem, str):
         raise InputError(f"problem is {problem!r}; it must be a Problem or one of {', '.join(PROBLEMS)}.")
     if given := [name for name in settings if name in ("seed", "instances")]:
-        raise InputError(f"{given[0]} is no setting of an environment: it plays one instance, that of instance_seed.")
-    seed = {"seed": instance_seed} if instance_seed else {}  # fixed families have none; the others start at 0 too
+        raise InputError(f"{given[0]} is not a setting of an environment: it has one instance, that of instance_seed.")
+    seed = {"seed": instance_seed} if instance_seed else {}  # fixed families have no seed
     return make_problems(problem, **settings, **seed)[0]
 
 
@@ -233,8 +250,8 @@ def _draw_seed(generator: np.random.Generator) -> int:
     return int(generator.integers(MAX_SEED, endpoint=True))
 
 
-def begun(episode: Episode | None) -> Episode:
-    """The episode, if there was a reset."""
+def require_episode(episode: Episode | None) -> Episode:
+    """The episode, or ResetNeeded if there was no reset."""
     if episode is None:
         raise ResetNeeded("call reset first.")
     return episode

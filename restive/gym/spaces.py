@@ -1,9 +1,9 @@
-"""The action space of a restless bandit for Gymnasium: the sets of B of N agents, one or a batch of them.
+"""The Gymnasium action space of a restless bandit: sets of B of N agents, one or a batch.
 
 element  [*batch, B]  different agent numbers from 0 to N − 1 along the last axis, in any order
-flat     [*batch · N] the same as zeros and ones, for learners that think in marks rather than numbers
+flat     [*batch · N] the same as zeros and ones, for learners with one output for each agent
 
-It is made known to Gymnasium's functions for batching and flattening, so that vector environments and wrappers work.
+It is registered with Gymnasium's functions for batching and flattening, so that vector environments and wrappers work.
 """
 
 import math
@@ -21,7 +21,7 @@ from restive.types import Floats, Ints
 
 
 class AgentSets(spaces.Space[Ints]):
-    """All sets of `budget` of the agents 0 to `agents` − 1, written [*batch, B]; the order of a set has no meaning.
+    """All sets of `budget` of the agents 0 to `agents` − 1, written [*batch, B]; the order within a set has no meaning.
 
     >>> space = AgentSets(agents=5, budget=2)
     >>> [4, 1] in space, [1, 1] in space, [1, 5] in space
@@ -44,11 +44,11 @@ class AgentSets(spaces.Space[Ints]):
 
     @property
     def is_np_flattenable(self) -> bool:
-        """Flat, a set is the zeros and ones of `marks`."""
+        """True: a flattened set is the zeros and ones of `marks`."""
         return True
 
     def marks(self, chosen: ArrayLike) -> Ints:
-        """The sets as zeros and ones, [*batch, N]; what is not in this space is refused with the reason."""
+        """The sets as zeros and ones, [*batch, N]; raises InputError for anything else than an element."""
         sets = self._numbers(chosen)
         if sets.size and not 0 <= sets.min() <= sets.max() < self.agents:
             self._refuse(f"names agent {sets[(sets < 0) | (sets >= self.agents)][0]}")
@@ -60,7 +60,7 @@ class AgentSets(spaces.Space[Ints]):
         return marks
 
     def sets(self, marks: ArrayLike) -> Ints:
-        """The inverse of `marks`: whoever is marked, in increasing order, [*batch, B]."""
+        """The inverse of `marks`: the marked agents in increasing order, [*batch, B]."""
         marked = np.asarray(marks) != 0
         if marked.size != _flat_size(self):
             raise InputError(f"marks have shape {list(marked.shape)}; they must be {[*self.batch, self.agents]}.")
@@ -75,7 +75,7 @@ class AgentSets(spaces.Space[Ints]):
         try:
             sets = np.asarray(chosen)
         except (TypeError, ValueError):
-            self._refuse("is no array")
+            self._refuse("is not an array")
         if sets.shape != self.shape:
             self._refuse(f"has shape {list(sets.shape)}")
         if sets.size and sets.dtype.kind not in "iu":
@@ -98,20 +98,20 @@ class AgentSets(spaces.Space[Ints]):
         return True
 
     def sample(self, mask: Any | None = None, probability: Any | None = None) -> Ints:
-        """A random set in increasing order; all sets are equally likely unless told otherwise.
+        """A random set in increasing order, by default uniform over all sets.
 
         mask         [N] or [*batch, N], 0 or 1: only agents with a 1 are drawn
         probability  of the same shapes, summing to 1: agents are drawn one after the other without replacement, each
-                     time in proportion to these (by the Gumbel-top-B rule, Yellott 1977)
+                     time with probabilities proportional to these (the Gumbel-top-k trick, Yellott 1977)
         """
         with np.errstate(divide="ignore"):
-            luck = np.log(self._weights(mask, probability)) + self.np_random.gumbel(size=(*self.batch, self.agents))
-        best = np.argpartition(-luck, min(self.budget, self.agents - 1), axis=-1)
+            score = np.log(self._weights(mask, probability)) + self.np_random.gumbel(size=(*self.batch, self.agents))
+        best = np.argpartition(-score, min(self.budget, self.agents - 1), axis=-1)
         return np.sort(best[..., : self.budget], axis=-1)
 
     def _weights(self, mask: Any | None, probability: Any | None) -> Floats:
         if mask is not None and probability is not None:
-            raise InputError("a sample takes a mask or probabilities, not both.")
+            raise InputError("give a mask or probabilities, not both.")
         if mask is None and probability is None:
             return np.ones(self.agents)
         name, weights = ("mask", mask) if probability is None else ("probability", probability)

@@ -193,7 +193,9 @@ def test_three_state_values_agree_with_a_sum_by_hand() -> None:
 
 
 def test_what_is_too_large_is_refused_with_what_would_fit() -> None:
-    with pytest.raises(ValueError, match=r"40 agents of 2 states .* 50,000,000 states times choices; 21 such agents would fit"):
+    with pytest.raises(
+        ValueError, match=r"40 agents of 2 states .* 50,000,000 states times choices; 21 such agents would fit"
+    ):
         solve_joint(*draw_agents(40, 2), budget=1, horizon=10)
     with pytest.raises(ValueError, match=r"40 agents of 2 states .* 20 such agents would fit"):
         evaluate_joint(*draw_agents(40, 2), horizon=10, sets=np.eye(40))
