@@ -17,7 +17,7 @@ from restive.server.views.glossary import read_glossary
 from server.trials.test_page_roles import OTHERS, PAGES
 
 CODE = re.compile(r"`([^`]+)`")
-NO_CONTEXT = "nobody in particular"
+NO_ROLE = "none"
 
 
 def find_role(operation: dict[str, Any]) -> str:
@@ -45,7 +45,7 @@ def test_the_page_of_the_api_has_exactly_its_routes(roles: dict[str, str]) -> No
 def test_the_page_of_security_has_the_role_of_every_route(roles: dict[str, str]) -> None:
     reported = rows(section(read("docs/security.md"), "Roles"), "role", "may")
     said = {route: role for role, routes in reported for route in CODE.findall(routes)}
-    assert said == {route: f"`{role}`" if role else NO_CONTEXT for route, role in roles.items()}
+    assert said == {route: f"`{role}`" if role else NO_ROLE for route, role in roles.items()}
 
 
 def test_the_page_of_the_api_explains_every_kind_of_failure() -> None:
@@ -75,7 +75,7 @@ def test_labels_that_are_reported_of_are_on_the_pages() -> None:
 
 
 def test_every_metric_is_reported_of() -> None:
-    reported = section(read("docs/server.md"), "Is it well?")
+    reported = section(read("docs/server.md"), "Health and metrics")
     lines = [line.split() for line in Metrics().render().decode().splitlines() if line.startswith("# TYPE")]
     names = [name for _, _, name, _ in lines if not name.endswith("_created")]  # when counting began
     assert len(names) > 5
