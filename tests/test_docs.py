@@ -188,7 +188,7 @@ class Shell:
             arguments = ["/bin/sh", "-c", f"exec {bare} --port 0"]
             server = subprocess.Popen(arguments, stdout=output, stderr=output, env=self._environment)
         self._servers.append(server)
-        while "Ctrl+C ends" not in log.read_text(encoding="utf-8") and server.poll() is None:
+        while "Ctrl+C" not in log.read_text(encoding="utf-8") and server.poll() is None:
             time.sleep(0.02)
         printed = log.read_text(encoding="utf-8")
         if found := re.search(r"https?://[\w.]+(:\d+)", printed):
@@ -258,12 +258,12 @@ def test_player_keeps_names_from_block_to_block_and_leaves_speeds_aside() -> Non
 def test_player_serves_what_a_page_serves_until_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PLACE", raising=False)
-    begun = "$ restive serve --store a.db --port 9911 &\nrestive: no token yet, ... http://127.0.0.1:9911\n...\n"
+    begun = "$ restive serve --store a.db --port 9911 &\nrestive: listening on http://127.0.0.1:9911, ...\n...\n"
     asked = '$ export PLACE=http://127.0.0.1:9911\n$ curl -s $PLACE/health\n{"status": "ok",\n "version": ...}\n'
-    page = f"```console\n{begun}{asked}$ grep -c no server-0.txt\n1\n```\n"
+    page = f"```console\n{begun}{asked}$ grep -c listening server-0.txt\n1\n```\n"
     assert not play(page, "page")
     assert "PLACE" not in os.environ
-    (address,) = re.findall(r"http://\S+", Path("server-0.txt").read_text())
+    (address,) = re.findall(r"http://[\w.:]+", Path("server-0.txt").read_text())
     assert len(play(f"```console\n$ curl -s {address}/health\n```\n", "page")) == 1  # it is gone
 
 
