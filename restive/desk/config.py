@@ -1,8 +1,7 @@
-"""The config of a program: its states and what they are worth, its policy, budget, rules and words, frozen and checked.
+"""The configuration of a program: states and rewards, policy, budget, rules and words, frozen and validated.
 
-A config is the first event of a program's log. Times are counted in rounds. `rewards` says what each state is worth on
-arrival, or is None when a reward is reported with each outcome; `reward_range` then says how far apart the best and the
-worst of them can be, which some policies want to know.
+The config is the first event of a program's log. `rewards` are those of arriving in each state, or None if a reward is
+reported with each outcome; `reward_range` is then the largest difference of two rewards, which some policies need.
 """
 
 import math
@@ -25,15 +24,15 @@ from restive.policies.belief import require_axes
 MAX_BUDGET, MAX_HORIZON, MAX_STATES = 10**9, 10**9, 1000
 WHOLE = (("budget", 0, MAX_BUDGET), ("seed", 0, MAX_SEED), ("cool_down", 0, 10**6), ("keep", 0, 10**6))
 NUMBERS = (
-    ("control", 0.0, 0.999, "it is the share of people never treated, from 0 to below 1"),
-    ("reward_range", 1e-12, 1e12, "it says how far apart two rewards can be, a number above 0"),
+    ("control", 0.0, 0.999, "it must be the share of people in the control group, from 0 to below 1"),
+    ("reward_range", 1e-12, 1e12, "it must be the largest difference of two rewards, above 0"),
 )
 NAME = "a name has 1 to 60 letters, digits, dots, dashes or underscores, the first a letter or digit"
 
 
 @dataclass(frozen=True)
 class Words:
-    """How the people of a program speak of it."""
+    """The vocabulary of a program."""
 
     person: str = "person"
     people: str = "people"
@@ -49,7 +48,7 @@ WORDS = tuple(each.name for each in fields(Words))
 
 @dataclass(frozen=True)
 class Config:
-    """What a program decides by."""
+    """The settings of a program."""
 
     states: tuple[str, ...]
     rewards: tuple[float, ...] | None = None
@@ -81,32 +80,32 @@ class Config:
             check_belief(make_learner(spec), self.shape(1, 1))
 
     def shape(self, agents: int, budget: int | None = None) -> Shape:
-        """What a policy is reported: one run of so many agents."""
+        """The shape that a policy gets: one run of so many agents."""
         span = self.reward_range if self.rewards is None else max(self.rewards) - min(self.rewards)
         wanted = min(self.budget if budget is None else budget, agents)
         return Shape(1, agents, len(self.states), wanted, self.horizon, np.array([float(span)]))
 
     def as_json(self) -> types.Config:
-        """Plain data, from which `from_json` makes the same config."""
+        """The config as plain data, which `from_json` reads."""
         rewards = None if self.rewards is None else list(self.rewards)
         plain = asdict(self) | {"states": list(self.states), "rewards": rewards, "shares": dict(self.shares)}
         return cast("types.Config", plain)
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> "Config":
-        """The config again; what is missing has its default, what is unknown is refused."""
+        """A config from plain data; missing settings get their defaults, unknown ones are refused."""
         known = {each.name for each in fields(cls)}
         if unknown := set(record) - known:
-            raise InputError(f"a config has no {min(unknown)!r}; it has {', '.join(sorted(known))}.")
+            raise InputError(f"A config has no {min(unknown)!r}; it has {', '.join(sorted(known))}.")
         given = dict(record)
         if "words" in given:
             given["words"] = _words(given["words"])
         if "states" not in given:
-            raise InputError("a config needs states: their names, the worst first.")
+            raise InputError("A config needs states: their names, the worst first.")
         return cls(**given)
 
     def changed(self, settings: Mapping[str, Any]) -> "Config":
-        """The config with some settings changed; states, control group and seed stay, or the past would not fit."""
+        """The config with some settings changed; the others must stay as they were in past rounds."""
         for name in settings:
             if name not in CHANGEABLE:
                 raise InputError(f"{name!r} cannot be changed in a running program; {', '.join(CHANGEABLE)} can.")
@@ -128,34 +127,34 @@ def policy_label(spec: str) -> str:
 
 
 def make_learner(spec: str) -> Learner[Any]:
-    """The policy of that name and settings; oracles are refused, because nobody knows a real program's model."""
+    """The policy of that name and settings; oracles are refused, because the model of a real program is unknown."""
     policy = make_policy(spec)
     if not isinstance(policy, Learner):
-        raise InputError(f"{policy.name} needs to know how people move, which nobody does here; take a learner.")
+        raise InputError(f"{policy.name} is an oracle, which needs the true model; use a learner.")
     return policy
 
 
 def check_name(name: str) -> str:
-    """The name of a program, if it can be one."""
+    """Validate the name of a program."""
     plain = name.replace(".", "").replace("-", "").replace("_", "")
     if not (0 < len(name) <= 60 and plain.isalnum() and name[0].isalnum()):
-        raise InputError(f"the program's name is {name!r}; {NAME}.")
+        raise InputError(f"The program's name is {name!r}; {NAME}.")
     return name
 
 
 def check_belief(policy: Learner[Any], shape: Shape) -> None:
-    """Refuse a policy whose belief the desk could not keep, before there is anything to lose."""
+    """Refuse a policy whose belief cannot be stored."""
     try:
         require_axes(policy, shape)
         policy.start(shape)
     except InputError:
         raise
-    except Exception as error:  # whatever a policy of somebody's own may raise
-        raise InputError(f"{policy.name}: its belief cannot be kept ({type(error).__name__}: {error}).") from None
+    except Exception as error:  # a user's own policy may raise anything
+        raise InputError(f"{policy.name}: its belief cannot be stored ({type(error).__name__}: {error}).") from None
 
 
 def parse_rewards(text: str) -> list[float] | None:
-    """What each state is worth, from a text such as 0,1; None from `reported`.
+    """The reward of each state from a text such as 0,1; None from `reported`.
 
     >>> parse_rewards("0, 2.5"), parse_rewards("reported")
     ([0.0, 2.5], None)
@@ -169,7 +168,7 @@ def parse_rewards(text: str) -> list[float] | None:
 
 
 def parse_shares(texts: Sequence[str]) -> dict[str, float]:
-    """The least share of each group, from texts such as north=0.3.
+    """The minimum share of each group from texts such as north=0.3.
 
     >>> parse_shares(["north=0.3", "south=0.2"])
     {'north': 0.3, 'south': 0.2}
@@ -187,7 +186,7 @@ def parse_shares(texts: Sequence[str]) -> dict[str, float]:
 
 
 def parse_words(texts: Sequence[str]) -> dict[str, str]:
-    """Words of a program's own, from texts such as person=patient.
+    """The words of a program from texts such as person=patient.
 
     >>> parse_words(["person=patient", "action=a call"])
     {'person': 'patient', 'action': 'a call'}
@@ -196,7 +195,7 @@ def parse_words(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, word = text.partition("=")
         if not equals or not word or name not in WORDS:
-            raise InputError(f"word is {text!r}; write person=patient, or the like for {', '.join(WORDS[1:])}.")
+            raise InputError(f"word is {text!r}; write person=patient, or similar for {', '.join(WORDS[1:])}.")
         words[name] = word
     return words
 
@@ -205,7 +204,7 @@ def _words(given: object) -> Words:
     if isinstance(given, Words):
         return given
     if not isinstance(given, Mapping) or set(given) - set(WORDS) or not all(isinstance(v, str) for v in given.values()):
-        raise InputError(f"words is {given!r}; it gives texts for {', '.join(WORDS)}.")
+        raise InputError(f"words is {given!r}; it must give texts for {', '.join(WORDS)}.")
     return Words(**given)
 
 
@@ -223,7 +222,7 @@ def _rewards(given: object, states: tuple[str, ...]) -> tuple[float, ...] | None
     values = tuple(given) if isinstance(given, list | tuple | np.ndarray) else ()
     if len(values) != len(states):
         raise InputError(f"rewards is {given!r}; give {len(states)} numbers, one for each state, or none at all.")
-    must = "a reward is a finite number"
+    must = "it must be a finite number"
     return tuple(
         check_number(f"the reward of {state}", value, must, -1e100, 1e100)
         for state, value in zip(states, values, strict=True)
@@ -232,9 +231,9 @@ def _rewards(given: object, states: tuple[str, ...]) -> tuple[float, ...] | None
 
 def _shares(given: object) -> dict[str, float]:
     if not isinstance(given, Mapping):
-        raise InputError(f"shares is {given!r}; it gives for each group the least share of the budget.")
-    must = "a share lies between 0 and 1"
+        raise InputError(f"shares is {given!r}; it must give the minimum share of each group.")
+    must = "it must lie between 0 and 1"
     shares = {str(group): check_number(f"the share of {group}", value, must, 0, 1) for group, value in given.items()}
     if math.fsum(shares.values()) > 1 + 1e-9:
-        raise InputError(f"the shares of groups add up to {math.fsum(shares.values()):g}; they can be 1 at most.")
+        raise InputError(f"The shares of groups add up to {math.fsum(shares.values()):g}; at most 1 is allowed.")
     return shares

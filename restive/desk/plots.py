@@ -1,6 +1,6 @@
-"""The figure of a program: reward per person and round, in the program against the control group, and the lift below.
+"""The figure of a program: mean rewards by round in the program and in the control group, and the lift below.
 
-Bands are 95% intervals, round by round. The style is that of `restive.plotting`.
+Bands are 95% intervals by round. Colours and labels are those of `restive.plotting`.
 """
 
 from os import PathLike
@@ -19,22 +19,22 @@ from restive.stats import Band
 from restive.types import Bools, Floats, Ints
 
 PROGRAM, CONTROL, LIFT = COLOURS[0], COLOURS[1], COLOURS[2]
-DOTS = 40  # up to so many rounds each has its dot
-HIDDEN = 3.0  # a band may reach beyond the scale where it is so many times as wide as usual
+MAX_DOTS = 40  # with more rounds the lines have no markers
+MAX_WIDTH = 3.0  # bands wider than this multiple of the median may leave the axes
 
 
 def draw_status(status: Status, path: str | PathLike[str]) -> None:
-    """Draw the program into a file, whole or not at all; its ending says how: png, svg or pdf."""
-    place = Path(path)
-    check_ending(place)
-    write_figure(make_figure(status), place)
+    """Write the figure to a .png, .svg or .pdf file."""
+    file = Path(path)
+    check_ending(file)
+    write_figure(make_figure(status), file)
 
 
 def make_figure(status: Status) -> Figure:
-    """The figure as an object, for whoever wants to put it elsewhere."""
+    """The figure as a Matplotlib object."""
     curve = status.curve
     if curve is None or not np.isfinite(curve.treated.mean).any():
-        raise InputError(f"{status.name}: there is nothing to draw before the outcomes of a first round are in.")
+        raise InputError(f"{status.name}: there is nothing to plot before the outcomes of the first round.")
     compared = bool(np.isfinite(curve.lift.mean).any())
     figure = Figure(figsize=(9, 6.4 if compared else 4.2), layout="constrained")
     axes = figure.subplots(2 if compared else 1, 1, sharex=True, squeeze=False, height_ratios=[3, 2][: 1 + compared])
@@ -42,9 +42,7 @@ def make_figure(status: Status) -> Figure:
     sides = [(curve.treated, "in the program", PROGRAM, "-")]
     if compared:
         sides.append((curve.control, "control group", CONTROL, "--"))
-    _frame(
-        axes[0, 0], rounds, [band for band, *_ in sides], f"{status.words.reward_unit}\nfor each {status.words.person}"
-    )
+    _frame(axes[0, 0], rounds, [band for band, *_ in sides], f"{status.words.reward_unit}\nper {status.words.person}")
     ends = [_draw_band(axes[0, 0], rounds, *side) for side in sides]
     axes[0, 0].set_title(capitalize(status.title or status.name), loc="left", fontsize=11, parse_math=False)
     if compared:
@@ -53,46 +51,46 @@ def make_figure(status: Status) -> Figure:
         axes[1, 0].axhline(0, color=BOUND, linewidth=1.0)
         lift = _draw_band(axes[1, 0], rounds, curve.lift, "lift", LIFT, "-")
     axes[-1, 0].set_xlabel(f"round (one a {status.words.every})" if status.words.every != "round" else "round")
-    figure.supxlabel(caption(status), fontsize=7, color=SOFT, x=0.01, ha="left", parse_math=False)
-    figure.draw_without_rendering()  # the places of labels depend on the layout
+    figure.supxlabel(describe_source(status), fontsize=7, color=SOFT, x=0.01, ha="left", parse_math=False)
+    figure.draw_without_rendering()  # the positions of labels depend on the layout
     label_ends(axes[0, 0], ends)
     if compared:
         label_ends(axes[1, 0], [lift])
     return figure
 
 
-def caption(status: Status) -> str:
-    """Where the numbers come from, in a line."""
+def describe_source(status: Status) -> str:
+    """The source of the numbers in one line."""
     people = f"{status.people.active:,} {status.words.people}, {status.people.control:,} of them in the control group"
     return f"{status.name}: {status.policy}, seed {status.seed}, {people}; bands are 95%; restive {status.version}"
 
 
 def _overall(status: Status) -> str:
-    """The lift over all rounds, where it is known."""
+    """The lift over all rounds, if it is known."""
     lift = status.lift
     if lift is None or not np.isfinite(lift.high):
         return ""
     digits = (lift.high - lift.low) / 20
     mean, low, high = (rounded(value, digits)[0] for value in (lift.mean, lift.low, lift.high))
-    return f"over all rounds {mean} (95% from {low} to {high})"
+    return f"over all rounds {mean} (95% interval from {low} to {high})"
 
 
 def _draw_band(axes: Axes, rounds: Ints, band: Band, label: str, colour: str, style: str) -> tuple[float, str, str]:
-    """A line with its band; the answer is where its last value is, for the label."""
-    dots = "o" if rounds.size <= DOTS else ""
+    """Draw a line with its band; returns the last value, label and colour."""
+    dots = "o" if rounds.size <= MAX_DOTS else ""
     axes.plot(rounds, band.mean, style, marker=dots, markersize=3, color=colour, linewidth=1.6)
     axes.fill_between(rounds, band.low, band.high, color=colour, alpha=0.15, linewidth=0)
-    alone = _alone(np.isfinite(band.low))
-    axes.vlines(rounds[alone], band.low[alone], band.high[alone], color=colour, alpha=0.5, linewidth=1.6)
+    isolated = _isolated(np.isfinite(band.low))
+    axes.vlines(rounds[isolated], band.low[isolated], band.high[isolated], color=colour, alpha=0.5, linewidth=1.6)
     known = band.mean[np.isfinite(band.mean)]
     return float(known[-1]), label, colour
 
 
-def _alone(there: Bools) -> Bools:
-    """Rounds with neither neighbour, where a filled band has no width and would not be seen."""
-    padded = np.concatenate([[False], there, [False]])
-    alone: Bools = there & ~padded[:-2] & ~padded[2:]
-    return alone
+def _isolated(known: Bools) -> Bools:
+    """Rounds without a known neighbour, where a filled band has no width."""
+    padded = np.concatenate([[False], known, [False]])
+    isolated: Bools = known & ~padded[:-2] & ~padded[2:]
+    return isolated
 
 
 def _frame(axes: Axes, rounds: Ints, bands: list[Band], label: str) -> None:
@@ -102,17 +100,17 @@ def _frame(axes: Axes, rounds: Ints, bands: list[Band], label: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=RULE, linewidth=0.6)
     low, high = _scale(bands)
-    room = 0.05 * (high - low) or 0.5
-    axes.set_ylim(low - room, high + room)
+    margin = 0.05 * (high - low) or 0.5
+    axes.set_ylim(low - margin, high + margin)
 
 
 def _scale(bands: list[Band]) -> tuple[float, float]:
-    """From the lowest to the highest of all bands, but for those so wide that they would flatten the rest."""
+    """The range of all bands, except those so wide that they would flatten the rest."""
     parts: list[Floats] = []
     for band in bands:
-        wide = band.high - band.low
-        usual = np.median(wide[np.isfinite(wide)]) if np.isfinite(wide).any() else np.nan
-        fits = wide <= HIDDEN * usual
+        width = band.high - band.low
+        median = np.median(width[np.isfinite(width)]) if np.isfinite(width).any() else np.nan
+        fits = width <= MAX_WIDTH * median
         parts += [band.mean, np.where(fits, band.low, np.nan), np.where(fits, band.high, np.nan)]
     known = np.concatenate(parts)
     known = known[np.isfinite(known)]

@@ -1,15 +1,15 @@
-"""Application domains: invented people for trying things out, with the states and rewards of the desk's templates.
+"""Application domains: simulated people with the states and rewards of the desk's templates.
 
-Nothing here was fitted to data. In a round people climb or slip one state at most. Each person has a kind, paces p and
-q of climbing and slipping, uniform on [0.5, 1.5], and a response r to the action, uniform on the range of its kind; all
+Nothing here was fitted to data. In a round people move up or down by at most one state. Each person has a type, speeds p
+and q of moving up and down, uniform on [0.5, 1.5], and a response r to the action, uniform on the range of the type; all
 are [I, N]. With the domain's climb, slip and lift of each state:
 
     waiting:  up = p · climb          down = q · slip                still = 1 − up − down
-    acting:   up' = up + g · still    down' = (1 − g) · down         g = r · lift, for those whom it helps
-              up' = (1 − h) · up      down' = down + h · still / 2   h = −r, for those whom it puts off
+    acting:   up' = up + g · still    down' = (1 − g) · down         g = r · lift, if the action helps
+              up' = (1 − h) · up      down' = down + h · still / 2   h = −r, if the action harms
 
-Kinds scale p and q; the local markets of `pharmacy-v1` scale p, q and g. Who is left alone for long spends a share of
-the time in each state, share(s) ∝ share(s − 1) · up(s − 1) / down(s); the first states, [I, N], are drawn from that.
+Types scale p and q; the local markets of `pharmacy-v1` scale p, q and g. The first states, [I, N], are drawn from the
+stationary distribution without actions, share(s) ∝ share(s − 1) · up(s − 1) / down(s).
 """
 
 from typing import NamedTuple
@@ -23,28 +23,28 @@ from restive.problems.many_state import walk_rows
 from restive.problems.two_state import uniforms
 from restive.types import Floats, Ints, Keys
 
-KIND, CLIMB, SLIP, RESPONSE, START, REGION, MARKET = range(7)  # which number of a person is which
+TYPE, CLIMB, SLIP, RESPONSE, START, REGION, MARKET = range(7)  # the random numbers of a person
 
 
-class Kind(NamedTuple):
-    """One sort of person: how much faster it climbs and slips, and the range of its response to the action."""
+class PersonType(NamedTuple):
+    """A type of person: factors of the speeds up and down, and the range of the response to the action."""
 
     climb: float
     slip: float
-    least: float
-    most: float
+    low: float
+    high: float
 
 
-KINDS = (
-    Kind(climb=3.0, slip=0.4, least=0.0, most=0.2),  # keen: engaged whatever one does
-    Kind(climb=1.0, slip=1.0, least=0.7, most=1.0),  # open: the action helps much
-    Kind(climb=0.8, slip=1.1, least=0.0, most=0.3),  # cool: it hardly does
-    Kind(climb=1.0, slip=1.0, least=-0.6, most=-0.1),  # wary: they are put off by it
+PERSON_TYPES = (
+    PersonType(climb=3.0, slip=0.4, low=0.0, high=0.2),  # keen: engaged with or without the action
+    PersonType(climb=1.0, slip=1.0, low=0.7, high=1.0),  # open: the action helps much
+    PersonType(climb=0.8, slip=1.1, low=0.0, high=0.3),  # cool: it hardly helps
+    PersonType(climb=1.0, slip=1.0, low=-0.6, high=-0.1),  # wary: it harms
 )
 
 
 class Domain(NamedTuple):
-    """States from bad to good, what each is worth in a round, how people move there, and the shares of the kinds."""
+    """States from worst to best, the reward of each, how people move, and the shares of the types."""
 
     name: str
     states: tuple[str, ...]
@@ -56,7 +56,7 @@ class Domain(NamedTuple):
 
 
 class Market(NamedTuple):
-    """One sort of local market: how much faster its people climb and slip, and how much of the lift is left."""
+    """A type of local market: factors of the speeds up and down, and of the lift."""
 
     climb: float
     slip: float
@@ -130,32 +130,32 @@ MARKET_SHARES = ((0.2, 0.7, 0.1), (0.5, 0.4, 0.1), (0.3, 0.1, 0.6))  # of each r
 
 
 def general_usage(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
-    """Users of a product, away or active, worth active days a week; some get a call. Invented people."""
+    """Users of a product, away or active, worth active days a week; some get a call. Simulated people."""
     return populate(GENERAL_USAGE, budget, _keys(instances, seed), agents)
 
 
 def e_commerce(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
-    """Customers of a shop in three states worth orders a month; some get a discount. Invented people."""
+    """Customers of a shop in three states worth orders a month; some get a discount. Simulated people."""
     return populate(E_COMMERCE, budget, _keys(instances, seed), agents)
 
 
 def e_learning(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
-    """Learners in three states worth modules finished a week; some get a finishing offer. Invented people."""
+    """Learners in three states worth modules finished a week; some get a finishing offer. Simulated people."""
     return populate(E_LEARNING, budget, _keys(instances, seed), agents)
 
 
 def loyalty(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
-    """Members of a loyalty club in three states worth activities a month; some get a bonus offer. Invented people."""
+    """Members of a loyalty club in three states worth activities a month; some get a bonus offer. Simulated people."""
     return populate(LOYALTY, budget, _keys(instances, seed), agents)
 
 
 def patient_management(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
-    """Patients in three states worth follow-ups kept a week; some are promised a bonus. Invented people."""
+    """Patients in three states worth follow-ups kept a week; some are promised a bonus. Simulated people."""
     return populate(PATIENT_MANAGEMENT, budget, _keys(instances, seed), agents)
 
 
 def pharmacy(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
-    """Pharmacists in four states worth orders a week, in three sorts of market; some get a coupon. Invented people."""
+    """Pharmacists in four states worth orders a week, in three types of market; some get a coupon. Simulated people."""
     keys = _keys(instances, seed)
     shares = np.array(MARKET_SHARES)[_regions(keys, agents)]
     market = np.array(MARKETS)[_pick(uniforms(keys, agents, MARKET), shares)]
@@ -163,7 +163,7 @@ def pharmacy(instances: int = 1, agents: int = 200, budget: int = 20, seed: int 
 
 
 def find_groups(family: str, agents: int = 200, seed: int = 0, instance: int = 0) -> list[str]:
-    """The group of each agent of such a family: the region in pharmacy-v1; the others have none, which is "".
+    """The group of each agent of a family: the region in pharmacy-v1, "" in the others.
 
     >>> find_groups("pharmacy-v1", agents=4, seed=7)
     ['coast', 'coast', 'capital', 'inland']
@@ -181,17 +181,17 @@ def find_groups(family: str, agents: int = 200, seed: int = 0, instance: int = 0
 
 
 def populate(domain: Domain, budget: int, keys: Keys, agents: int, market: Floats | None = None) -> list[Problem]:
-    """One problem of such people for each key; `market`, [I, N, 3], scales how each climbs, slips and is lifted."""
-    kind = np.array(KINDS)[_pick(uniforms(keys, agents, KIND), np.array(domain.shares))]
-    climb, slip, least, most = np.moveaxis(kind, -1, 0)
-    more_climb, more_slip, more_lift = np.moveaxis(np.ones((*kind.shape[:2], 3)) if market is None else market, -1, 0)
+    """One problem of a domain for each key; `market`, [I, N, 3], scales climb, slip and lift of each person."""
+    person = np.array(PERSON_TYPES)[_pick(uniforms(keys, agents, TYPE), np.array(domain.shares))]
+    climb, slip, low, high = np.moveaxis(person, -1, 0)
+    more_climb, more_slip, more_lift = np.moveaxis(np.ones((*person.shape[:2], 3)) if market is None else market, -1, 0)
     up = (more_climb * climb * (0.5 + uniforms(keys, agents, CLIMB)))[..., None] * domain.climb
     down = (more_slip * slip * (0.5 + uniforms(keys, agents, SLIP)))[..., None] * domain.slip
-    response = least + (most - least) * uniforms(keys, agents, RESPONSE)
+    response = low + (high - low) * uniforms(keys, agents, RESPONSE)
     gain = (more_lift * np.maximum(response, 0))[..., None] * domain.lift
     harm = np.maximum(-response, 0)[..., None]
     moves = np.stack([wait(down, up), act(down, up, gain, harm)], axis=2)
-    start = _pick(uniforms(keys, agents, START), long_run(down, up))
+    start = _pick(uniforms(keys, agents, START), stationary_share(down, up))
     return [
         Problem(rows, domain.reward, budget, first, domain.states, domain.name)
         for rows, first in zip(moves, start, strict=True)
@@ -199,12 +199,12 @@ def populate(domain: Domain, budget: int, keys: Keys, agents: int, market: Float
 
 
 def wait(down: Floats, up: Floats) -> Floats:
-    """The rows [..., S, S] of people who are left alone."""
+    """The transition rows [..., S, S] without the action."""
     return walk_rows(down, 1 - up - down, up)
 
 
 def act(down: Floats, up: Floats, gain: Floats, harm: Floats) -> Floats:
-    """The rows [..., S, S] of people who are acted on; of gain and harm one is 0.
+    """The transition rows [..., S, S] with the action; gain or harm is 0.
 
     >>> down, up = np.array([0.0, 0.5]), np.array([0.25, 0.0])
     >>> act(down, up, gain=np.array([0.5]), harm=np.array([0.0])).tolist()
@@ -213,15 +213,15 @@ def act(down: Floats, up: Floats, gain: Floats, harm: Floats) -> Floats:
     [[1.0, 0.0], [0.75, 0.25]]
     """
     still = 1 - up - down
-    # Not 1 − up' − down', which rounding could take below 0.
+    # Not 1 − up' − down', which rounding can take below 0.
     stays = (1 - gain - harm / 2) * still + gain * down + harm * up
     return walk_rows((1 - gain) * down + harm / 2 * still, stays, (1 - harm) * up + gain * still)
 
 
-def long_run(down: Floats, up: Floats) -> Floats:
-    """The share of time, [..., S], that people spend in each state when left alone for long.
+def stationary_share(down: Floats, up: Floats) -> Floats:
+    """The stationary distribution, [..., S], without actions.
 
-    >>> long_run(np.array([0.0, 0.5]), np.array([0.25, 0.0])).round(3).tolist()  # up half as often as down
+    >>> stationary_share(np.array([0.0, 0.5]), np.array([0.25, 0.0])).round(3).tolist()  # up half as often as down
     [0.667, 0.333]
     """
     ratio = np.ones_like(up)
@@ -234,10 +234,10 @@ def _keys(instances: int, seed: int) -> Keys:
     return rng.run_keys(seed, np.arange(instances))
 
 
-def _pick(luck: Floats, shares: Floats) -> Ints:
-    """Which of the shares, [..., K], each uniform number falls into."""
+def _pick(uniform: Floats, shares: Floats) -> Ints:
+    """The index of the share, [..., K], that each uniform number falls into."""
     edges = np.cumsum(shares, axis=-1)[..., :-1]
-    passed: Ints = (luck[..., None] >= edges).sum(axis=-1, dtype=np.int64)
+    passed: Ints = (uniform[..., None] >= edges).sum(axis=-1, dtype=np.int64)
     return passed
 
 

@@ -227,13 +227,13 @@ WRONG = {
     "a figure of no kind": (("status", "shops", "--figure", "x.doc"), "x.doc"),
     "an export onto a file": (("export", "shops", "--out", "list.csv"), "an export is a folder"),
     "a name taken": (("init", "shops", "--template", "loyalty"), "has a program 'shops' already"),
-    "a bad name": (("init", "my shops", "--template", "loyalty"), "the program's name is 'my shops'"),
+    "a bad name": (("init", "my shops", "--template", "loyalty"), "The program's name is 'my shops'"),
     "a bad template": (("init", "new", "--template", "farmacy"), "did you mean 'pharmacy'?"),
     "no states": (("init", "new"), "a program needs states"),
     "one state": (("init", "new", "--states", "low"), "give 2 to 1000 different names"),
     "rewards of words": (("init", "new", "--states", "a,b", "--rewards", "few,many"), "give a number for each state"),
     "a bad policy": (("init", "new", "--template", "loyalty", "--policy", "magic"), "there is no policy 'magic'"),
-    "an oracle": (("init", "new", "--template", "loyalty", "--policy", "whittle-oracle"), "take a learner"),
+    "an oracle": (("init", "new", "--template", "loyalty", "--policy", "whittle-oracle"), "use a learner"),
     "all in control": (("init", "new", "--template", "loyalty", "--control", "1"), "from 0 to below 1"),
     "no store": (("status", "shops", "--store", "nowhere.db"), "nowhere.db: there is no store yet"),
     "no folder": (("init", "new", "--template", "loyalty", "--store", "no/where.db"), "There is no folder no"),
@@ -262,7 +262,7 @@ WRONG = {
     "another horizon": (("change", "shops", "--horizon", "9"), "No such option: --horizon"),
     "names in no file": (("round", "shops", "--names", "nowhere.csv"), "nowhere.csv: No such file"),
     "a demo of nobody": (("demo", "--agents", "0"), "agents is 0; it must be a whole number from 10"),
-    "a demo of nothing": (("demo", "--template", "space"), "there is no template 'space'"),
+    "a demo of nothing": (("demo", "--template", "space"), "There is no template 'space'"),
 }
 
 

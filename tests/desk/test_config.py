@@ -1,4 +1,4 @@
-"""Plans: every refusal with its sentence, and JSON that gives back the same config."""
+"""Configs: every refusal with its sentence, and JSON that gives back the same config."""
 
 import json
 from typing import Any
@@ -33,9 +33,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"states": tuple(f"s{i}" for i in range(1001))}, "give 2 to 1000 different names"),
     ({"rewards": (0, 1, 2)}, r"rewards is \(0, 1, 2\); give 2 numbers, one for each state, or none at all"),
     ({"rewards": 3}, "rewards is 3; give 2 numbers"),
-    ({"rewards": (0, np.inf)}, "the reward of high is inf; a reward is a finite number"),
-    ({"rewards": (np.nan, 1)}, "the reward of low is nan; a reward is a finite number"),
-    ({"rewards": (0, "1")}, "the reward of high is '1'; a reward is a finite number"),
+    ({"rewards": (0, np.inf)}, "the reward of high is inf; it must be a finite number"),
+    ({"rewards": (np.nan, 1)}, "the reward of low is nan; it must be a finite number"),
+    ({"rewards": (0, "1")}, "the reward of high is '1'; it must be a finite number"),
     ({"budget": -1}, "budget is -1; it must be a whole number from 0 to 1000000000"),
     ({"budget": 2.5}, "budget is 2.5; it must be a whole number"),
     ({"budget": True}, "budget is True; it must be a whole number"),
@@ -45,20 +45,20 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"keep": None}, "keep is None; it must be a whole number from 0 to 1000000"),
     ({"horizon": 0}, "horizon is 0; it must be a whole number from 1 to 1000000000"),
     ({"horizon": 10**400}, "it must be a whole number from 1 to 1000000000"),
-    ({"control": 1}, "control is 1; it is the share of people never treated, from 0 to below 1"),
-    ({"control": -0.1}, "control is -0.1; it is the share"),
-    ({"control": np.nan}, "control is nan; it is the share"),
-    ({"reward_range": 0}, "reward_range is 0; it says how far apart two rewards can be, a number above 0"),
-    ({"shares": [0.5]}, r"shares is \[0.5\]; it gives for each group the least share of the budget"),
-    ({"shares": {"north": 1.2}}, "the share of north is 1.2; a share lies between 0 and 1"),
-    ({"shares": {"north": np.nan}}, "the share of north is nan; a share lies between 0 and 1"),
-    ({"shares": {"north": 0.6, "south": 0.5}}, "the shares of groups add up to 1.1; they can be 1 at most"),
+    ({"control": 1}, "control is 1; it must be the share of people in the control group, from 0 to below 1"),
+    ({"control": -0.1}, "control is -0.1; it must be the share"),
+    ({"control": np.nan}, "control is nan; it must be the share"),
+    ({"reward_range": 0}, "reward_range is 0; it must be the largest difference of two rewards, above 0"),
+    ({"shares": [0.5]}, r"shares is \[0.5\]; it must give the minimum share of each group"),
+    ({"shares": {"north": 1.2}}, "the share of north is 1.2; it must lie between 0 and 1"),
+    ({"shares": {"north": np.nan}}, "the share of north is nan; it must lie between 0 and 1"),
+    ({"shares": {"north": 0.6, "south": 0.5}}, "The shares of groups add up to 1.1; at most 1 is allowed"),
     ({"policy": "lagrnge"}, "there is no policy 'lagrnge'"),
     ({"policy": ""}, "there is no policy ''"),
     ({"policy": None}, "policy is None; it must be a policy"),
     ({"shadow": ""}, "there is no policy ''"),
-    ({"policy": "whittle-oracle"}, "whittle-oracle needs to know how people move, which nobody does here"),
-    ({"shadow": "greedy-oracle"}, "greedy-oracle needs to know how people move"),
+    ({"policy": "whittle-oracle"}, "whittle-oracle is an oracle, which needs the true model; use a learner"),
+    ({"shadow": "greedy-oracle"}, "greedy-oracle is an oracle"),
     ({"policy": "wiql:discount=2"}, "wiql: discount is 2"),
     ({"policy": "rma2b"}, "rma2b plans up to the horizon; give it one"),
 ]
@@ -122,11 +122,11 @@ def test_what_a_record_leaves_out_has_its_default() -> None:
 @pytest.mark.parametrize(
     ("record", "sentence"),
     [
-        ({}, "a config needs states: their names, the worst first"),
-        (TWO | {"bugdet": 3}, "a config has no 'bugdet'; it has budget, control, cool_down"),
-        (TWO | {"words": {"persons": "x"}}, "it gives texts for person, people, action, acted, verb, every"),
-        (TWO | {"words": {"person": 3}}, "it gives texts for person"),
-        (TWO | {"words": "mother"}, "words is 'mother'; it gives texts for person"),
+        ({}, "A config needs states: their names, the worst first"),
+        (TWO | {"bugdet": 3}, "A config has no 'bugdet'; it has budget, control, cool_down"),
+        (TWO | {"words": {"persons": "x"}}, "it must give texts for person, people, action, acted, verb, every"),
+        (TWO | {"words": {"person": 3}}, "it must give texts for person"),
+        (TWO | {"words": "mother"}, "words is 'mother'; it must give texts for person"),
     ],
 )
 def test_a_record_that_is_no_config_is_refused(record: dict[str, Any], sentence: str) -> None:
@@ -195,7 +195,7 @@ def test_learners_are_made_with_their_settings() -> None:
 
 @pytest.mark.parametrize("text", ["", "person", "person=", "=patient", "who=us", "Person=patient"])
 def test_words_that_say_nothing_or_are_not_used_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match=f"word is '{text}'; write person=patient, or the like for people, action"):
+    with pytest.raises(InputError, match=f"word is '{text}'; write person=patient, or similar for people, action"):
         parse_words(["people=patients", text])
 
 

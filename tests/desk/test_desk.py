@@ -213,9 +213,9 @@ def test_the_seed_follows_from_the_name_unless_it_is_given() -> None:
         ({}, "a program needs states: their names, the worst first, or a template that has them"),
         ({"template": "farmacy"}, "did you mean 'pharmacy'"),
         ({"states": ["low", "high"], "policy": "egtt"}, "there is no policy 'egtt'"),
-        ({"states": ["low", "high"], "shadow": "whittle-oracle"}, "needs to know how people move"),
+        ({"states": ["low", "high"], "shadow": "whittle-oracle"}, "is an oracle, which needs the true model"),
         ({"states": ["low", "high"], "policy": "nowhere.py"}, "policy file not found"),
-        ({"states": ["low", "high"], "colour": "red"}, "a config has no 'colour'"),
+        ({"states": ["low", "high"], "colour": "red"}, "A config has no 'colour'"),
         ({"states": ["low", "high"], "rewards": [1, 2, 3]}, "give 2 numbers, one for each state"),
     ],
 )

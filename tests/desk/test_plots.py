@@ -1,4 +1,4 @@
-"""The figure is drawn in each format, shows both sides and the lift with bands, and says where it comes from."""
+"""The figure is written in each format, shows both groups and the lift with bands, and names its source."""
 
 import re
 from dataclasses import replace
@@ -38,18 +38,18 @@ def make_status(rounds: int = 6, control: int = 10) -> Status:
 
 
 @pytest.mark.parametrize(("ending", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
-def test_each_ending_gives_its_format(tmp_path: Path, ending: str, magic: bytes) -> None:
+def test_each_extension_gives_its_format(tmp_path: Path, ending: str, magic: bytes) -> None:
     draw_status(make_status(), tmp_path / f"shops.{ending}")
     assert (tmp_path / f"shops.{ending}").read_bytes().startswith(magic)
     assert [path.name for path in tmp_path.iterdir()] == [f"shops.{ending}"]
 
 
-def test_another_ending_is_refused(tmp_path: Path) -> None:
+def test_another_extension_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=re.escape("a figure ends in .png, .svg or .pdf")):
         draw_status(make_status(), tmp_path / "shops.gif")
 
 
-def test_both_sides_and_the_lift_have_lines_bands_and_names() -> None:
+def test_both_groups_and_the_lift_have_lines_bands_and_names() -> None:
     status = make_status()
     above, below = make_figure(status).axes
     assert status.curve is not None
@@ -59,11 +59,11 @@ def test_both_sides_and_the_lift_have_lines_bands_and_names() -> None:
     assert {text.get_text() for text in above.texts} == {"in the program", "control group"}
     assert LIFT in [line.get_color() for line in below.lines]
     assert below.get_xlabel() == "round (one a week)"
-    assert above.get_ylabel() == "orders a week\nfor each shop"
+    assert above.get_ylabel() == "orders a week\nper shop"
     assert "over all rounds" in below.get_title(loc="left")
 
 
-def test_small_print_says_what_made_it() -> None:
+def test_the_caption_names_the_source() -> None:
     figure = make_figure(make_status())
     small = figure.get_supxlabel()
     for part in ("shops", "lagrange:curiosity=0.5", "seed 7", "40 shops, 10 of them", "95%", __version__):
@@ -98,8 +98,8 @@ def test_a_band_that_is_very_wide_does_not_flatten_the_rest() -> None:
     assert make_figure(status).axes[0].get_ylim()[1] < 10
 
 
-def test_nothing_to_draw_is_said() -> None:
-    with pytest.raises(InputError, match="nothing to draw before the outcomes of a first round"):
+def test_nothing_to_plot_is_refused() -> None:
+    with pytest.raises(InputError, match="nothing to plot before the outcomes of the first round"):
         make_figure(replace(make_status(), curve=None))
-    with pytest.raises(InputError, match="nothing to draw"):
+    with pytest.raises(InputError, match="nothing to plot"):
         make_figure(make_status(rounds=0))

@@ -28,14 +28,14 @@ def test_a_template_is_found_by_its_name() -> None:
 )
 def test_a_name_that_is_nearly_right_is_refused_with_the_right_one(name: str, near: str) -> None:
     with pytest.raises(
-        InputError, match=f"there is no template '{name}'; there are general-usage, .*did you mean '{near}'"
+        InputError, match=f"There is no template '{name}'; there are general-usage, .*did you mean '{near}'"
     ):
         find_template(name)
 
 
 @pytest.mark.parametrize("name", ["", "zzz"])
 def test_a_name_that_is_like_none_is_refused_with_all_there_are(name: str) -> None:
-    with pytest.raises(InputError, match=rf"there is no template '{name}'; there are general-usage, .*pharmacy\.$"):
+    with pytest.raises(InputError, match=rf"There is no template '{name}'; there are general-usage, .*pharmacy\.$"):
         find_template(name)
 
 

@@ -11,16 +11,16 @@ from restive import InputError, make_problems
 from restive.comparison import compare
 from restive.problems.domains import (
     DOMAINS,
-    KINDS,
     MARKET_SHARES,
     MARKETS,
+    PERSON_TYPES,
     PHARMACY,
     REGION_SHARES,
     REGIONS,
     Domain,
     act,
     find_groups,
-    long_run,
+    stationary_share,
     wait,
 )
 from restive.types import Floats, Ints
@@ -77,12 +77,12 @@ def test_seeds_and_instances_differ(domain: Domain) -> None:
 @each_domain
 def test_even_the_quickest_person_has_probabilities(domain: Domain) -> None:
     markets = MARKETS if domain is PHARMACY else (None,)
-    for kind, market in product(KINDS, markets):
+    for kind, market in product(PERSON_TYPES, markets):
         climb, slip = (market.climb, market.slip) if market else (1.0, 1.0)
         up = 1.5 * kind.climb * climb * np.array(domain.climb)
         down = 1.5 * kind.slip * slip * np.array(domain.slip)
         assert (up + down < 1).all()
-        assert kind.most * max(domain.lift) <= 1
+        assert kind.high * max(domain.lift) <= 1
     assert sum(domain.shares) == pytest.approx(1)
 
 
@@ -114,10 +114,10 @@ def test_kinds_come_in_their_shares(domain: Domain) -> None:
 def test_paces_and_responses_are_unrelated_and_uniform_on_the_ranges_of_a_kind(domain: Domain) -> None:
     rows = draw_rows(domain)
     kinds, (climb, slip), response = read_kinds(domain, rows), read_paces(domain, rows), read_response(domain, rows)
-    for number, kind in enumerate(KINDS):
+    for number, kind in enumerate(PERSON_TYPES):
         mine = kinds == number
         samples = (climb[mine] / kind.climb, slip[mine] / kind.slip, response[mine])
-        ranges = ((0.5, 1.0), (0.5, 1.0), (kind.least, kind.most - kind.least))
+        ranges = ((0.5, 1.0), (0.5, 1.0), (kind.low, kind.high - kind.low))
         for sample, (low, width) in zip(samples, ranges, strict=True):
             assert stats.kstest(sample, "uniform", (low, width)).pvalue > 1e-3
         for one, other in combinations(samples, 2):
@@ -160,7 +160,7 @@ def test_who_is_acted_on_still_has_probabilities_that_sum_to_one() -> None:
 def test_the_long_run_is_what_waiting_leaves_as_it_is(domain: Domain) -> None:
     paces = np.array([0.5, 1.0, 4.5])[:, None]
     up, down = paces * domain.climb, paces[::-1] * domain.slip
-    shares = long_run(down, up)
+    shares = stationary_share(down, up)
     assert np.einsum("ns,nst->nt", shares, wait(down, up)) == pytest.approx(shares)
     assert shares.sum(axis=1) == pytest.approx(1)
 
@@ -170,7 +170,7 @@ def test_people_begin_where_being_left_alone_has_led(domain: Domain) -> None:
     problems = make_problems(domain.name, instances=5, agents=1000, seed=3)
     start = np.concatenate([problem.start for problem in problems if problem.start is not None])
     climb, slip = read_paces(domain, draw_rows(domain))
-    shares = long_run(slip[:, None] * domain.slip, climb[:, None] * domain.climb)
+    shares = stationary_share(slip[:, None] * domain.slip, climb[:, None] * domain.climb)
     for state in range(len(domain.states)):
         error = np.sqrt((shares[:, state] * (1 - shares[:, state])).sum())
         assert abs((start == state).sum() - shares[:, state].sum()) < 4 * error
@@ -188,7 +188,7 @@ def test_regions_come_in_their_shares_and_differ_as_their_markets_do() -> None:
     counts = [(region == name).sum() for name in REGIONS]
     assert stats.chisquare(counts, 5000 * np.array(REGION_SHARES)).pvalue > 1e-3
     kinds = np.array(PHARMACY.shares) @ np.array(
-        [(kind.climb, kind.slip, max(kind.least + kind.most, 0) / 2) for kind in KINDS]
+        [(kind.climb, kind.slip, max(kind.low + kind.high, 0) / 2) for kind in PERSON_TYPES]
     )
     numbers = (*read_paces(PHARMACY, rows), np.maximum(read_response(PHARMACY, rows), 0))
     for name, shares in zip(REGIONS, MARKET_SHARES, strict=True):

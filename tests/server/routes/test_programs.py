@@ -48,7 +48,7 @@ def test_a_program_is_made_by_settings_alone(caller: Caller) -> None:
         ({"name": "new", "states": ["a"]}, 422, "states"),
         ({"name": "new", "states": ["a", "b"], "rewards": [1]}, 422, "give 2 numbers"),
         ({"name": "new", "template": "farmacy"}, 422, "did you mean 'pharmacy'?"),
-        ({"name": "new", "states": ["a", "b"], "policy": "whittle-oracle"}, 422, "take a learner"),
+        ({"name": "new", "states": ["a", "b"], "policy": "whittle-oracle"}, 422, "use a learner"),
         ({"name": "new", "states": ["a", "b"], "policy": "nope"}, 422, "there is no policy 'nope'"),
         ({"name": "new", "states": ["a", "b"], "budjet": 3}, 422, "budjet: Extra inputs are not permitted"),
         ({"name": "new", "states": ["a", "b"], "words": {"persson": "x"}}, 422, "words.persson"),

@@ -50,7 +50,7 @@ def test_only_changed_settings_are_recorded(site: Site, admin: Browser) -> None:
     [
         ("budget", "", "budget is ''; it must be a whole number from 0"),
         ("cool_down", "x", "cool_down is 'x'"),
-        ("shares", "north=2", "a share lies between 0 and 1"),
+        ("shares", "north=2", "it must lie between 0 and 1"),
         ("shares", "north", "share is 'north'"),
     ],
 )
