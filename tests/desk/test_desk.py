@@ -132,7 +132,7 @@ def test_a_correction_ends_as_if_it_had_been_right_at_once(policy: str, tmp_path
         agent = row.number[4]
         name = right.names.call([agent])[0]
         fixed = [{"agent": name, "done": bool(row.done[4]), "next_state": int(row.after[4])}]
-        with pytest.raises(Exception, match="another outcome on record for round 3"):
+        with pytest.raises(Exception, match="another outcome in round 3"):
             wrong.learn(fixed, round=3)
         assert digest(wrong.projection) == before
         taken = wrong.learn(fixed, round=3, correct=True)

@@ -424,7 +424,7 @@ def test_a_list_that_cannot_be_written_is_recorded_all_the_same_and_written_late
     code, _, err = command("decide", "calls", "--states", states_, "--out", str(long))
     print(err)
     assert code == 2
-    assert "File name too long; the list is recorded all the same: restive desk round calls 1 --out FILE" in err
+    assert "File name too long. The round is recorded; to write its list: restive desk round calls 1 --out FILE" in err
     code, _, err = command("decide", "calls", "--states", states_)
     print(err)
     assert code == 2

@@ -46,7 +46,7 @@ def came(*agents: str, **rest: object) -> list[dict[str, object]]:
 
 def blank(round_: int) -> str:
     """The note on a round of which nothing is known when the next one is opened."""
-    return f"round {round_} has no outcomes yet; if it was a mistake: restive desk cancel one {round_}"
+    return f"round {round_} has no outcomes yet"
 
 
 def test_a_whole_round_is_decided_and_closed(program: Program) -> None:
@@ -115,8 +115,8 @@ REFUSED: dict[str, tuple[Callable[[Program], object], str]] = {
         lambda p: p.learn(came("ann", round=2)),
         "column round: 2: rounds go from 1 to 1",
     ),
-    "an outcome of no kind": (lambda p: p.learn([{"agent": "ann"}]), "no column says what came of it"),
-    "another outcome": (lambda p: p.learn([{"agent": "ann", "next_state": "low"}]), "has another outcome on record"),
+    "an outcome of no kind": (lambda p: p.learn([{"agent": "ann"}]), "no column reports an outcome"),
+    "another outcome": (lambda p: p.learn([{"agent": "ann", "next_state": "low"}]), "has another outcome in round"),
     "states of a stranger": (lambda p: p.correct_states({"zoe": "low"}, 1), "'zoe' took no part in round 1"),
     "states of no round": (lambda p: p.correct_states({"ann": "low"}, 2), "round is 2"),
     "a stranger who leaves": (lambda p: p.leave(["ann", "zoe"]), "zoe: not in the program one."),
@@ -133,10 +133,10 @@ REFUSED: dict[str, tuple[Callable[[Program], object], str]] = {
     "states to change": (lambda p: p.change(states=["a", "b"]), "'states' cannot be changed in a running program"),
     "another horizon": (lambda p: p.change(horizon=9), "'horizon' cannot be changed in a running program"),
     "a bad budget": (lambda p: p.change(budget=-1), "budget is -1"),
-    "nobody in the table": (lambda p: p.decide({}), "states: there is nobody in it; leave it out to go on from"),
+    "nobody in the table": (lambda p: p.decide({}), "states: the table has no rows; leave it out to go on from"),
     "nobody in a frame": (
         lambda p: p.decide(pl.DataFrame({"agent": [], "state": []})),
-        "states: there is nobody in it",
+        "states: the table has no rows",
     ),
     "a round not there": (lambda p: p.recommendation(2), "round is 2; it must be a whole number from 1 to 1"),
 }
@@ -196,17 +196,17 @@ def test_a_round_beyond_the_horizon_is_decided_and_remarked_on(tmp_path: Path) -
     with Desk(tmp_path / "x.db") as desk:
         program = desk.create("one", **SETTINGS | {"horizon": 2})
         notes = [program.decide(FOUR, again=True).notes for _ in range(3)]
-        beyond = "round 3 is beyond the 2 rounds that were planned"
+        beyond = "round 3 is beyond the horizon of 2 rounds"
         assert notes == [["4 new people joined"], [blank(1)], [beyond, blank(2)]]
         assert replay(program).proven
 
 
 def test_no_outcomes_before_the_first_round(small: Program) -> None:
-    with pytest.raises(InputError, match="no round was decided yet"):
+    with pytest.raises(InputError, match="no round is decided yet"):
         small.learn(came("ann"))
     with pytest.raises(InputError, match="one has no round yet"):
         small.recommendation(1)
-    with pytest.raises(InputError, match="nobody has a state in this round"):
+    with pytest.raises(InputError, match="Nobody has a state in this round"):
         small.decide()
 
 
@@ -296,7 +296,9 @@ def test_outcomes_come_in_parts_late_and_for_several_rounds_at_once(program: Pro
     failed = first.chosen[0]
     assert program.learn([{"agent": failed, "done": "no"}]).waiting == 4
     second = program.decide({**FOUR, "ann": "high"})
-    with pytest.raises(InputError, match="nothing is known yet of round 1, 2; say by --round or by a column"):
+    with pytest.raises(
+        InputError, match="the table does not say which round it is about, and these have no outcomes yet: 1, 2"
+    ):
         program.learn(came("ann"))
     late = program.learn(came("ann", "ben", round=1) + came("ann", round=2))
     assert (late.rounds, late.new, late.waiting) == ([1, 2], 3, 5)
@@ -314,7 +316,7 @@ def test_states_are_kept_for_some_rounds_and_then_left_out(small: Program) -> No
     for round_ in (2, 3):
         recommendation = small.decide({"ann": "low"}, again=True)
         assert (recommendation.found.number.size, int(recommendation.found.carried_over.sum())) == (4, 3)
-        assert recommendation.notes == ["with a state kept from an earlier round: 3 people", blank(round_ - 1)], round_
+        assert recommendation.notes == ["state carried over from an earlier round: 3 people", blank(round_ - 1)], round_
     last = small.decide({"ann": "low"}, again=True)
     assert last.found.number.size == 1
     assert last.notes == ["left out, without a recent state: 3 people (ben, cem, dee)", blank(3)]
@@ -330,7 +332,7 @@ def test_who_left_is_not_chosen_and_is_back_with_the_next_state(small: Program) 
     back = small.decide({"ann": "low", "cem": "low"}, budget=4)
     assert sorted(back.chosen) == ["ann", "cem", "dee"]
     assert back.notes == [
-        "back, though they had left: 1 person (ann)", "with a state kept from an earlier round: 1 person", blank(2),
+        "returned after leaving: 1 person (ann)", "state carried over from an earlier round: 1 person", blank(2),
     ]  # fmt: skip
     assert small.names.roster.to_list() == list(FOUR)
 
@@ -440,8 +442,8 @@ def test_what_is_changed_counts_from_the_next_round_on(program: Program, address
     assert recorded == {"budget": 1, "cool_down": 3, "shares": {"south": 0.5}}
     assert len(recommendation.chosen) == 1
     assert "nobody is in the group south, which has a share" not in recommendation.notes
-    assert "in another group from now on: 1 person (ann)" in recommendation.notes
-    assert "a new group: south" in recommendation.notes
+    assert "moved to another group: 1 person (ann)" in recommendation.notes
+    assert "new group: south" in recommendation.notes
     groups = dict(zip(recommendation.table["agent"], recommendation.table["group"], strict=True))
     south = {"ann", "eve"}
     assert groups == {name: "south" if name in south else "north" for name in groups}
@@ -492,7 +494,7 @@ def test_a_cancelled_round_takes_no_outcomes_and_is_cancelled_and_decided_no_mor
         (lambda: program.learn(came("ann"), round=1), "outcomes: round 1 was cancelled, so it has no outcomes."),
         (lambda: program.learn(came("ann", round=1)), "outcomes: round 1 was cancelled, so it has no outcomes."),
         (lambda: program.learn(came("ann", round=1), correct=True), "round 1 was cancelled"),
-        (lambda: program.learn(came("ann")), "no round was decided yet"),
+        (lambda: program.learn(came("ann")), "no round is decided yet"),
         (lambda: program.cancel(1), "Round 1 of one is cancelled already."),
         (lambda: program.decide(round=1), "Round 1 was cancelled."),
     ):
@@ -557,11 +559,11 @@ def test_ids_that_look_like_known_ones_are_refused_unless_they_are_new(program: 
     with pytest.raises(InputError) as reported:
         program.decide(rows)
     assert str(reported.value) == (
-        "new ids that differ from known ones only by zeros before them or by capitals: "
-        "3 (7 for 007, ANN for Ann, 0012 for 12); nothing was recorded. "
-        "Write them as before (in a spreadsheet, as text), or say that they are new (--new)."
+        "3 new ids differ from known ones only by leading zeros or capitals (7 for 007, ANN for Ann, 0012 for 12). "
+        "Nothing was recorded. Write known ids as before (in a spreadsheet, as text)."
     )
-    with pytest.raises(InputError, match="or by capitals: 3 "):
+    assert reported.value.hint == Hint.NEW
+    with pytest.raises(InputError, match="3 new ids differ"):
         program.decide(rows, dry_run=True)
     assert mark(program) == before
     recommendation = program.decide(rows, new=True)
@@ -579,9 +581,10 @@ def test_a_table_without_a_round_about_people_of_an_earlier_one_is_asked_about(p
         with pytest.raises(InputError) as reported:
             program.learn(came(*people))
         assert str(reported.value) == (
-            "outcomes: round 1 still waits for these people, or is it a later one? "
-            "Say by --round or by a column round which one is meant."
+            "outcomes: the table does not say which round it is about, and round 1 waits for the outcomes of all these "
+            "people."
         )
+        assert reported.value.hint == Hint.ROUND
     with pytest.raises(InputError, match="row 2, column agent: 'zoe' is not"):
         program.learn(came("cem", "zoe"), round=2)
     assert mark(program) == before
@@ -599,7 +602,7 @@ def test_only_rounds_before_the_usual_one_make_a_table_unclear(small: Program) -
     assert small.learn(came("ben", "cem")).rounds == [1]  # a round that was cancelled has no outcomes
     small.decide(FOUR)
     small.learn(came("ann"))
-    with pytest.raises(InputError, match="round 1 still waits for these people"):
+    with pytest.raises(InputError, match="round 1 waits for the outcomes of all these people"):
         small.learn(came("dee"))
 
 
@@ -617,8 +620,8 @@ def test_a_group_is_called_new_only_after_the_first_round(small: Program) -> Non
     assert small.decide({"ann": ("low", "north"), "ben": ("low", "east")}).notes == ["2 new people joined"]
     notes = small.decide({"ann": ("low", "south"), "cem": ("low", "north")}).notes
     assert notes == [
-        "a new group: south", "1 new person joined", "in another group from now on: 1 person (ann)",
-        "with a state kept from an earlier round: 1 person", blank(1),
+        "new group: south", "1 new person joined", "moved to another group: 1 person (ann)",
+        "state carried over from an earlier round: 1 person", blank(1),
     ]  # fmt: skip
 
 

@@ -22,7 +22,7 @@ def test_outcomes_are_recorded_late_partial_repeated_and_corrected(anywhere: Cal
     again = anywhere.post("outcomes", {"outcomes": rows}, OutcomeCounts)
     assert (again["new"], again["repeated"]) == (0, 2)
     other = {"outcomes": [{"agent": "ann", "done": True, "next_state": "low"}]}
-    assert "another outcome on record" in anywhere.refused("POST", "outcomes", 422, json=other)["detail"]
+    assert "another outcome in round" in anywhere.refused("POST", "outcomes", 422, json=other)["detail"]
     assert anywhere.post("outcomes", other | {"correct": True}, OutcomeCounts)["corrected"] == 1
 
 

@@ -66,8 +66,8 @@ def test_budget_must_never_round_again_and_new_reach_the_desk(caller: Caller) ->
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        ({"states": []}, "there is nobody in it"),
-        ({}, "nobody has a state"),
+        ({"states": []}, "the table has no rows"),
+        ({}, "Nobody has a state"),
         ({"states": as_rows(), "must": ["zoe"]}, "on the must list, but not in the program"),
         ({"states": as_rows(), "round": 5}, "round is 5"),
         ({"states": [*as_rows(), {"agent": "ann", "state": "low"}]}, "row 6"),

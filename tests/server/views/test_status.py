@@ -52,7 +52,7 @@ def test_charts_have_a_description_and_a_table(viewer: Browser) -> None:
 
 def test_a_program_that_nobody_joined_has_a_page(viewer: Browser) -> None:
     page = read_text(viewer.get("/programs/new/status").text)
-    assert "Nobody has joined yet; the first round takes in everybody whose state is given." in page
+    assert "Nobody has joined yet; everybody with a state in the first round joins." in page
 
 
 def test_many_rounds_that_wait_do_not_hide_what_comes_next(tmp_path: Path) -> None:

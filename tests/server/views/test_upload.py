@@ -78,7 +78,7 @@ def test_the_second_check_shows_new_and_missing_people(browser: Browser) -> None
     assert "Round 2" in text
     assert "New 1 Missing 2" in text
     assert "Missing since the last round: ben, cem." in text
-    assert "Columns not read: phone" in text
+    assert "Ignored columns: phone" in text
     assert "restive desk" not in text
 
 
