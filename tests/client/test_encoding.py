@@ -111,7 +111,7 @@ def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
         encode_table(tmp_path / "a.csv", "states", STATES, {})
     with pytest.raises(InputError, match="int is not a table"):
         encode_table(3, "states", STATES, {})
-    with pytest.raises(InputError, match="the columns differ in length"):
+    with pytest.raises(InputError, match="The columns differ in length"):
         encode_table({"agent": ["ann"], "state": []}, "states", STATES, {})
 
 

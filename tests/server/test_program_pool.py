@@ -221,7 +221,7 @@ def test_the_queue_of_a_program_is_limited_in_length_and_time(caller: Caller) ->
     assert sorted(answer.status_code for answer in answers) == [429, 429, 503, 503, 503]
     for answer in answers:
         assert int(answer.headers["retry-after"]) > 0
-    assert {answer.json()["type"] for answer in answers} == {"/api#busy", "/api#too-many"}
+    assert {answer.json()["type"] for answer in answers} == {"/api#busy", "/api#too_many_requests"}
     assert "restive_store_errors_total 0.0" in caller.call("GET", "/metrics").text
     assert caller.call("GET", f"{API}/programs/shops").status_code == 200
 
