@@ -25,7 +25,7 @@ class StatusRound(Answer):
     advised: int
     done: int
     failed: int
-    outcomes_in: int
+    outcomes: int
     unlisted: int
     explored: int
     reward_mean: float | None
@@ -91,7 +91,7 @@ class ShadowComparison(Answer):
     unsupported: float | None
     """The share of records that say nothing about the shadow."""
     rounds: int
-    effective: float | None
+    effective_sample_size: float | None
     """The effective sample size."""
     sentence: str
 
@@ -103,7 +103,7 @@ class StateEstimate(Answer):
     people: int
     benefit: float | None
     """The mean over people."""
-    spread: float | None
+    standard_deviation: float | None
     """The standard deviation over people."""
     helped: int
     """People with a positive benefit."""

@@ -344,9 +344,9 @@ class RoundSummary(Answer):
     """People not on the list for whom it was done."""
     outcomes: int
     """People with a recorded outcome."""
-    treated_seen: int
+    treated_outcomes: int
     treated_reward: float
-    control_seen: int
+    control_outcomes: int
     control_reward: float
 
 
@@ -419,8 +419,7 @@ class HistoryEntry(Answer):
     note: NotRequired[str]
     done: NotRequired[bool]
     reward: NotRequired[float]
-    after: NotRequired[str]
-    """The next state."""
+    next_state: NotRequired[str]
 
 
 class NewProgram(TypedDict, total=False):

@@ -76,8 +76,8 @@ def summarise_rounds(program: Program) -> list[RoundSummary]:
             "carried_over": line.carried_over, "cancelled": line.cancelled, "advised": line.advised,
             "explored": line.explored, "expected_benefit": line.benefit, "done": line.done - line.unlisted,
             "failed": line.failed, "unlisted": line.unlisted, "outcomes": line.outcomes,
-            "treated_seen": line.treated.seen, "treated_reward": line.treated.total,
-            "control_seen": line.control.seen, "control_reward": line.control.total,
+            "treated_outcomes": line.treated.seen, "treated_reward": line.treated.total,
+            "control_outcomes": line.control.seen, "control_reward": line.control.total,
         }
         for line in program.rounds
     ]  # fmt: skip
@@ -92,7 +92,7 @@ def records_table(program: Program, found: Round) -> pl.DataFrame:
         "number": found.number,
         "agent": names,
         "state": states.gather(found.state),
-        "state_kept": found.carried_over,
+        "carried_over": found.carried_over,
     }
     exclusions = pl.Series(EXCLUSIONS, dtype=pl.String)
     columns |= {

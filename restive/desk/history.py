@@ -42,7 +42,7 @@ def _describe(program: Program, found: Round) -> HistoryEntry:
     if found.done[0] != UNKNOWN:
         row["done"] = bool(found.done[0] == DONE)
     if found.after[0] >= 0:
-        row["reward"], row["after"] = float(found.reward[0]), states[int(found.after[0])]
+        row["reward"], row["next_state"] = float(found.reward[0]), states[int(found.after[0])]
     return row
 
 

@@ -67,7 +67,7 @@ class Shadow(NamedTuple):
     overlap: float  # share of the list in common
     unsupported: float  # share of agent-rounds left out, in which the policy never does what the shadow would
     rounds: int  # agent-rounds compared
-    effective: float  # effective sample size
+    effective_sample_size: float
     sentence: str
 
 

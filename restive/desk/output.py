@@ -181,7 +181,7 @@ def print_history(rows: Sequence[Row], words: Words, person: str) -> None:
             "on the list": _yes_no(row.get("chosen")),
             "done": _yes_no(row.get("done")),
             "reward": show_number(row.get("reward")),
-            "next state": row.get("after"),
+            "next state": row.get("next_state"),
             "probability": show_percent(row.get("probability")),
             "at": show_minute(row.get("at")),
             "note": row.get("note"),
@@ -316,7 +316,7 @@ def _print_rounds(console: Console, status: Status) -> None:
             "round": row.round,
             "on the list": row.advised,
             "done": row.done,
-            "outcomes": f"{row.outcomes_in:,}/{row.present:,}",
+            "outcomes": f"{row.outcomes:,}/{row.present:,}",
             "reward": show_number(row.reward_mean),
             "control": show_number(row.control_mean),
             "expected": show_number(row.expected_each),
@@ -345,7 +345,7 @@ def _print_learned(console: Console, status: Status) -> None:
             "state": each.state,
             "mean": _show_rounded(each.benefit),
             f"expected to help, of {words.people}": f"{each.helped:,} of {each.people:,}",
-            "standard deviation": _show_rounded(each.spread),
+            "standard deviation": _show_rounded(each.standard_deviation),
         }
         for each in status.learned
     ]

@@ -38,7 +38,7 @@ class RoundRow:
     advised: int  # on the list
     done: int  # of these, done
     failed: int  # of these, reported as not done
-    outcomes_in: int  # people with a recorded outcome
+    outcomes: int  # people with a recorded outcome
     unlisted: int = 0  # done, though not on the list
     explored: int = 0  # of those on the list, chosen at random to learn
     reward_mean: float = math.nan  # without the control group
@@ -72,7 +72,7 @@ class Learned:
     state: str
     people: int  # with an estimate in this state
     benefit: float  # mean over them
-    spread: float  # standard deviation over them
+    standard_deviation: float  # standard deviation over them
     helped: int  # of them, those with a positive benefit
 
 
@@ -223,8 +223,10 @@ def find_learned(program: Program) -> list[Learned]:
         estimate = policy_state.policy.estimate(policy_state.belief, np.full((1, projection.agents.count), code))
         known = active & np.isfinite(estimate.benefit[0]) & ~np.isinf(estimate.error[0])
         benefit = estimate.benefit[0][known]
-        mean, spread = (float(benefit.mean()), float(benefit.std())) if benefit.size else (math.nan, math.nan)
-        found.append(Learned(state, int(known.sum()), mean, spread, int((benefit > 0).sum())))
+        mean, standard_deviation = (
+            (float(benefit.mean()), float(benefit.std())) if benefit.size else (math.nan, math.nan)
+        )
+        found.append(Learned(state, int(known.sum()), mean, standard_deviation, int((benefit > 0).sum())))
     return found
 
 
@@ -288,7 +290,7 @@ def _round_row(totals: RoundTotals) -> RoundRow:
         done=totals.done - totals.unlisted,
         unlisted=totals.unlisted,
         failed=totals.failed,
-        outcomes_in=totals.outcomes,
+        outcomes=totals.outcomes,
         explored=totals.explored,
         reward_mean=_mean(totals.treated),
         control_mean=_mean(totals.control),

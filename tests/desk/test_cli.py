@@ -117,7 +117,7 @@ def test_the_story_of_a_team_in_each_format(ending: str, call: Call) -> None:
     assert (status.code, Path("new/status.png").read_bytes()[:4]) == (0, b"\x89PNG")
     for words in ("Pharmacy orders", "10 pharmacists", "Shadow policy egt", "Expected effect of a coupon"):
         assert words in status.out
-    assert call("status", "shops", "--json").data["rounds"][2]["outcomes_in"] == 10
+    assert call("status", "shops", "--json").data["rounds"][2]["outcomes"] == 10
     proof = call("replay", "shops")
     assert (proof.code, "3 of 3 decisions come out the same, bit for bit." in proof.out) == (0, True)
     length, end, _ = mark()
@@ -141,7 +141,7 @@ def test_a_list_that_comes_back_with_what_was_done_is_a_table_of_outcomes(shops:
     assert ended.out.startswith("Round 1: 3 outcomes recorded, 0 corrected")
     assert "10 outcomes are still missing." in ended.out
     (line,) = shops("status", "shops", "--json").data["rounds"]
-    assert (line["advised"], line["done"], line["failed"], line["outcomes_in"]) == (3, 1, 2, 0)
+    assert (line["advised"], line["done"], line["failed"], line["outcomes"]) == (3, 1, 2, 0)
 
 
 def test_outcomes_in_parts_late_again_and_corrected(shops: Call) -> None:
@@ -162,7 +162,7 @@ def test_outcomes_in_parts_late_again_and_corrected(shops: Call) -> None:
     write_rows("states1.csv", "agent,state", "000,frequent", "001,occasional")
     assert shops("correct", "shops", "--states", "states1.csv", "--round", "1").out == "Round 1: 1 states corrected.\n"
     rows = shops("history", "shops", "000", "--json").data
-    assert [(row["state"], row.get("after"), row.get("done")) for row in rows] == [
+    assert [(row["state"], row.get("next_state"), row.get("done")) for row in rows] == [
         ("frequent", "frequent", True), ("regular", None, None),
     ]  # fmt: skip
     assert "corrected" in shops("history", "shops", "000").out

@@ -31,10 +31,10 @@ def test_a_history_has_a_row_for_each_round_with_corrections_in_their_places(pro
     program.learn([{"agent": "ann", "done": "yes"}])  # done, though it was not on the list
     first = {"round": 1, "state": "low", "chosen": True, "probability": 1.0, "done": True, "note": "must list"}
     second = {"round": 2, "state": "high", "chosen": False, "probability": 0.0, "done": True, "note": "cooling down"}
-    assert without_time(find_history(program, "ann")) == [first | {"reward": 5.0, "after": "high"}, second]
+    assert without_time(find_history(program, "ann")) == [first | {"reward": 5.0, "next_state": "high"}, second]
     program.learn([{"agent": "ann", "done": "no", "next_state": "low"}], round=1, correct=True)
     program.correct_states({"ann": "low"}, 2)
-    first |= {"done": False, "reward": 0.0, "after": "low", "note": "must list, corrected"}
+    first |= {"done": False, "reward": 0.0, "next_state": "low", "note": "must list, corrected"}
     assert without_time(find_history(program, "ann")) == [
         first, second | {"state": "low", "note": "cooling down, corrected"},
     ]  # fmt: skip

@@ -176,7 +176,7 @@ def test_the_shadow_estimate_meets_a_simulated_truth() -> None:
     assert abs(np.mean(means) - expected) < 0.02 * np.std(means) + 4 * np.std(means) / math.sqrt(times)
     # Agents are the same in each repetition, while the error allows for other agents too: it may only be too wide.
     assert covered / times >= binomial_interval(times)[0]
-    assert answer.effective < answer.rounds == 720
+    assert answer.effective_sample_size < answer.rounds == 720
 
 
 def test_the_shadow_interval_covers_where_agents_are_drawn_anew() -> None:
@@ -199,7 +199,7 @@ def test_a_shadow_that_is_the_policy_makes_no_difference_at_all() -> None:
     chosen, reward = world.play(np.random.default_rng(2))
     answer = compare_policies(reward, chosen, world.probability, world.probability, world.agent, chosen, WORDS)
     assert (answer.mean, answer.overlap, answer.unsupported) == pytest.approx((0.0, 1.0, 0.0), abs=1e-12)
-    assert answer.effective == pytest.approx(reward.size)
+    assert answer.effective_sample_size == pytest.approx(reward.size)
     assert "No clear difference between the shadow policy and the policy" in answer.sentence
 
 

@@ -63,7 +63,7 @@ def test_json_is_strict_and_holds_everything(status: Status) -> None:
     record = json.loads(json.dumps(status.as_json(), allow_nan=False))
     assert record["rounds"][2]["reward_mean"] == 3.0
     assert record["rounds"][2]["control_mean"] is None
-    assert record["learned"][0]["spread"] is None
+    assert record["learned"][0]["standard_deviation"] is None
     assert record["lift"]["control"] == 5
     assert len(record["curve"]["lift"]["low"]) == 3
     assert record["shadow"]["mean"] == 0.0
@@ -141,7 +141,7 @@ def test_the_lines_of_rounds_add_up_to_the_records(desk: Desk) -> None:
     assert 0 < control.sum() == seen.people.control < 24
     for row in seen.rounds:
         found = program.get_round(row.round)
-        assert (row.present, row.budget, row.advised, row.done, row.outcomes_in) == (24, 4, 4, 4, 24)
+        assert (row.present, row.budget, row.advised, row.done, row.outcomes) == (24, 4, 4, 4, 24)
         assert row.reward_mean == pytest.approx(found.reward[~control].mean()) == pytest.approx(8 / (~control).sum())
         assert row.control_mean == 0.0
     assert seen.actions == 24

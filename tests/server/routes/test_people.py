@@ -97,7 +97,7 @@ def test_people_with_pseudonyms_are_found_by_what_they_are_called(desk: Desk) ->
 def test_history_is_that_of_one_person(decided: Caller) -> None:
     decided.post("outcomes", {"outcomes": [{"agent": "ann", "next_state": "high"}]}, OutcomeCounts)
     row = decided.get("history?agent=ann", Page[HistoryEntry])["items"][0]
-    assert (row["round"], row["state"], row["after"], row["reward"]) == (1, "low", "high", 1.0)
+    assert (row["round"], row["state"], row["next_state"], row["reward"]) == (1, "low", "high", 1.0)
     assert len(decided.get("history?agent=ben", Page[HistoryEntry])["items"]) == 1
     decided.refused("GET", "history?agent=zoe", 404)
 
