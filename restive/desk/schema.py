@@ -1,207 +1,141 @@
-"""The tables of a store, and how a store of an older version is brought to this one.
+"""The tables of a store, created in one step; `restive_schema` holds their version.
 
-The log and the roster are version 1, the index of histories and the snapshots version 2, audit_log, tokens and sessions
-version 3. A migration is a function over
-alembic's operations; the list of them is the history of the schema: one that was released is never edited, and its
-place in the list is the version it makes. `restive_schema` holds the version a store has.
-
-    programs   one row each, the row is the program's lock
-    events     the log: number from 0 on, header as JSON, digest of the chain, size of its parts in bytes
-    parts      the arrays of an event: name "" and a chunk of agents, or WHOLE; or the name of an extra and WHOLE
-    roster     the names in chunks, the only personal data
-    snapshots  a belief after so many events, in slots, cut into pieces
-    audit_log      who had what recorded, by which key, and what was answered; program null: it was about the whole store
-    tokens     whom a server lets in, by the digest of a secret; grants: as what, in which program (null: in all)
-    sessions   who is signed in, by the digest of a cookie
+programs   one row each; the row is the program's lock
+events     the log: number from 0, header as JSON, digest of the chain, size of its parts in bytes
+parts      the arrays of an event: name "" and a chunk of agents, or the name of an extra
+roster     the names in chunks, the only personal data
+snapshots  a projection after so many events, in slots, cut into pieces
+audit_log  who had what recorded, by which key, and the answer; program null: it concerned the whole store
+tokens     who may use a server, by the digest of a secret; grants: in which role and program (null: all)
+sessions   who is signed in, by the digest of a cookie
 """
-
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from restive.errors import InputError
 
-if TYPE_CHECKING:
-    from alembic.operations import Operations
+VERSION = 4
+LOCK = 0x7265737469766531  # PostgreSQL's advisory lock while tables are created: "restive1" in ASCII
+LONG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite numbers rows by an INTEGER PRIMARY KEY only
 
-LOCK = 0x7265737469766531  # PostgreSQL's advisory lock for migrations: "restive1" in ASCII
-LONG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite counts up its INTEGER PRIMARY KEY only
-
-version = sa.table("restive_schema", sa.column("version", sa.Integer))
-programs = sa.table("programs", sa.column("id", LONG), sa.column("name", sa.Text), sa.column("created", sa.Text))
-events = sa.table(
+metadata = sa.MetaData()
+version = sa.Table("restive_schema", metadata, sa.Column("version", sa.Integer, nullable=False))
+programs = sa.Table(
+    "programs",
+    metadata,
+    sa.Column("id", LONG, primary_key=True, autoincrement=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("created", sa.Text, nullable=False),
+)
+events = sa.Table(
     "events",
-    *(sa.column(name, LONG) for name in ("program", "number", "round", "size")),
-    *(sa.column(name, sa.Text) for name in ("kind", "at", "header", "digest")),
+    metadata,
+    sa.Column("program", LONG, sa.ForeignKey("programs.id"), primary_key=True),
+    sa.Column("number", LONG, primary_key=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("round", LONG),
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("header", sa.Text, nullable=False),
+    sa.Column("size", LONG, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Index("events_by_round", "program", "round", "number"),
 )
-parts = sa.table(
+parts = sa.Table(
     "parts",
-    *(sa.column(name, LONG) for name in ("program", "event", "chunk")),
-    sa.column("name", sa.Text),
-    sa.column("body", sa.LargeBinary),
+    metadata,
+    sa.Column("program", LONG, primary_key=True),
+    sa.Column("event", LONG, primary_key=True),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("chunk", LONG, primary_key=True),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+    sa.ForeignKeyConstraint(["program", "event"], ["events.program", "events.number"]),
+    sa.Index("parts_by_chunk", "program", "chunk", "event"),
 )
-roster = sa.table(
-    "roster", *(sa.column(name, LONG) for name in ("program", "chunk")), sa.column("body", sa.LargeBinary)
+roster = sa.Table(
+    "roster",
+    metadata,
+    sa.Column("program", LONG, sa.ForeignKey("programs.id"), primary_key=True),
+    sa.Column("chunk", LONG, primary_key=True),
+    sa.Column("body", sa.LargeBinary, nullable=False),
 )
-snapshots = sa.table(
+snapshots = sa.Table(
     "snapshots",
-    *(sa.column(name, LONG) for name in ("program", "events", "piece")),
-    sa.column("slot", sa.Text),
-    sa.column("body", sa.LargeBinary),
+    metadata,
+    sa.Column("program", LONG, sa.ForeignKey("programs.id"), primary_key=True),
+    sa.Column("slot", sa.Text, primary_key=True),
+    sa.Column("events", LONG, primary_key=True),
+    sa.Column("piece", LONG, primary_key=True),
+    sa.Column("body", sa.LargeBinary, nullable=False),
 )
-audit_log = sa.table(
+audit_log = sa.Table(
     "audit_log",
-    *(sa.column(name, LONG) for name in ("number", "program", "round")),
-    *(sa.column(name, sa.Text) for name in ("at", "by", "verb", "key", "asked", "answer")),
+    metadata,
+    sa.Column("number", LONG, primary_key=True, autoincrement=True),
+    sa.Column("program", LONG, sa.ForeignKey("programs.id")),
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("by", sa.Text, nullable=False),
+    sa.Column("verb", sa.Text, nullable=False),
+    sa.Column("round", LONG),
+    sa.Column("key", sa.Text),
+    sa.Column("asked", sa.Text, nullable=False),
+    sa.Column("answer", sa.Text, nullable=False),
+    sa.UniqueConstraint("program", "key"),
+    sa.Index("audit_log_by_program", "program", "number"),
 )
-tokens = sa.table(
+tokens = sa.Table(
     "tokens",
-    sa.column("id", LONG),
-    *(sa.column(name, sa.Text) for name in ("name", "digest", "created", "expires", "revoked")),
+    metadata,
+    sa.Column("id", LONG, primary_key=True, autoincrement=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("created", sa.Text, nullable=False),
+    sa.Column("expires", sa.Text),
+    sa.Column("revoked", sa.Text),
 )
-grants = sa.table("grants", *(sa.column(name, LONG) for name in ("token", "program")), sa.column("role", sa.Text))
-sessions = sa.table("sessions", sa.column("token", LONG), *(sa.column(name, sa.Text) for name in ("digest", "expires")))
-TABLES = (programs, events, parts, roster, snapshots, audit_log, tokens, grants, sessions)
-
-
-def make_log_and_roster(op: "Operations") -> None:
-    """Version 1: programs, events with their parts, names."""
-    op.create_table(
-        "programs",
-        sa.Column("id", LONG, primary_key=True, autoincrement=True),
-        sa.Column("name", sa.Text, nullable=False, unique=True),
-        sa.Column("created", sa.Text, nullable=False),
-    )
-    op.create_table(
-        "events",
-        sa.Column("program", LONG, sa.ForeignKey("programs.id"), primary_key=True),
-        sa.Column("number", LONG, primary_key=True),
-        sa.Column("kind", sa.Text, nullable=False),
-        sa.Column("round", LONG),
-        sa.Column("at", sa.Text, nullable=False),
-        sa.Column("header", sa.Text, nullable=False),
-        sa.Column("size", LONG, nullable=False),
-        sa.Column("digest", sa.Text, nullable=False),
-    )
-    op.create_table(
-        "parts",
-        sa.Column("program", LONG, primary_key=True),
-        sa.Column("event", LONG, primary_key=True),
-        sa.Column("name", sa.Text, primary_key=True),
-        sa.Column("chunk", LONG, primary_key=True),
-        sa.Column("body", sa.LargeBinary, nullable=False),
-        sa.ForeignKeyConstraint(["program", "event"], ["events.program", "events.number"]),
-    )
-    op.create_table(
-        "roster",
-        sa.Column("program", LONG, sa.ForeignKey("programs.id"), primary_key=True),
-        sa.Column("chunk", LONG, primary_key=True),
-        sa.Column("body", sa.LargeBinary, nullable=False),
-    )
-    _store_uncompressed(op, "parts", "roster")
-
-
-def add_histories_and_snapshots(op: "Operations") -> None:
-    """Version 2: indexes for the chunk of an agent in all events and for the events of a round; snapshots."""
-    op.create_index("parts_by_chunk", "parts", ["program", "chunk", "event"])
-    op.create_index("events_by_round", "events", ["program", "round", "number"])
-    op.create_table(
-        "snapshots",
-        sa.Column("program", LONG, sa.ForeignKey("programs.id"), primary_key=True),
-        sa.Column("slot", sa.Text, primary_key=True),
-        sa.Column("events", LONG, primary_key=True),
-        sa.Column("piece", LONG, primary_key=True),
-        sa.Column("body", sa.LargeBinary, nullable=False),
-    )
-    _store_uncompressed(op, "snapshots")
-
-
-def add_audit_log_and_tokens(op: "Operations") -> None:
-    """Version 3: who did what, and who may."""
-    op.create_table(
-        "audit_log",
-        sa.Column("number", LONG, primary_key=True, autoincrement=True),
-        sa.Column("program", LONG, sa.ForeignKey("programs.id")),
-        sa.Column("at", sa.Text, nullable=False),
-        sa.Column("by", sa.Text, nullable=False),
-        sa.Column("verb", sa.Text, nullable=False),
-        sa.Column("round", LONG),
-        sa.Column("key", sa.Text),
-        sa.Column("asked", sa.Text, nullable=False),
-        sa.Column("answer", sa.Text, nullable=False),
-        sa.UniqueConstraint("program", "key"),
-    )
-    op.create_index("audit_log_by_program", "audit_log", ["program", "number"])
-    op.create_table(
-        "tokens",
-        sa.Column("id", LONG, primary_key=True, autoincrement=True),
-        *(sa.Column(name, sa.Text, nullable=False) for name in ("name", "digest", "created")),
-        *(sa.Column(name, sa.Text) for name in ("expires", "revoked")),
-    )
-    op.create_table(
-        "grants",
-        sa.Column("token", LONG, sa.ForeignKey("tokens.id"), nullable=False, index=True),
-        sa.Column("program", LONG, sa.ForeignKey("programs.id")),
-        sa.Column("role", sa.Text, nullable=False),
-    )
-    op.create_table(
-        "sessions",
-        sa.Column("digest", sa.Text, primary_key=True),
-        sa.Column("token", LONG, sa.ForeignKey("tokens.id"), nullable=False, index=True),
-        sa.Column("expires", sa.Text, nullable=False),
-    )
-
-
-MIGRATIONS: tuple[Callable[["Operations"], None], ...] = (
-    make_log_and_roster,
-    add_histories_and_snapshots,
-    add_audit_log_and_tokens,
+grants = sa.Table(
+    "grants",
+    metadata,
+    sa.Column("token", LONG, sa.ForeignKey("tokens.id"), nullable=False, index=True),
+    sa.Column("program", LONG, sa.ForeignKey("programs.id")),
+    sa.Column("role", sa.Text, nullable=False),
 )
-NEWEST = len(MIGRATIONS)
+sessions = sa.Table(
+    "sessions",
+    metadata,
+    sa.Column("digest", sa.Text, primary_key=True),
+    sa.Column("token", LONG, sa.ForeignKey("tokens.id"), nullable=False, index=True),
+    sa.Column("expires", sa.Text, nullable=False),
+)
 
 
-def check_version(connection: sa.Connection, shown: str) -> int:
-    """The version of the store, 0 when there is none yet; refuse one from the future, and somebody else's database."""
-    # Asked once: between two questions another process may have made the tables.
-    tables = set(sa.inspect(connection).get_table_names())
+def has_tables(connection: sa.Connection, shown: str) -> bool:
+    """Whether the database is a store; one of another version, or with tables of something else, is refused."""
+    tables = set(sa.inspect(connection).get_table_names())  # one query: another process may create them meanwhile
     if version.name in tables:
         found = int(connection.execute(sa.select(version.c.version)).scalar_one())
-        if found > NEWEST:
+        if found != VERSION:
             raise InputError(
-                f"The store {shown} has version {found}, this restive knows versions up to {NEWEST}: "
-                "use a newer restive."
+                f"The store {shown} has version {found}; this version of restive reads version {VERSION} only.",
+                code="store_version",
             )
-        return found
-    foreign = tables if connection.dialect.name == "sqlite" else tables & {table.name for table in TABLES}
+        return True
+    foreign = tables if connection.dialect.name == "sqlite" else tables & set(metadata.tables)
     if foreign:
         raise InputError(
-            f"The database {shown} is no store of restive, it has other tables ({min(foreign)}): "
+            f"The database {shown} is not a store of restive, it has other tables ({min(foreign)}): "
             "name a new file, or a database or schema of its own."
         )
-    return 0
+    return False
 
 
-def migrate(connection: sa.Connection, shown: str, to: int = NEWEST) -> None:
-    """Bring the store to version `to`, inside the transaction of the caller, which holds SQLite's write lock."""
-    # Loading alembic takes a fifth of a second, which only a store that is made or migrated should cost.
-    from alembic.migration import MigrationContext
-    from alembic.operations import Operations
-
+def create_tables(connection: sa.Connection, shown: str) -> None:
+    """Create the tables, inside the transaction of the caller, which holds SQLite's write lock."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))
-    found = check_version(connection, shown)  # again, under the lock: another process may have been quicker
-    op = Operations(MigrationContext.configure(connection))
-    if found == 0 and to > 0:
-        op.create_table(version.name, sa.Column("version", sa.Integer, nullable=False))
-        connection.execute(version.insert().values(version=0))
-    for step in MIGRATIONS[found:to]:
-        step(op)
-    connection.execute(version.update().values(version=max(found, to)))
-
-
-def _store_uncompressed(op: "Operations", *tables: str) -> None:
-    """Bodies are compressed already; PostgreSQL need not try again."""
-    if op.get_context().dialect.name == "postgresql":
-        for table in tables:
-            op.execute(f"ALTER TABLE {table} ALTER COLUMN body SET STORAGE EXTERNAL")
+    if has_tables(connection, shown):  # again, under the lock: another process may have created them
+        return
+    metadata.create_all(connection, checkfirst=False)
+    connection.execute(version.insert().values(version=VERSION))
+    if connection.dialect.name == "postgresql":
+        for table in (parts, roster, snapshots):  # bodies are compressed already
+            connection.exec_driver_sql(f"ALTER TABLE {table.name} ALTER COLUMN body SET STORAGE EXTERNAL")

@@ -42,7 +42,7 @@ from restive.desk.database import (
 )
 from restive.desk.events import CHUNK, Event, Part, assemble, link, pick
 from restive.desk.roster import split_names
-from restive.desk.schema import NEWEST, audit_log, check_version, events, migrate, parts, programs, roster, snapshots
+from restive.desk.schema import audit_log, create_tables, events, has_tables, parts, programs, roster, snapshots
 from restive.desk.writer import Writer, write_time
 from restive.errors import Conflict, InputError, NotFound
 
@@ -89,7 +89,7 @@ class Store:
         read_only: bool = False,
         clock: Callable[[], datetime] = read_clock,
     ) -> Self:
-        """Open FILE.db or postgresql://USER@HOST/DATABASE; what is not there is made, what is older is migrated."""
+        """Open FILE.db or postgresql://USER@HOST/DATABASE; what is missing is created."""
         engine, shown = connect(address, read_only)
         store = cls(engine, shown, clock)
         try:
@@ -256,20 +256,19 @@ class Store:
         return expected
 
     def _prepare(self, read_only: bool) -> None:
-        """Make or migrate the tables where that is needed."""
+        """Create the tables if they are missing."""
         sqlite = self._engine.dialect.name == "sqlite"
         if sqlite:
             check_place(self.address, read_only)
         with self._engine.connect() as connection:
-            found = check_version(connection, self.address)
-        if read_only and found < NEWEST:
-            what = f"has version {found} of {NEWEST}" if found else "is empty"
-            raise StoreError(f"The store {self.address} {what}: open it once for writing, which makes it ready.")
+            ready = has_tables(connection, self.address)
+        if read_only and not ready:
+            raise StoreError(f"The store {self.address} is empty: open it once for writing, which creates its tables.")
         if sqlite and not read_only:
             use_write_ahead_log(self._engine)
-        if found < NEWEST:
+        if not ready:
             with self._engine.connect().execution_options(writing=True) as connection, connection.begin():
-                migrate(connection, self.address)
+                create_tables(connection, self.address)
 
     @contextmanager
     def _begin(self) -> Iterator[sa.Connection]:
