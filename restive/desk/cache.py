@@ -9,9 +9,8 @@ from contextlib import suppress
 import polars as pl
 
 from restive.desk.events import Change, Corrected, Event
-from restive.desk.names import Names
 from restive.desk.projection import Projection
-from restive.desk.pseudonyms import find_key
+from restive.desk.roster import Names, find_key
 from restive.desk.rounds import Round, gather
 from restive.desk.store import Store, Writer
 from restive.errors import InputError

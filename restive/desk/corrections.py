@@ -11,8 +11,8 @@ import polars as pl
 
 from restive.desk.cache import ProgramCache
 from restive.desk.events import Corrected, Outcomes, States
-from restive.desk.names import Names
 from restive.desk.projection import Projection
+from restive.desk.roster import Names
 from restive.desk.rounds import Round
 from restive.desk.store import Writer
 from restive.desk.table_schema import Fault, TableError

@@ -23,7 +23,7 @@ from restive.desk.config import Config, Words, check_name
 from restive.desk.database import check_place
 from restive.desk.events import Created
 from restive.desk.program import Program
-from restive.desk.pseudonyms import make_key
+from restive.desk.roster import make_key
 from restive.desk.store import Store
 from restive.desk.templates import find_template
 from restive.errors import Conflict, InputError

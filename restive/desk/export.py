@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from restive.api.types import RoundSummary
-from restive.desk.names import ERASED
 from restive.desk.program import Program
+from restive.desk.roster import ERASED
 from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.desk.selection import EXCLUSIONS
 from restive.desk.table_files import write_table_file

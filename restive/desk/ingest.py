@@ -14,8 +14,8 @@ import polars as pl
 from restive.desk.config import MAX_BUDGET, Config, Words
 from restive.desk.events import Outcomes, States
 from restive.desk.explanations import count_people
-from restive.desk.names import Names
 from restive.desk.projection import Projection
+from restive.desk.roster import Names
 from restive.desk.rounds import UNKNOWN, Round
 from restive.desk.table_files import ROW, as_frame, read_table_file
 from restive.desk.table_schema import (

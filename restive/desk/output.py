@@ -167,7 +167,7 @@ def _describe_config(config: Mapping[str, Any]) -> Iterator[str]:
     if config["horizon"]:
         yield f"Rounds in all: {config['horizon']:,}."
     if config["pseudonyms"]:
-        from restive.desk.pseudonyms import keys_folder
+        from restive.desk.roster import keys_folder
 
         yield f"Names are stored as codes; keep a copy of their key: {keys_folder() / config['pseudonyms']}.key"
 

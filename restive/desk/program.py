@@ -32,9 +32,9 @@ from restive.desk.ingest import (
     sort_outcomes,
     split_rounds,
 )
-from restive.desk.names import Names
 from restive.desk.projection import Projection, RoundTotals
 from restive.desk.recommendation import Recommendation
+from restive.desk.roster import Names
 from restive.desk.round_input import AlreadyDecided, prepare_round
 from restive.desk.rounds import Round
 from restive.desk.store import ProgramRow, Store, StoreError, Writer

@@ -12,7 +12,7 @@ from restive.api import types
 from restive.desk.config import Config
 from restive.desk.decision import CHOSEN, MUST, RESERVE
 from restive.desk.explanations import explain
-from restive.desk.names import ERASED, Names
+from restive.desk.roster import ERASED, Names
 from restive.desk.rounds import Round
 from restive.desk.selection import EXCLUSIONS, ON_MUST
 from restive.formats import finite_or_none

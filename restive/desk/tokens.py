@@ -5,11 +5,10 @@ the cookie of a session. 256 random bits need no slow hash. It grants a role in 
 it expires or is revoked. Nothing here is personal data: a name says for whom or for what a token was made.
 """
 
-import base64
 import hashlib
 import hmac
-import os
 import re
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -107,7 +106,7 @@ def make_token(
             raise Conflict(f"There is a token {name!r} already: take another name, or revoke that one first.")
         new = tokens.insert().values(made | {"digest": NO_DIGEST}).returning(tokens.c.id)
         number = int(connection.execute(new).scalar_one())
-        secret = f"rst_{number}_{_draw()}"
+        secret = f"rst_{number}_{secrets.token_urlsafe(32)}"
         connection.execute(tokens.update().where(tokens.c.id == number).values(digest=_digest(secret)))
         connection.execute(roles.insert(), [row | {"token": number} for row in rows])
         granted = [{"program": program, "role": role} for program, role in grants.items()]
@@ -161,7 +160,7 @@ def open_session(store: Store, secret: str, hours: int = HOURS) -> str | None:
     principal = find_principal(store, secret)
     if principal is None:
         return None
-    now, cookie = store.now(), _draw()
+    now, cookie = store.now(), secrets.token_urlsafe(32)
     mine = sessions.c.token == principal.id
     kept = sa.select(sessions.c.digest).where(mine).order_by(sessions.c.expires.desc()).limit(MAX_SESSIONS - 1)
     row = {"digest": _digest(cookie), "token": principal.id, "expires": _add(now, timedelta(hours=hours))}
@@ -239,11 +238,6 @@ def _hold_names(connection: sa.Connection) -> None:
     """Let nobody else make or revoke until the transaction ends; on SQLite no two write at once anyway."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("LOCK TABLE tokens IN SHARE ROW EXCLUSIVE MODE")
-
-
-def _draw() -> str:
-    """43 random characters, 256 bits."""
-    return base64.urlsafe_b64encode(os.urandom(32)).rstrip(b"=").decode()
 
 
 def _digest(secret: str) -> str:

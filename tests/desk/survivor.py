@@ -14,9 +14,9 @@ import numpy as np
 
 from restive.desk import Desk, cache
 from restive.desk.database import StoreError
-from restive.desk.names import ERASED
 from restive.desk.program import Program
 from restive.desk.replay import replay
+from restive.desk.roster import ERASED
 from restive.desk.rounds import Round
 from restive.errors import InputError
 

@@ -12,7 +12,7 @@ import pytest
 from restive.desk import Desk, Recommendation
 from restive.desk.config import Config, Words
 from restive.desk.events import Decided, DecisionInput, States
-from restive.desk.names import Names
+from restive.desk.roster import Names
 from restive.desk.rounds import Round
 
 COLUMNS = [

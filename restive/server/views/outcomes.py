@@ -14,10 +14,10 @@ from starlette.concurrency import run_in_threadpool
 from restive.desk.audit import Repeated, RequestContext
 from restive.desk.decision import RESERVE
 from restive.desk.ingest import name_few
-from restive.desk.names import ERASED
 from restive.desk.program import Program
 from restive.desk.projection import RoundTotals
 from restive.desk.recommendation import Recommendation
+from restive.desk.roster import ERASED
 from restive.desk.rounds import DONE, UNKNOWN
 from restive.errors import InputError, NotFound
 from restive.server.metrics import Metrics

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Request
 
 from restive.desk.export import agents_table
 from restive.desk.history import find_history
-from restive.desk.names import Names
 from restive.desk.program import Program
 from restive.desk.projection import NEVER
+from restive.desk.roster import Names
 from restive.errors import NotFound
 from restive.server.views.base import PageRoute, ask, head, page, paginate, read_number
 from restive.types import Ints

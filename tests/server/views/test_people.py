@@ -7,8 +7,8 @@ import pytest
 
 from restive.desk import Desk
 from restive.desk.history import find_history
-from restive.desk.names import Names
 from restive.desk.program import Program
+from restive.desk.roster import Names
 from restive.server.views.people import build_person, search
 from server.views.browsing import Browser, Site, read_text
 

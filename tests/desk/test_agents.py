@@ -1,4 +1,4 @@
-"""The agents: known answers, and cool-downs against all that ever happened to an agent."""
+"""The arrays over agents in a projection: known answers, and cool-downs against all that happened to an agent."""
 
 import json
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def said(*done: bool) -> Bools:
     return np.array(done, np.bool_)
 
 
-def test_nobody_is_in_an_empty_ledger_and_each_joins_at_the_end() -> None:
+def test_there_is_nobody_at_first_and_each_joins_at_the_end() -> None:
     agents = Agents.empty()
     assert agents.count == 0
     agents.join(number(-1, 2), said(False, True))
