@@ -47,7 +47,7 @@ TEMPLATES = Path(__file__).parent.parent / "templates"
 STATIC = Path(__file__).parent.parent / "static"
 IMMUTABLE = "public, max-age=31536000, immutable"
 MIN_GZIP_BYTES = 1000
-EXPECTED = (InputError, HTTPException, RequestValidationError, HTTPException)
+EXPECTED = (InputError, HTTPException, RequestValidationError)
 FLASH_COOKIE, MAX_FLASH = "restive_flash", 500  # a message that a form leaves for the next page
 NO_STORE = "no-store"  # pages are about people: the Back button must show nothing after signing out
 MAX_DIGITS = 9  # of a number in a URL

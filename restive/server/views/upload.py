@@ -165,7 +165,7 @@ def make_confirmation(digest: str) -> dict[str, str]:
 def check_confirmation(form: Form, digest: str) -> tuple[int, str]:
     """The round and the key of the checked form, if the form is still the same."""
     if form.text("checked") != digest or not form.text("key"):
-        raise Conflict("The form has changed since the check. Check it again.")
+        raise Conflict("The form has changed since the check. Nothing was recorded. Check it again.")
     return form.whole("of_round", 1, MAX_ROUND) or 1, form.text("key")
 
 
@@ -180,28 +180,27 @@ async def show_result(
 ) -> Response:
     """The page with a preview or an error and everything that was typed; only the preview for htmx."""
     fragment = is_fragment(request)
-    failure = None if error is None else describe(error, request)
+    refused = None if error is None else explain(error, request)
     more: dict[str, Any] = {
         "typed": form.fields,
         "preview": preview,
-        "refused": None if error is None else explain(error, request),
+        "refused": refused,
         # Browsers drop a chosen file when the page is reloaded.
         "choose_again": plain_name(form.file.filename or "") if form.file and not fragment else "",
     }
     data = await ask(request, name, build)
     shown = "preview.html" if fragment else template
-    status = 200 if failure is None else failure["status"]
+    status = 200 if refused is None else refused["status"]
     return await render_in_thread(request, shown, data | {"template": template}, status, **more)
 
 
 def explain(error: InputError, request: Request) -> dict[str, Any]:
-    """An error for a page: the problem, the hint that a check box answers, and advice in the words of the page."""
-    failure = describe(error, request)
-    hint = error.hint
+    """A problem with at most MAX_FAULTS faults, their total, and advice in the words of a page."""
+    problem = describe(error, request)
+    faults = problem["faults"]
     return {
-        **failure,
-        "hint": hint,
-        "faults": failure["faults"][:MAX_FAULTS],
-        "total": getattr(error, "total", len(failure["faults"])),
-        "advice": ADVICE.get(hint) if hint else None,
+        **problem,
+        "faults": faults[:MAX_FAULTS],
+        "total": getattr(error, "total", len(faults)),
+        "advice": ADVICE.get(error.hint) if error.hint else None,
     }

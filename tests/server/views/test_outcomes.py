@@ -188,7 +188,7 @@ def test_a_table_with_another_outcome_needs_the_check_box(site: Site, browser: B
     other = CAME.replace(b"ben,no,low", b"ben,no,high")
     refused = browser.post(OUTCOMES, {"step": "check"}, ("came.csv", other))
     assert refused.status_code == 422
-    assert "has another outcome in round 1" in read_text(refused.text)
+    assert "already has another outcome in round 1" in read_text(refused.text)
     assert "--correct" not in refused.text
     sealed = check(browser, other, OUTCOMES, correct="yes")
     assert browser.post(OUTCOMES, {"step": "record", **sealed}, ("came.csv", other)).status_code == 303
