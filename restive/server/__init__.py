@@ -1,8 +1,7 @@
-"""The desk on the web: an HTTP API for platforms and pages for program teams, in one server over `restive.desk`.
+"""The server: an HTTP API for platforms and pages for program teams, over `restive.desk`.
 
-It has no logic of its own: what decides, checks, counts and explains is the desk. Here requests become calls, one after
-the other for each program, and answers and errors take the shapes that the API's document promises. Names are looked up
-when they are first used, so that nothing of the web is loaded by a command that does not serve.
+The server has no logic of its own: it turns requests into calls of the desk, one at a time for each program. `make_app`
+is imported when it is first used, so that importing the package does not import the web framework.
 """
 
 from importlib import import_module

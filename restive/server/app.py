@@ -1,7 +1,7 @@
-"""The server as a value: `make_app(desk, settings)` puts routes, pages, limits and the handling of errors together.
+"""The ASGI app: API routes, pages, middleware and error handlers over a desk.
 
-`app.state` has the desk, its open programs and the settings; nothing is read from anywhere else. An error on a page is
-shown as a page, everywhere else it is a problem by RFC 9457, also where a path or a method is not there.
+`app.state` has the desk, the pool of programs and the settings. An error on a page is shown as a page; all other errors
+are problem documents (RFC 9457), including unknown paths and methods.
 """
 
 from collections.abc import AsyncIterator
@@ -27,14 +27,14 @@ from restive.version import __version__
 
 
 def make_app(desk: Desk, settings: Settings) -> FastAPI:
-    """The server over a desk."""
+    """Create the app for a desk."""
     app = FastAPI(
-        title="restive", version=__version__, docs_url=None, redoc_url=None, openapi_url=None, lifespan=_live,
+        title="restive", version=__version__, docs_url=None, redoc_url=None, openapi_url=None, lifespan=_lifespan,
         redirect_slashes=False,
     )  # fmt: skip
     app.state.desk, app.state.programs, app.state.settings = desk, Programs(desk), settings
     for router in (*ROUTERS, document):
-        app.router.routes.extend(router.routes)  # as they are: including a router makes all of its routes anew
+        app.include_router(router)
     app.include_router(pages)
     app.mount("/static", static_files())
     app.openapi = lambda: make_document(app)  # type: ignore[method-assign]
@@ -45,8 +45,8 @@ def make_app(desk: Desk, settings: Settings) -> FastAPI:
 
 
 @asynccontextmanager
-async def _live(app: FastAPI) -> AsyncIterator[None]:
-    app.openapi()  # now, and not when somebody waits for it
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    app.openapi()  # cached, so that the first request does not wait for it
     yield
     app.state.programs.close()
 

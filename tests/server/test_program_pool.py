@@ -103,7 +103,7 @@ def test_an_unknown_program_is_an_error_that_names_no_others(opened: Programs) -
 def test_length_counts_events_of_other_processes_too(opened: Programs, desk: Desk) -> None:
     assert opened.length("shops") == 1
     desk.program("shops").decide({"ann": "low"})
-    assert opened.length("shops") == 4
+    assert opened.length("shops") == 3
 
 
 def test_the_least_recently_used_programs_are_closed_unless_in_use(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
