@@ -49,7 +49,7 @@ def test_the_page_of_security_has_the_role_of_every_route(roles: dict[str, str])
 
 
 def test_the_page_of_the_api_explains_every_kind_of_failure() -> None:
-    reported = rows(section(read("docs/api.md"), "When something is refused"), "type", "status", "because")
+    reported = rows(section(read("docs/api.md"), "Errors"), "code", "status", "meaning")
     assert {kind: because for kind, _, because in reported} == {f"`{kind}`": said for kind, said in CODES.items()}
 
 
