@@ -104,14 +104,14 @@ async def take_marks(request: Request, name: str, principal: Operator) -> Respon
 
 def build_outcomes(program: Program, chosen: int | None = None) -> dict[str, Any]:
     """The rounds that outcomes can be about, those with missing outcomes first."""
-    decided = [line for line in reversed(program.rounds) if not line.cancelled]
-    waiting = [line for line in decided if line.waiting]
-    others = [line for line in decided if not line.waiting]
+    decided = [totals for totals in reversed(program.rounds) if not totals.cancelled]
+    waiting = [totals for totals in decided if totals.waiting]
+    others = [totals for totals in decided if not totals.waiting]
     return {
         "program": head(program),
         "states": list(program.config.states),
         "reported": program.config.rewards is None,
-        "rounds": [_describe_round(line) for line in [*waiting[:OFFERED_ROUNDS], *others[:OFFERED_ROUNDS]]],
+        "rounds": [_describe_round(totals) for totals in [*waiting[:OFFERED_ROUNDS], *others[:OFFERED_ROUNDS]]],
         "chosen": chosen,
     }
 
@@ -150,7 +150,7 @@ def describe_recorded(taken: dict[str, Any]) -> str:
 
 def build_marks(program: Program, round_: int | None, number: int) -> dict[str, Any]:
     """One page of the list of a round, by default of the last one."""
-    decided = [line.round for line in program.rounds if not line.cancelled]
+    decided = [totals.round for totals in program.rounds if not totals.cancelled]
     if not decided:
         raise NotFound(f"{program.name} has no list yet, so there are no outcomes.")
     wanted = decided[-1] if round_ is None else round_
@@ -232,8 +232,8 @@ async def _read_request(request: Request, form: Form) -> OutcomesRequest:
     return OutcomesRequest(table.frame, form.whole("round", 1, MAX_ROUND), form.checked("correct"), digest)
 
 
-def _describe_round(line: RoundTotals) -> dict[str, Any]:
-    return {"round": line.round, "at": line.at, "waiting": line.waiting, "present": line.present}
+def _describe_round(totals: RoundTotals) -> dict[str, Any]:
+    return {"round": totals.round, "at": totals.at, "waiting": totals.waiting, "present": totals.present}
 
 
 def _name_person(fault: dict[str, Any], rows: list[dict[str, str]]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from restive.types import Ints
 
 ROUNDS_PER_PAGE, PEOPLE_PER_PAGE = 50, 200
 FILE_TYPES = ("csv", "xlsx")
-UNASKED = "unlisted"
+UNLISTED = "unlisted"
 TOTALS = ("at", "budget", "present", "carried_over", "advised", "explored", "failed", "unlisted", "outcomes", "waiting")
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -68,13 +68,12 @@ def list_rounds(program: Program, page: int) -> dict[str, Any]:
     """A page of round summaries."""
     newest_first = program.rounds[::-1]
     part = paginate(page, len(newest_first), ROUNDS_PER_PAGE)
-    return {"program": head(program), "part": part._asdict(), "rounds": summarise_rounds(newest_first[part.rows])}
+    return {"program": head(program), "part": part._asdict(), "rounds": summarize_rounds(newest_first[part.rows])}
 
 
 def build_round(program: Program, number: int, page: int) -> dict[str, Any]:
     """The summary of a round, and the results of the people on its list."""
-    if number > len(program.rounds):
-        raise NotFound(f"{program.name} has no round {number}.")
+    find_round(program, str(number))
     found = program.get_round(number)
     listed = _find_listed(found)
     part = paginate(page, listed.size, PEOPLE_PER_PAGE)
@@ -82,7 +81,7 @@ def build_round(program: Program, number: int, page: int) -> dict[str, Any]:
     about = {name: decision[name] for name in ("exclusions", "prices", "policy", "shadow")}
     return {
         "program": head(program),
-        "round": summarise_rounds([program.projection.totals(number)])[0],
+        "round": summarize_rounds([program.projection.totals(number)])[0],
         **about,
         "part": part._asdict(),
         "people": _results(program, found, listed[part.rows]),
@@ -92,15 +91,13 @@ def build_round(program: Program, number: int, page: int) -> dict[str, Any]:
 def build_list(program: Program, asked: str, page: int) -> dict[str, Any]:
     """A page of the list of a round."""
     number = find_round(program, asked)
-    about = {"program": head(program), "decided": decided_rounds(program)}
     if number is None:
-        return {**about, "round": None}
+        return {"program": head(program), "round": None}
     recommendation = program.recommendation(number)
     part = paginate(page, recommendation.size, PEOPLE_PER_PAGE)
     return {
-        **about,
         **recommendation.as_json(0),
-        "program": about["program"],
+        "program": head(program),
         "cancelled": program.projection.totals(number).cancelled,
         "far_sighted": recommendation.far_sighted,
         "chosen": len(recommendation.chosen),
@@ -110,7 +107,7 @@ def build_list(program: Program, asked: str, page: int) -> dict[str, Any]:
 
 
 def find_list(program: Program, asked: str) -> Recommendation:
-    """The list of a round, or of the last one that has a list."""
+    """The list of a round, by default of the last one."""
     number = find_round(program, asked)
     if number is None:
         raise NotFound(f"{program.name} has no list yet.")
@@ -118,26 +115,18 @@ def find_list(program: Program, asked: str) -> Recommendation:
 
 
 def find_round(program: Program, asked: str) -> int | None:
-    """The round whose list is asked for, by default the last one; None if there is no list yet."""
-    decided = decided_rounds(program)
-    if not asked:
-        return decided[-1] if decided else None
-    number = read_number(asked, "round")
-    if number not in decided:
-        raise NotFound(f"Round {number} of {program.name} has no list.")
-    return number
+    """The round that is asked for, by default the last one; None if there is no round yet."""
+    number = read_number(asked, "round", len(program.rounds))
+    if number > len(program.rounds):
+        raise NotFound(f"{program.name} has no round {number}.")
+    return number or None
 
 
-def decided_rounds(program: Program) -> list[int]:
-    """The rounds that have a list, in order."""
-    return [totals.round for totals in program.rounds]
-
-
-def summarise_rounds(lines: Sequence[RoundTotals]) -> list[dict[str, Any]]:
+def summarize_rounds(rounds: Sequence[RoundTotals]) -> list[dict[str, Any]]:
     """Rounds in plain data, with the mean rewards of both groups and their 95% intervals."""
-    if not lines:
+    if not rounds:
         return []
-    sides = [[line.treated for line in lines], [line.control for line in lines]]
+    sides = [[each.treated for each in rounds], [each.control for each in rounds]]
     sums, squares, counts = (
         np.array([[getattr(each, name) for each in side] for side in sides]) for name in ("total", "square", "seen")
     )
@@ -145,17 +134,17 @@ def summarise_rounds(lines: Sequence[RoundTotals]) -> list[dict[str, Any]]:
     bands = {"treated": curve.treated, "control": curve.control, "lift": curve.lift}
     return [
         {
-            "round": line.round,
-            **{name: getattr(line, name) for name in TOTALS},
-            "done": line.done - line.unlisted,
-            "cancelled": line.cancelled,
-            "expected": line.benefit,
+            "round": totals.round,
+            **{name: getattr(totals, name) for name in TOTALS},
+            "done": totals.done - totals.unlisted,
+            "cancelled": totals.cancelled,
+            "expected": totals.benefit,
             **{
                 name: {part: finite(getattr(band, part)[index]) for part in ("mean", "low", "high")}
                 for name, band in bands.items()
             },
         }
-        for index, line in enumerate(lines)
+        for index, totals in enumerate(rounds)
     ]
 
 
@@ -163,8 +152,7 @@ def _find_listed(found: Round) -> Ints:
     """The numbers of the people on the list, then of those who got the action without being on it."""
     unlisted: Ints = found.number[(found.done == DONE) & ~found.chosen]
     listed: Ints = found.listed["agent"][found.listed["kind"] != RESERVE].astype(np.int64)
-    both: Ints = np.concatenate([listed, unlisted])
-    return both
+    return np.concatenate([listed, unlisted])
 
 
 def _results(program: Program, found: Round, numbers: Ints) -> list[dict[str, Any]]:
@@ -177,7 +165,7 @@ def _results(program: Program, found: Round, numbers: Ints) -> list[dict[str, An
         rows.append(
             {
                 "agent": agent,
-                "list": LISTS[kinds[number]] if found.chosen[place] else UNASKED,
+                "list": LISTS[kinds[number]] if found.chosen[place] else UNLISTED,
                 "state": states[int(found.state[place])],
                 "done": None if done == UNKNOWN else done == DONE,
                 "after": states[after] if after >= 0 else None,

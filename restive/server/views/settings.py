@@ -84,7 +84,9 @@ def build_settings(program: Program) -> dict[str, Any]:
         "groups": groups[:MAX_GROUPS],
         "fixed": {name: getattr(config, name) for name in FIXED} | policies | {"pseudonyms": bool(config.pseudonyms)},
         "created": program.created,
-        "rounds": [_describe_round(line) for line in reversed(program.rounds) if _can_cancel(line)][:OFFERED_ROUNDS],
+        "rounds": [_describe_round(totals) for totals in reversed(program.rounds) if _can_cancel(totals)][
+            :OFFERED_ROUNDS
+        ],
         "key": make_key(),
     }
 
@@ -164,10 +166,10 @@ async def _show(request: Request, name: str, form: Form, status: int, **more: An
     return await render_in_thread(request, "settings.html", data, status, typed=form.fields, **more)
 
 
-def _can_cancel(line: RoundTotals) -> bool:
+def _can_cancel(totals: RoundTotals) -> bool:
     """Whether the round has no outcomes yet."""
-    return not (line.cancelled or line.outcomes or line.done)
+    return not (totals.cancelled or totals.outcomes or totals.done)
 
 
-def _describe_round(line: RoundTotals) -> dict[str, Any]:
-    return {"round": line.round, "at": line.at, "listed": line.advised}
+def _describe_round(totals: RoundTotals) -> dict[str, Any]:
+    return {"round": totals.round, "at": totals.at, "listed": totals.advised}

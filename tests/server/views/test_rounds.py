@@ -9,7 +9,7 @@ import pytest
 
 from restive.desk import Desk
 from restive.desk.status import get_status
-from restive.server.views.rounds import PEOPLE_PER_PAGE, build_list, build_round, summarise_rounds
+from restive.server.views.rounds import PEOPLE_PER_PAGE, build_list, build_round, summarize_rounds
 from server.views.browsing import Browser, Site, read_text
 
 
@@ -27,7 +27,7 @@ def test_intervals_are_those_of_the_curve(played: Site) -> None:
     program = played.desk.program("demo")
     curve = get_status(program).curve
     assert curve is not None
-    assert [row["lift"]["high"] for row in summarise_rounds(program.rounds)] == pytest.approx(curve.lift.high.tolist())
+    assert [row["lift"]["high"] for row in summarize_rounds(program.rounds)] == pytest.approx(curve.lift.high.tolist())
 
 
 def test_a_round_shows_actions_and_outcomes(viewer: Browser, played: Site) -> None:
