@@ -31,8 +31,8 @@ COLUMN_GAP = 2
 Row = Mapping[str, object]  # column name -> cell: text, a number, None for a dash, or a rich Text with a style
 
 ADVICE: Mapping[Hint, str] = {
-    Hint.AGAIN: "Add --again to decide another round all the same.",
-    Hint.NEW: "Add --new if they are new.",
+    Hint.AGAIN: "Add --again to decide another round anyway.",
+    Hint.NEW: "Add --new if they belong to new people.",
     Hint.CORRECT: "Add --correct to replace what is recorded.",
     Hint.ROUND: "Add --round N to name the round.",
     Hint.CANCEL: "Cancel it first: restive desk cancel.",
@@ -69,9 +69,9 @@ def print_notices(*notices: str) -> None:
 
 def advise(error: InputError) -> str:
     """The message of an error with what can be done about it on the command line."""
-    advice = f" {ADVICE[error.hint]}" if error.hint else ""
     recorded = "\nNothing was recorded." if error.code in NOTHING_RECORDED else ""
-    return f"{error.message}{advice}{recorded}"
+    advice = f" {ADVICE[error.hint]}" if error.hint else ""
+    return f"{error.message}{recorded}{advice}"
 
 
 def print_table(
