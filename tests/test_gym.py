@@ -674,4 +674,4 @@ def test_the_example_shows_that_the_rewards_agree(capsys: pytest.CaptureFixture[
         runpy.run_path(str(ROOT / "examples" / "gym_random_agent.py"), run_name="__main__")
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["egt", "egt", "random", "the"]
-    assert lines[-1] == "the two of egt agree in every step: True"
+    assert lines[-1] == "egt agrees in every step: True"
