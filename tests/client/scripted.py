@@ -1,4 +1,4 @@
-"""A real HTTP server that answers by a script, to see what a client does when all goes wrong."""
+"""An HTTP server that answers by a script."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ class Answer:
 
 @dataclass
 class Received:
-    """A request as it came in."""
+    """A received request."""
 
     method: str
     path: str
@@ -42,7 +42,7 @@ class Received:
 
 @dataclass
 class Scripted:
-    """The address, what was requests so far, and the pauses that the client made."""
+    """The address, the requests so far, and the delays of the client."""
 
     address: str
     requests: list[Received]
@@ -53,7 +53,7 @@ class Scripted:
 
 
 def problem(status: int, sentence: str = "no", recorded: bool | None = False, **headers: str) -> Answer:
-    """A refusal in the one shape that errors have."""
+    """A problem."""
     said = {"type": "/api#x", "title": "x", "status": status, "code": "x", "detail": sentence, "hint": None}
     said |= {"advice": None, "location": None, "faults": [], "recorded": recorded, "request": "r1"}
     return Answer(status, said, {name.replace("_", "-"): value for name, value in headers.items()})

@@ -58,7 +58,7 @@ def test_the_story_of_a_program(client: Client, calls: Program, tmp_path: Path) 
     kinds = [event["kind"] for event in calls.events()]
     assert kinds[0] == "created"
     assert [event["kind"] for event in calls.events(after=2)] == kinds[2:]
-    verbs = [context["verb"] for context in calls.audit()]
+    verbs = [entry["verb"] for entry in calls.audit()]
     assert verbs[-1] == "created"
     assert verbs[0] == "changed"
     assert calls.status()["people"]["active"] == 6
@@ -66,17 +66,17 @@ def test_the_story_of_a_program(client: Client, calls: Program, tmp_path: Path) 
     assert calls.name in [row["name"] for row in client.programs()]
 
 
-def test_who_one_is_and_what_there_is(served: Served, client: Client) -> None:
+def test_the_client_reads_the_token_the_templates_and_the_programs(served: Served, client: Client) -> None:
     assert client.health()["status"] == "ok"
     assert client.me()["grants"] == [{"program": None, "role": "admin"}]
     assert "pharmacy" in [template["name"] for template in client.templates()]
     assert "lagrange" in [policy["name"] for policy in client.policies()]
-    assert [context["verb"] for context in client.audit()][-1] == "token made"
+    assert [entry["verb"] for entry in client.audit()][-1] == "token made"
     assert served.secret not in f"{client!r}{client.program('x')!r}"
 
 
 @pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
-def test_files_go_in_and_come_out(calls: Program, tmp_path: Path, ending: str) -> None:
+def test_files_are_uploaded_and_downloaded(calls: Program, tmp_path: Path, ending: str) -> None:
     states, listed = tmp_path / f"states.{ending}", tmp_path / f"list.{ending}"
     write_table_file(pl.DataFrame({"agent": list(STATES), "state": list(STATES.values())}), states)
     recommendation = calls.decide(states, must=["005"], never=["004"], budget=3)
@@ -90,7 +90,7 @@ def test_files_go_in_and_come_out(calls: Program, tmp_path: Path, ending: str) -
     calls.download(1, listed, overwrite=True)
 
 
-def test_a_list_comes_back_with_what_was_done(calls: Program, tmp_path: Path) -> None:
+def test_a_downloaded_list_is_sent_back_as_outcomes(calls: Program, tmp_path: Path) -> None:
     recommendation = calls.decide(STATES)
     calls.download(1, tmp_path / "list.csv")
     listed = (
@@ -100,7 +100,7 @@ def test_a_list_comes_back_with_what_was_done(calls: Program, tmp_path: Path) ->
     assert calls.learn(tmp_path / "came.csv")["new"] == len(recommendation.chosen)
 
 
-def test_a_list_is_not_written_to_any_file(calls: Program, tmp_path: Path) -> None:
+def test_a_list_is_only_written_to_a_table_file(calls: Program, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"list\.pdf: a list is a \.csv"):
         calls.download(1, tmp_path / "list.pdf")
     with pytest.raises(APIError) as caught:
@@ -109,7 +109,7 @@ def test_a_list_is_not_written_to_any_file(calls: Program, tmp_path: Path) -> No
     assert not list(tmp_path.iterdir())
 
 
-def test_a_frame_with_words_for_true_goes_as_parquet(calls: Program) -> None:
+def test_a_frame_with_words_for_booleans_is_sent_as_parquet(calls: Program) -> None:
     calls.decide(STATES)
     taken = calls.learn([{"agent": agent, "done": "yes", "next_state": "low"} for agent in STATES])
     assert taken["new"] == 8
@@ -128,7 +128,7 @@ def test_a_dry_run_records_nothing(calls: Program) -> None:
     assert calls.about()["people"] == 8
 
 
-def test_the_same_key_is_done_once(calls: Program) -> None:
+def test_the_same_key_is_executed_once(calls: Program) -> None:
     first = calls.decide(STATES, key="monday")
     assert calls.decide(STATES, key="monday") == first
     assert len(list(calls.rounds())) == 1
@@ -144,7 +144,7 @@ def test_the_same_key_is_done_once(calls: Program) -> None:
     assert len(list(calls.audit())) == 7
 
 
-def test_making_a_program_twice_by_one_key_makes_one(client: Client) -> None:
+def test_creating_a_program_twice_with_one_key_creates_one(client: Client) -> None:
     for _ in range(2):
         assert client.create("twice", key="mine", **PLAN).name == "twice"
     with pytest.raises(APIError, match="has a program 'twice' already") as caught:
@@ -160,7 +160,7 @@ class Losing(Transport):
         return super().request(*asked, **named)
 
 
-def test_an_answer_that_was_lost_decides_nothing_twice(served: Served, calls: Program) -> None:
+def test_a_lost_answer_does_not_decide_twice(served: Served, calls: Program) -> None:
     losing = Losing(served.address, served.secret, retries=0)
     program = Program(losing, calls.name)
     recommendation = program.decide(STATES)
@@ -169,7 +169,7 @@ def test_an_answer_that_was_lost_decides_nothing_twice(served: Served, calls: Pr
     assert program.leave(["001"]) == 1
     losing.close()
     assert [(row["round"], row["outcomes"]) for row in calls.rounds()] == [(1, 8)]
-    assert [context["verb"] for context in calls.audit()] == ["left", "changed", "learned", "decided", "created"]
+    assert [entry["verb"] for entry in calls.audit()] == ["left", "changed", "learned", "decided", "created"]
 
 
 def test_many_threads_share_a_client_and_one_decides(calls: Program) -> None:
@@ -214,7 +214,7 @@ def refusals(program: Program) -> Iterator[int | None]:
             yield refused.status
 
 
-def test_a_token_may_what_its_role_may(served: Served, calls: Program) -> None:
+def test_a_token_has_the_rights_of_its_role(served: Served, calls: Program) -> None:
     found = {}
     for role in ("viewer", "operator", "admin"):
         secret = make_token(served.desk.store, f"one-{role}", {calls.name: role})
@@ -238,7 +238,7 @@ def test_a_revoked_token_is_refused_at_once(served: Served) -> None:
     assert secret not in str(caught.value)
 
 
-def test_a_program_that_is_not_there_is_said(client: Client) -> None:
+def test_a_missing_program_is_an_error(client: Client) -> None:
     for name in ("nowhere", "ü"):
         with pytest.raises(APIError) as caught:
             client.program(name).about()
@@ -246,7 +246,7 @@ def test_a_program_that_is_not_there_is_said(client: Client) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "..", "coupons/rounds/1", "coupons?x", "a b"])
-def test_a_name_never_leads_to_another_address(client: Client, name: str) -> None:
+def test_a_name_cannot_change_the_address(client: Client, name: str) -> None:
     with pytest.raises(InputError, match="it has letters, digits, dots, dashes or underscores"):
         client.program(name)
     with pytest.raises(InputError, match="it has letters"):
@@ -260,9 +260,7 @@ def test_names_with_other_letters_work(client: Client) -> None:
     assert [row["agent"] for row in program.people(find="Ñ/&?")] == ["Jürgen Ñ/&?"]
 
 
-def test_a_list_that_does_not_come_at_once_is_whole_all_the_same(
-    calls: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_in_pages_is_complete(calls: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = calls.decide(STATES, dry_run=True)
     monkeypatch.setattr("restive.client.program.MAX_LIST_ROWS", 1)
     monkeypatch.setattr("restive.client.program.PAGE_SIZE", 3)

@@ -30,11 +30,11 @@ def said(given: object, **rest: Any) -> Any:
     ],
     ids=["by agent", "rows", "columns", "frame", "lazy frame"],
 )
-def test_a_plain_table_goes_as_columns_of_json(given: object) -> None:
+def test_a_plain_table_is_sent_as_json_columns(given: object) -> None:
     assert said(given) == {"states": {"agent": ["ann", "ben"], "state": ["low", "high"]}}
 
 
-def test_what_goes_with_a_table_stands_beside_it() -> None:
+def test_settings_are_sent_with_the_table() -> None:
     table = {"ann": ("low", "north"), "ben": ("high", None)}
     rest = {"budget": 0, "must": ["ann"], "never": None, "again": False, "dry_run": True}
     columns = {"agent": ["ann", "ben"], "state": ["low", "high"], "group": ["north", None]}
@@ -49,7 +49,7 @@ def as_parquet(given: object, columns: Any = OUTCOMES) -> pl.DataFrame:
     return pl.read_parquet(BytesIO(body.content))
 
 
-def test_what_json_cannot_say_goes_as_parquet() -> None:
+def test_a_table_that_json_cannot_express_is_sent_as_parquet() -> None:
     words = [{"agent": "ann", "done": "yes"}]
     assert as_parquet(words).to_dicts() == words
     more = [{"agent": "ann", "done": True, "called by": "ben"}]
@@ -58,7 +58,7 @@ def test_what_json_cannot_say_goes_as_parquet() -> None:
     assert nothing["reward"].is_nan().all()
 
 
-def test_a_long_table_goes_as_parquet() -> None:
+def test_a_long_table_is_sent_as_parquet() -> None:
     agents = [str(n) for n in range(MAX_JSON_ROWS + 1)]
     table = {"agent": agents, "done": [True] * len(agents)}
     assert as_parquet(table).to_dict(as_series=False) == table
@@ -66,7 +66,7 @@ def test_a_long_table_goes_as_parquet() -> None:
     assert body.media_type == "application/json"
 
 
-def test_types_that_json_has_stay() -> None:
+def test_json_keeps_types() -> None:
     rows: list[dict[str, Any]] = [
         {"agent": 7, "done": True, "next_state": 1, "reward": 0.5, "round": 2},
         {"agent": 8, "done": None, "next_state": None, "reward": None, "round": None},
@@ -86,7 +86,7 @@ class Pandas:
         return self._cells[name]
 
 
-def test_a_frame_of_another_library_is_taken() -> None:
+def test_a_pandas_frame_is_accepted() -> None:
     frame = Pandas(agent=["ann"], state=["low"])
     assert said(frame) == {"states": {"agent": ["ann"], "state": ["low"]}}
     assert list_agents(frame) == ["ann"]
@@ -95,7 +95,7 @@ def test_a_frame_of_another_library_is_taken() -> None:
 @pytest.mark.parametrize(
     ("name", "kind"), [("a.csv", CSV), ("a.TSV", CSV), ("a.txt", CSV), ("a.xlsx", EXCEL), ("a.parquet", PARQUET)]
 )
-def test_a_file_goes_as_it_is(tmp_path: Path, name: str, kind: str) -> None:
+def test_a_file_is_sent_as_it_is(tmp_path: Path, name: str, kind: str) -> None:
     content = b"\x00 whatever is in it"
     (tmp_path / name).write_bytes(content)
     for path in (tmp_path / name, str(tmp_path / name)):
@@ -104,7 +104,7 @@ def test_a_file_goes_as_it_is(tmp_path: Path, name: str, kind: str) -> None:
         assert query == {"budget": 2, "must": ["ann"], "new": True}
 
 
-def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
+def test_what_is_not_a_table_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a\.pdf: a table is a \.csv, \.tsv, \.txt, \.xlsx or \.parquet file"):
         encode_table(tmp_path / "a.pdf", "states", STATES, {})
     with pytest.raises(FileNotFoundError):
@@ -115,7 +115,7 @@ def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
         encode_table({"agent": ["ann"], "state": []}, "states", STATES, {})
 
 
-def test_lists_of_people_come_in_any_form(tmp_path: Path) -> None:
+def test_agents_are_accepted_in_any_form(tmp_path: Path) -> None:
     (tmp_path / "who.csv").write_text("agent\nann\n007\n")
     assert list_agents(None) is None
     assert list_agents([]) == []

@@ -48,7 +48,7 @@ def test_the_page_of_security_has_the_role_of_every_route(roles: dict[str, str])
     assert said == {route: f"`{role}`" if role else NO_ROLE for route, role in roles.items()}
 
 
-def test_the_page_of_the_api_explains_every_kind_of_failure() -> None:
+def test_the_page_of_the_api_explains_every_code() -> None:
     reported = rows(section(read("docs/api.md"), "Errors"), "code", "status", "meaning")
     assert {kind: because for kind, _, because in reported} == {f"`{kind}`": said for kind, said in CODES.items()}
 

@@ -20,19 +20,19 @@ from server.calling import Caller
         ("audit?before=0", "before"),
     ],
 )
-def test_parameters_that_make_no_sense_are_refused_with_their_name(caller: Caller, path: str, place: str) -> None:
+def test_invalid_parameters_are_refused_by_name(caller: Caller, path: str, place: str) -> None:
     assert caller.refused("GET", path, 422)["faults"][0]["column"] == place
 
 
 @pytest.mark.parametrize("value", ["yes", "1", "True", "", "maybe"])
-def test_a_switch_is_true_or_false_and_nothing_else(caller: Caller, value: str) -> None:
+def test_a_boolean_parameter_is_true_or_false(caller: Caller, value: str) -> None:
     caller.desk.program("shops").decide({"ann": "low"})
     failure = caller.refused("POST", f"rounds/1/cancel?dry_run={value}", 422)
     assert failure["detail"] == "dry_run: Input should be true or false."
     assert caller.events() == 4
 
 
-def test_a_parameter_that_is_not_known_is_refused_so_that_a_slip_records_nothing(caller: Caller) -> None:
+def test_an_unknown_parameter_is_refused_and_nothing_is_recorded(caller: Caller) -> None:
     caller.desk.program("shops").decide({"ann": "low"})
     failure = caller.refused("POST", "rounds/1/cancel?dryrun=true", 422)
     assert failure["detail"] == "dryrun: Extra inputs are not permitted."
@@ -40,5 +40,5 @@ def test_a_parameter_that_is_not_known_is_refused_so_that_a_slip_records_nothing
     assert caller.events() == 4
 
 
-def test_a_parameter_that_comes_twice_is_refused(caller: Caller) -> None:
+def test_a_repeated_parameter_is_refused(caller: Caller) -> None:
     assert "limit is given twice" in caller.refused("GET", "rounds?limit=1&limit=2", 422)["detail"]

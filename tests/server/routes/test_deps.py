@@ -19,7 +19,7 @@ def decide(caller: Caller, **given: object) -> httpx.Response:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
-def test_a_document_is_sent_again_only_when_something_happened(caller: Caller, path: str) -> None:
+def test_content_is_sent_again_only_after_a_new_event(caller: Caller, path: str) -> None:
     caller.desk.program("shops").decide({"ann": "low", "ben": "high"})
     whole = f"{API}/programs/shops{path}"
     first = caller.call("GET", whole)
@@ -34,21 +34,21 @@ def test_a_document_is_sent_again_only_when_something_happened(caller: Caller, p
     assert later.headers["ETag"] != tag
 
 
-def test_a_tag_is_no_way_around_the_token(desk: Desk, principals: Callable[..., Caller]) -> None:
+def test_an_etag_does_not_replace_the_token(desk: Desk, principals: Callable[..., Caller]) -> None:
     desk.create("other", states=["a", "b"])
-    owner, stranger = principals("viewer"), principals("viewer", "other")
+    owner, anonymous = principals("viewer"), principals("viewer", "other")
     tag = owner.call("GET", f"{API}/programs/shops").headers["ETag"]
-    stranger.refused("GET", f"{API}/programs/shops", 404, headers={"If-None-Match": tag})
+    anonymous.refused("GET", f"{API}/programs/shops", 404, headers={"If-None-Match": tag})
     principals(None).refused("GET", f"{API}/programs/shops", 401, headers={"If-None-Match": tag})
 
 
-def test_names_that_a_process_learns_without_an_event_are_not_tagged(caller: Caller) -> None:
+def test_programs_with_pseudonyms_have_no_etag(caller: Caller) -> None:
     body = {"name": "hidden", "states": ["low", "high"], "pseudonyms": True}
     caller.post(f"{API}/programs", body, ProgramConfig, 201)
     assert "ETag" not in caller.call("GET", f"{API}/programs/hidden/people").headers
 
 
-def test_a_request_with_a_key_is_carried_out_once_and_answered_alike(anywhere: Caller) -> None:
+def test_a_request_with_a_key_is_executed_once_and_gets_the_same_answer(anywhere: Caller) -> None:
     first, again = decide(anywhere), decide(anywhere)
     assert "Idempotent-Replayed" not in first.headers
     assert again.headers["Idempotent-Replayed"] == "true"
@@ -59,7 +59,7 @@ def test_a_request_with_a_key_is_carried_out_once_and_answered_alike(anywhere: C
     assert len(anywhere.desk.program("shops").rounds) == 1
 
 
-def test_the_same_request_at_once_is_carried_out_once(anywhere: Caller) -> None:
+def test_concurrent_requests_with_the_same_key_are_executed_once(anywhere: Caller) -> None:
     async def send() -> list[httpx.Response]:
         body = {"states": as_rows()}
         calls = [anywhere.client.post(name_path("rounds"), json=body, headers=KEY) for _ in range(8)]
@@ -72,7 +72,7 @@ def test_the_same_request_at_once_is_carried_out_once(anywhere: Caller) -> None:
     assert len(anywhere.desk.program("shops").rounds) == 1
 
 
-def test_programs_made_at_once_with_one_key_are_one(anywhere: Caller) -> None:
+def test_concurrent_requests_with_the_same_key_create_one_program(anywhere: Caller) -> None:
     async def send() -> list[httpx.Response]:
         body = {"name": "new", "states": ["low", "high"]}
         return await asyncio.gather(
@@ -100,13 +100,13 @@ def test_a_key_of_another_request_is_refused(caller: Caller) -> None:
     assert caller.events() == before
 
 
-def test_a_request_that_was_refused_leaves_its_key_free(caller: Caller) -> None:
+def test_a_refused_request_does_not_use_its_key(caller: Caller) -> None:
     wrong = caller.call("POST", "rounds", json={"states": [{"agent": "ann", "state": "x"}]}, headers=KEY)
     assert wrong.status_code == 422
     assert decide(caller).status_code == 201
 
 
-def test_a_dry_run_records_nothing_and_leaves_its_key_free(caller: Caller) -> None:
+def test_a_dry_run_records_nothing_and_does_not_use_its_key(caller: Caller) -> None:
     dry = decide(caller, dry_run=True)
     assert dry.status_code == 200
     assert "Location" not in dry.headers
@@ -119,7 +119,7 @@ def test_a_dry_run_records_nothing_and_leaves_its_key_free(caller: Caller) -> No
 
 
 @pytest.mark.parametrize("key", ["", "a b", "x" * 201, "é".encode(), "a\tb"])
-def test_a_key_is_of_visible_characters(caller: Caller, key: str | bytes) -> None:
+def test_a_key_has_visible_ascii_characters(caller: Caller, key: str | bytes) -> None:
     answer = caller.call("POST", "rounds", json={"states": as_rows()}, headers={"Idempotency-Key": key})
     assert answer.status_code == 422
     assert answer.json()["faults"][0]["column"] == "Idempotency-Key"
@@ -127,7 +127,7 @@ def test_a_key_is_of_visible_characters(caller: Caller, key: str | bytes) -> Non
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_parts_of_a_list_follow_one_another_to_its_end(caller: Caller, path: str) -> None:
+def test_pages_cover_the_whole_list(caller: Caller, path: str) -> None:
     for number in range(3):
         caller.post("rounds", {"states": as_rows(), "budget": 1 + number}, DecidedRound, 201)
     whole = caller.call("GET", path.replace("limit=2", "limit=1000")).json()["items"]
@@ -141,11 +141,11 @@ def test_parts_of_a_list_follow_one_another_to_its_end(caller: Caller, path: str
     assert len(found) > 2
 
 
-def test_who_asked_is_on_record(caller: Caller, principals: Callable[..., Caller]) -> None:
+def test_the_audit_log_names_the_caller(caller: Caller, principals: Callable[..., Caller]) -> None:
     decide(caller)
     caller.call("PATCH", f"{API}/programs/shops", json={"budget": 3})
     store = caller.desk.store
-    assert {context.by for context in store.audit_log(None, limit=2)} == {"local"}
+    assert {entry.by for entry in store.audit_log(None, limit=2)} == {"local"}
     principal = principals("admin")
     assert principal.call("PATCH", f"{API}/programs/shops", json={"budget": 4}).status_code == 200
     assert store.audit_log(None, limit=1)[0].by == "principal0 (token 1)"
@@ -171,16 +171,14 @@ def test_a_role_that_is_too_low_is_refused(
     assert "it needs the role" in failure["detail"]
 
 
-def test_an_admin_of_one_program_is_none_of_the_store(principals: Callable[..., Caller]) -> None:
+def test_an_admin_of_one_program_is_not_an_admin_of_the_store(principals: Callable[..., Caller]) -> None:
     principal = principals("admin", "shops")
     principal.refused("POST", f"{API}/programs", 403, json={"name": "x", "states": ["a", "b"]})
     principal.refused("GET", f"{API}/audit", 403)
     assert principal.get(f"{API}/programs/shops", Program)["name"] == "shops"
 
 
-def test_a_program_that_may_not_be_seen_is_as_one_that_is_not_there(
-    desk: Desk, principals: Callable[..., Caller]
-) -> None:
+def test_an_inaccessible_program_looks_like_a_missing_one(desk: Desk, principals: Callable[..., Caller]) -> None:
     desk.create("other", states=["a", "b"])
     principal = principals("admin", "other")
     seen, gone = (principal.refused("GET", f"{API}/programs/{name}/status", 404) for name in ("shops", "xxxxx"))

@@ -14,7 +14,7 @@ def decided(caller: Caller) -> Caller:
     return caller
 
 
-def test_outcomes_are_recorded_late_partial_repeated_and_corrected(anywhere: Caller) -> None:
+def test_outcomes_are_recorded_in_parts_repeated_and_corrected(anywhere: Caller) -> None:
     anywhere.post("rounds", {"states": as_rows()}, DecidedRound, 201)
     rows = [{"agent": "ann", "done": True, "next_state": "high"}, {"agent": "ben", "next_state": "low"}]
     first = anywhere.post("outcomes", {"outcomes": rows, "round": 1}, OutcomeCounts)
@@ -37,7 +37,7 @@ def test_outcomes_are_dry_run_and_replayed(decided: Caller) -> None:
     assert decided.events() == before + 1
 
 
-def test_a_sheet_of_outcomes_takes_its_settings_from_the_address(decided: Caller) -> None:
+def test_a_table_file_of_outcomes_has_its_settings_in_the_query(decided: Caller) -> None:
     text = "agent,next_state\nann,high\n"
     dry = decided.call("POST", "outcomes?round=1&dry_run=true", content=text, headers=CSV)
     assert dry.json()["recorded"] is False
@@ -60,7 +60,9 @@ def test_a_sheet_of_outcomes_takes_its_settings_from_the_address(decided: Caller
         ({"outcomes": [{"agent": "ann", "done": True}], "round": 2}, "round is 2"),
     ],
 )
-def test_outcomes_that_cannot_be_are_refused_whole(decided: Caller, body: dict[str, object], sentence: str) -> None:
+def test_invalid_outcomes_are_refused_and_nothing_is_recorded(
+    decided: Caller, body: dict[str, object], sentence: str
+) -> None:
     before = decided.events()
     answer = decided.call("POST", "outcomes", json=body)
     assert answer.status_code in (404, 422)
@@ -69,7 +71,7 @@ def test_outcomes_that_cannot_be_are_refused_whole(decided: Caller, body: dict[s
 
 
 @pytest.mark.parametrize("reward", [1e200, 10**400, -(10**30)])
-def test_rewards_beyond_all_measure_are_refused(caller: Caller, reward: float) -> None:
+def test_huge_rewards_are_refused(caller: Caller, reward: float) -> None:
     caller.post(f"{API}/programs", {"name": "paid", "states": ["low", "high"], "policy": "egt"}, ProgramConfig, 201)
     caller.post(f"{API}/programs/paid/rounds", {"states": as_rows()}, DecidedRound, 201)
     body = {"outcomes": [{"agent": "ann", "next_state": "high", "reward": reward}]}
@@ -85,7 +87,7 @@ def test_people_are_found_by_a_part_of_their_id(decided: Caller) -> None:
     assert decided.get("people?find=.", Page[Person])["items"] == []
 
 
-def test_people_with_pseudonyms_are_found_by_what_they_are_called(desk: Desk) -> None:
+def test_people_with_pseudonyms_are_found_by_name(desk: Desk) -> None:
     program = desk.create("hidden", states=["low", "high"], pseudonyms=True)
     program.decide({"Ann": "low", "ben": "high"})
     assert [row["agent"] for row in find_people(program, "AN")] == ["Ann"]
@@ -94,7 +96,7 @@ def test_people_with_pseudonyms_are_found_by_what_they_are_called(desk: Desk) ->
     assert len(find_people(fresh)) == 2
 
 
-def test_history_is_that_of_one_person(decided: Caller) -> None:
+def test_the_history_is_of_one_person(decided: Caller) -> None:
     decided.post("outcomes", {"outcomes": [{"agent": "ann", "next_state": "high"}]}, OutcomeCounts)
     row = decided.get("history?agent=ann", Page[HistoryEntry])["items"][0]
     assert (row["round"], row["state"], row["next_state"], row["reward"]) == (1, "low", "high", 1.0)
@@ -117,7 +119,7 @@ def test_people_leave_and_come_back(decided: Caller) -> None:
     decided.refused("POST", "leave", 422, json={"agents": ["zoe"]})
 
 
-def test_people_are_forgotten_for_good(decided: Caller) -> None:
+def test_people_are_erased_for_good(decided: Caller) -> None:
     assert decided.post("erase", {"agents": ["ann"], "dry_run": True}, PeopleCount)["recorded"] is False
     given = {"json": {"agents": ["ann"]}, "headers": {"Idempotency-Key": "k"}}
     first, again = (decided.call("POST", "erase", **given) for _ in range(2))
@@ -131,7 +133,7 @@ def test_people_are_forgotten_for_good(decided: Caller) -> None:
     assert decided.post("erase", {"agents": []}, PeopleCount)["count"] == 0
 
 
-def test_a_key_sealed_by_a_token_outlives_an_erasure(principals: Callable[..., Caller]) -> None:
+def test_a_key_of_a_token_survives_an_erasure(principals: Callable[..., Caller]) -> None:
     admin = principals("admin", "shops")
     states, whom = {"states": as_rows()}, {"agents": ["ann"]}
     for path, body, key in (("rounds", states, "a"), ("leave", {"agents": ["ben"]}, "b"), ("erase", whom, "c")):

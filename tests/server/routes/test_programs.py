@@ -12,7 +12,7 @@ from server.calling import API, Caller, validate
 PROGRAMS = f"{API}/programs"
 
 
-def test_a_program_is_made_by_a_template_and_what_is_to_be_other(caller: Caller) -> None:
+def test_a_program_is_created_from_a_template_and_settings(caller: Caller) -> None:
     body = {"name": "Café-1", "template": "pharmacy", "budget": 7, "horizon": None, "words": {"person": "shop"}}
     answer = caller.call("POST", PROGRAMS, json=body)
     assert answer.headers["Location"] == "/api/v1/programs/Caf%C3%A9-1"
@@ -27,7 +27,7 @@ def test_a_program_is_made_by_a_template_and_what_is_to_be_other(caller: Caller)
     assert caller.desk.program("Café-1").config.budget == 7
 
 
-def test_a_program_is_made_by_settings_alone(caller: Caller) -> None:
+def test_a_program_is_created_from_settings_alone(caller: Caller) -> None:
     body = {"name": "own", "states": ["a", "b", "c"], "rewards": None, "shares": {"north": 0.5}, "control": 0.2,
             "policy": "egt:eta=0.5", "shadow": "random", "seed": 5, "keep": 1, "cool_down": 3}  # fmt: skip
     config = caller.post(PROGRAMS, body, ProgramConfig, 201)["config"]
@@ -55,22 +55,20 @@ def test_a_program_is_made_by_settings_alone(caller: Caller) -> None:
         ({"name": "new", "states": ["a", "b"], "shares": {"x": 0.7, "y": 0.7}}, 422, "add up to 1.4"),
     ],
 )
-def test_a_program_that_cannot_be_is_refused(
-    caller: Caller, body: dict[str, object], status: int, sentence: str
-) -> None:
+def test_an_invalid_program_is_refused(caller: Caller, body: dict[str, object], status: int, sentence: str) -> None:
     assert sentence in caller.refused("POST", PROGRAMS, status, json=body)["detail"]
     assert len(caller.desk.programs()) == 1
 
 
 @pytest.mark.parametrize("spec", ["policy", "shadow"])
-def test_nobody_has_code_run_by_naming_a_file(caller: Caller, tmp_path: Path, spec: str) -> None:
+def test_a_policy_file_cannot_be_chosen_over_http(caller: Caller, tmp_path: Path, spec: str) -> None:
     file = tmp_path / "mine.py"
     file.write_text("raise SystemExit")
     body = {"name": "new", "states": ["a", "b"], spec: f"{file}:depth=2"}
     assert "on the server's machine" in caller.refused("POST", PROGRAMS, 422, json=body)["detail"]
 
 
-def test_programs_are_listed_for_those_who_may_see_them(principals: Callable[..., Caller], desk: Desk) -> None:
+def test_only_accessible_programs_are_listed(principals: Callable[..., Caller], desk: Desk) -> None:
     for name in ("a", "b", "c"):
         desk.create(name, states=["low", "high"])
     everything = principals("viewer")
@@ -81,7 +79,7 @@ def test_programs_are_listed_for_those_who_may_see_them(principals: Callable[...
     assert [line["name"] for line in principals("viewer", "b").get(PROGRAMS, Page[ProgramSummary])["items"]] == ["b"]
 
 
-def test_a_program_whose_policy_is_gone_is_listed_without_its_folder(
+def test_a_program_without_its_policy_file_is_listed_with_an_error_without_paths(
     caller: Caller, principals: Callable[..., Caller], tmp_path: Path
 ) -> None:
     file = tmp_path / "mine.py"
@@ -100,14 +98,14 @@ def test_a_program_whose_policy_is_gone_is_listed_without_its_folder(
     assert str(tmp_path) not in line["error"]
 
 
-def test_settings_are_changed_from_now_on(caller: Caller) -> None:
+def test_settings_are_changed(caller: Caller) -> None:
     body = {"budget": 9, "cool_down": 2, "keep": 0, "shares": {"north": 0.25}}
     config = validate(caller.call("PATCH", f"{PROGRAMS}/shops", json=body), ProgramConfig)["config"]
     assert {name: value for name, value in config.items() if name in body} == body
     assert caller.get(f"{PROGRAMS}/shops", Program)["config"] == config
 
 
-def test_a_change_asked_for_twice_with_one_key_is_one(caller: Caller) -> None:
+def test_a_change_with_the_same_key_is_made_once(caller: Caller) -> None:
     given = {"json": {"budget": 9}, "headers": {"Idempotency-Key": "k"}}
     first, again = (caller.call("PATCH", f"{PROGRAMS}/shops", **given) for _ in range(2))
     assert first.json() == again.json()
@@ -116,12 +114,12 @@ def test_a_change_asked_for_twice_with_one_key_is_one(caller: Caller) -> None:
 
 
 @pytest.mark.parametrize("body", [{}, {"seed": 3}, {"budget": None}, {"budget": -1}, {"shares": {"x": 2}}])
-def test_a_change_that_cannot_be_is_refused(caller: Caller, body: dict[str, object]) -> None:
+def test_an_invalid_change_is_refused(caller: Caller, body: dict[str, object]) -> None:
     caller.refused("PATCH", f"{PROGRAMS}/shops", 422, json=body)
     assert caller.events() == 1
 
 
-def test_status_says_what_to_do_and_nothing_about_the_machine(caller: Caller, tmp_path: Path) -> None:
+def test_the_status_has_steps_but_no_paths(caller: Caller, tmp_path: Path) -> None:
     before = caller.get("status", Status)
     assert before["steps"][0]["message"].startswith("Nobody has joined yet")
     program = caller.desk.create("big", template="pharmacy", control=0.3, shadow="egt", budget=3)

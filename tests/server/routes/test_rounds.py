@@ -20,7 +20,7 @@ def decide(caller: Caller, **given: object) -> DecidedRound:
     return caller.post("rounds", {"states": as_rows(), **given}, DecidedRound, 201)
 
 
-def test_a_decision_is_what_the_desk_decided(anywhere: Caller) -> None:
+def test_a_decision_equals_the_desks(anywhere: Caller) -> None:
     decided = decide(anywhere)
     recommendation = anywhere.desk.program("shops").recommendation(1)
     assert [row["agent"] for row in decided["people"]] == [*recommendation.chosen, *recommendation.reserve]
@@ -33,7 +33,7 @@ def test_a_decision_is_what_the_desk_decided(anywhere: Caller) -> None:
     assert detail["decision"] == reported
 
 
-def test_a_long_list_is_answered_in_parts(caller: Caller) -> None:
+def test_a_long_list_has_pages(caller: Caller) -> None:
     answer = caller.call("POST", "rounds?limit=1", json={"states": as_rows(), "budget": 3})
     decided = validate(answer, DecidedRound)
     assert len(decided["people"]) == 1
@@ -42,7 +42,7 @@ def test_a_long_list_is_answered_in_parts(caller: Caller) -> None:
     assert decided["people"] + rest["items"] == whole["items"]
 
 
-def test_a_round_is_decided_by_the_states_last_known(caller: Caller) -> None:
+def test_a_round_without_states_uses_the_last_known_ones(caller: Caller) -> None:
     decide(caller)
     caller.desk.program("shops").learn([{"agent": "ann", "next_state": "high"}])
     again = caller.post("rounds", {}, DecidedRound, 201)
@@ -73,14 +73,14 @@ def test_budget_must_never_round_again_and_new_reach_the_desk(caller: Caller) ->
         ({"states": [*as_rows(), {"agent": "ann", "state": "low"}]}, "row 6"),
     ],
 )
-def test_a_round_that_cannot_be_decided_is_refused_whole(
+def test_invalid_input_of_a_round_is_refused_and_nothing_is_recorded(
     caller: Caller, body: dict[str, object], sentence: str
 ) -> None:
     assert sentence in caller.refused("POST", "rounds", 422, json=body)["detail"]
     assert caller.events() == 1
 
 
-def test_rounds_are_listed_with_what_came_of_them(caller: Caller) -> None:
+def test_rounds_are_listed_with_their_outcomes(caller: Caller) -> None:
     decide(caller)
     program = caller.desk.program("shops")
     program.learn([{"agent": "ann", "next_state": "high"}])
@@ -91,13 +91,13 @@ def test_rounds_are_listed_with_what_came_of_them(caller: Caller) -> None:
 
 
 @pytest.mark.parametrize("path", ["rounds/9", "rounds/9/list", "rounds/9/list.csv"])
-def test_a_round_that_is_not_there_is_not_found(caller: Caller, path: str) -> None:
+def test_a_missing_round_is_not_found(caller: Caller, path: str) -> None:
     caller.refused("GET", path, 404)
     decide(caller)
     caller.refused("GET", path, 404)
 
 
-def test_a_list_is_a_file_of_every_kind(caller: Caller) -> None:
+def test_a_list_can_be_downloaded_in_every_format(caller: Caller) -> None:
     decide(caller)
     rows = caller.call("GET", "rounds/1/list").json()["items"]
     table = caller.desk.program("shops").recommendation(1).table
@@ -111,7 +111,7 @@ def test_a_list_is_a_file_of_every_kind(caller: Caller) -> None:
     assert "shops-round-1.xlsx" in book.headers["Content-Disposition"]
 
 
-def test_a_list_comes_back_as_outcomes(caller: Caller) -> None:
+def test_a_downloaded_list_can_be_sent_back_as_outcomes(caller: Caller) -> None:
     decide(caller)
     filled = pl.read_csv(BytesIO(caller.call("GET", "rounds/1/list.csv").content)).with_columns(done=pl.lit("yes"))
     answer = caller.call("POST", "outcomes", content=filled.write_csv().encode(), headers=CSV)
@@ -147,20 +147,20 @@ def test_a_round_is_cancelled_once(caller: Caller) -> None:
     assert caller.get("rounds/1", RoundDetail)["cancelled"]
 
 
-def test_a_cancellation_with_a_body_is_refused_because_nobody_reads_it(caller: Caller) -> None:
+def test_a_cancellation_with_a_body_is_refused(caller: Caller) -> None:
     caller.call("POST", "rounds", json={"states": as_rows()})
     refused = caller.call("POST", "rounds/1/cancel", json={"dry_run": True})
     assert (refused.status_code, refused.json()["recorded"]) == (422, False)
     assert not caller.desk.program("shops").rounds[0].cancelled
 
 
-def test_a_default_in_the_address_does_not_stand_in_the_way_of_a_body(caller: Caller) -> None:
+def test_defaults_in_the_query_are_allowed_with_a_json_body(caller: Caller) -> None:
     body = {"states": as_rows()}
     assert caller.call("POST", "rounds?again=false&dry_run=false", json=body).status_code == 201
     assert caller.call("POST", "rounds?again=true", json=body).status_code == 422
 
 
-def test_a_list_as_a_file_has_columns_to_fill_in_and_comes_back_as_outcomes(caller: Caller) -> None:
+def test_a_downloaded_list_has_columns_to_fill_in(caller: Caller) -> None:
     caller.call("POST", "rounds", json={"states": as_rows()})
     lines = caller.call("GET", "rounds/1/list.csv").text.splitlines()
     assert lines[0].endswith(",done,next_state")

@@ -20,12 +20,12 @@ from server.calling import API, Caller
 
 
 def test_health_and_readiness_need_no_token(principals: Callable[..., Caller]) -> None:
-    stranger = principals(None)
-    assert stranger.get("/health", Health)["status"] == "ok"
-    assert stranger.get("/ready", Health)["status"] == "ok"
+    anonymous = principals(None)
+    assert anonymous.get("/health", Health)["status"] == "ok"
+    assert anonymous.get("/ready", Health)["status"] == "ok"
 
 
-def test_a_server_without_its_store_is_there_but_not_ready(caller: Caller, tmp_path: Path) -> None:
+def test_a_server_without_its_store_is_healthy_but_not_ready(caller: Caller, tmp_path: Path) -> None:
     caller.desk.close()
     shutil.rmtree(tmp_path)
     assert caller.get("/health", Health)["status"] == "ok"
@@ -38,7 +38,7 @@ def test_a_server_without_its_store_is_there_but_not_ready(caller: Caller, tmp_p
     tmp_path.mkdir()
 
 
-def test_metrics_are_for_principals_of_any_token(principals: Callable[..., Caller]) -> None:
+def test_metrics_need_any_token(principals: Callable[..., Caller]) -> None:
     operator = principals("operator", "shops")
     operator.call("POST", "rounds", json={"states": [{"agent": "ann", "state": "low"}]})
     operator.call("POST", "outcomes", json={"outcomes": [{"agent": "ann", "next_state": "high"}]})
@@ -49,7 +49,7 @@ def test_metrics_are_for_principals_of_any_token(principals: Callable[..., Calle
     principals(None).refused("GET", "/metrics", 401)
 
 
-def test_me_says_whose_token_it_is(caller: Caller, principals: Callable[..., Caller]) -> None:
+def test_me_returns_the_owner_of_the_token(caller: Caller, principals: Callable[..., Caller]) -> None:
     assert caller.get(f"{API}/me", Me)["id"] is None
     known = principals("operator", "shops").get(f"{API}/me", Me)
     assert (known["name"], [(grant["program"], grant["role"]) for grant in known["grants"]]) == (
@@ -58,7 +58,7 @@ def test_me_says_whose_token_it_is(caller: Caller, principals: Callable[..., Cal
     )
 
 
-def test_all_templates_and_policies_can_be_looked_up(caller: Caller) -> None:
+def test_all_templates_and_policies_are_listed(caller: Caller) -> None:
     assert [template["name"] for template in caller.get(f"{API}/templates", Page[Template])["items"]] == list(TEMPLATES)
     policies = caller.get(f"{API}/policies", Page[PolicyInfo])["items"]
     assert "lagrange" in {policy["name"] for policy in policies}
@@ -69,14 +69,14 @@ def test_all_templates_and_policies_can_be_looked_up(caller: Caller) -> None:
         assert make_policy(f"{policy['name']}:{settings}") == make_policy(policy["name"])
 
 
-def test_the_audit_of_the_store_goes_back_context_by_context(caller: Caller) -> None:
+def test_the_audit_log_of_the_store_has_pages(caller: Caller) -> None:
     program = caller.desk.program("shops")
     program.decide({"ann": "low"})
     program.learn([{"agent": "ann", "next_state": "high"}])
     verbs, address = [], f"{API}/audit?limit=2"
     while address:
         page = caller.get(address, Page[AuditEntry])
-        verbs += [context["verb"] for context in page["items"]]
+        verbs += [entry["verb"] for entry in page["items"]]
         address = page["next"] or ""
     assert verbs == ["learned", "decided", "created"]
 
@@ -101,7 +101,7 @@ def test_readiness_does_not_wait_behind_decisions(caller: Caller) -> None:
     assert caller.run(story()) == 200
 
 
-def test_a_server_whose_store_hangs_says_soon_that_it_is_not_ready(
+def test_a_server_whose_store_hangs_is_soon_reported_as_not_ready(
     postgres: Postgres, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(system, "READY_TIMEOUT_SECONDS", 0.2)
