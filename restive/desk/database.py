@@ -1,8 +1,8 @@
-"""The way to a database: a SQLite file or a PostgreSQL server, and every failure of it as one sentence.
+"""Connections to SQLite files and PostgreSQL servers, and their failures as sentences.
 
 Transactions are durable once acknowledged: SQLite in WAL mode with synchronous=FULL, PostgreSQL with its own setting. A
-writing transaction waits for at most PATIENCE seconds for the lock. What SQLite deletes it overwrites (secure_delete),
-because a name that is to be erased may lie in a page freed long ago.
+writing transaction waits for the lock for at most LOCK_TIMEOUT_SECONDS. SQLite overwrites what it deletes (secure_delete),
+because an erased name may be in a page that was freed before.
 """
 
 import importlib.util
@@ -18,11 +18,10 @@ from sqlalchemy.pool import NullPool, QueuePool
 
 from restive.errors import InputError
 
-PATIENCE = 60
-# At once, of all threads of a process: a server has some 20 threads, and one that writes may read beside it. The first
-# so many are kept.
-CONNECTIONS, KEPT = 40, 16
-SECRET = {"password", "passfile", "sslpassword", "sslkey"}  # what a query string may carry and nobody should see
+LOCK_TIMEOUT_SECONDS = 60
+# Of all threads of a process: a server has about 20, and one that writes may read at the same time.
+MAX_CONNECTIONS, POOL_SIZE = 40, 16
+SECRET = {"password", "passfile", "sslpassword", "sslkey"}  # parameters that are not shown
 LOCKED = ("somebody else is writing to it and does not finish", "try again when that is done")
 FULL = ("there is no room left on the disk", "make room and try again")
 NO_WRITE = ("it may only be read", "allow writing to its files, also -wal and -shm, and to their folder")
@@ -30,10 +29,10 @@ NO_OPEN = ("the file cannot be opened", "see that it and its folder are there an
 DAMAGED = ("the database is damaged", "restore it from a backup")
 DEVICE = ("the disk reported an error", "check the disk and try again")
 LOST = ("the connection was lost", "try again when the server is up")
-REFUSED = ("no server answers there", "start the server or mend the address, and try again")
+REFUSED = ("no server answers there", "start the server or correct the address, and try again")
 RIGHTS = ("the database user lacks the right to do that", "ask for the right or use another user")
-PASSWORD = ("the user or the password was not accepted", "mend the address and try again")
-NO_DATABASE = ("there is no such database on the server", "make it with createdb or mend the address")
+PASSWORD = ("the user or the password was not accepted", "correct the address and try again")
+NO_DATABASE = ("there is no such database on the server", "make it with createdb or correct the address")
 CROWDED = ("there is no connection left", "try again when others have finished")
 
 # The beginning of SQLite's name of an error, or of PostgreSQL's SQLSTATE.
@@ -61,7 +60,7 @@ CODES = {
     "58": DEVICE,
     "XX": DAMAGED,
 }
-# A connection that failed has no code, only words.
+# A failed connection has no code, only a message.
 WORDS = {
     "authentication failed|no password supplied|pg_hba.conf|role .* does not exist": PASSWORD,
     "database .* does not exist": NO_DATABASE,
@@ -94,7 +93,7 @@ def find_cause(error: Exception) -> tuple[str, str]:
         return found[0]
     if getattr(error, "connection_invalidated", False):
         return LOST
-    return f"the database says {str(origin).strip().splitlines()[0]!r}", "mend the cause and try again"
+    return f"the database says {str(origin).strip().splitlines()[0]!r}", "fix the cause and try again"
 
 
 def explain(error: Exception, doing: str, shown: str, written: bool) -> StoreError:
@@ -129,8 +128,8 @@ def _connect_postgresql(text: str, read_only: bool) -> tuple[sa.Engine, str]:
         url.update_query_dict({} if "connect_timeout" in url.query else {"connect_timeout": "10"}),
         isolation_level="READ COMMITTED",  # so that what is read after the lock was got is what the last one left
         pool_pre_ping=True,
-        pool_size=KEPT,
-        max_overflow=CONNECTIONS - KEPT,
+        pool_size=POOL_SIZE,
+        max_overflow=MAX_CONNECTIONS - POOL_SIZE,
         hide_parameters=True,
         execution_options={"postgresql_readonly": True} if read_only else {},
     )
@@ -142,7 +141,9 @@ def _connect_sqlite(text: str, read_only: bool) -> tuple[sa.Engine, str]:
 
     def open_file() -> sqlite3.Connection:
         source = f"file:{quote(str(path))}{_read_only_mode(path) if read_only else ''}"
-        connection = sqlite3.connect(source, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+        connection = sqlite3.connect(
+            source, timeout=LOCK_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False, uri=True
+        )
         try:
             for setting in ("synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
                 connection.execute(f"PRAGMA {setting}")
@@ -151,7 +152,7 @@ def _connect_sqlite(text: str, read_only: bool) -> tuple[sa.Engine, str]:
             raise
         return connection
 
-    room = {} if read_only else {"pool_size": KEPT, "max_overflow": CONNECTIONS - KEPT}
+    room = {} if read_only else {"pool_size": POOL_SIZE, "max_overflow": MAX_CONNECTIONS - POOL_SIZE}
     pool = NullPool if read_only else QueuePool
     engine = sa.create_engine("sqlite://", creator=open_file, poolclass=pool, hide_parameters=True, **room)
     sa.event.listen(engine, "begin", _begin_sqlite)
@@ -201,12 +202,12 @@ def check_place(shown: str, read_only: bool) -> None:
     if not path.absolute().parent.is_dir():
         raise StoreError(f"There is no folder {path.parent} for the store {shown}: make it, or name another.")
     if read_only and not path.exists():
-        raise StoreError(f"There is no store {shown} to read from: mend the name.")
+        raise StoreError(f"There is no store {shown} to read from: check the name.")
 
 
 def use_write_ahead_log(engine: sa.Engine) -> None:
     """Put a SQLite file into WAL mode; SQLite does not wait for others here, so this does."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
     while True:
         try:
             with connect_alone(engine) as connection:
@@ -225,7 +226,7 @@ def purge_deleted(engine: sa.Engine, *tables: str) -> str | None:
         if connection.dialect.name == "sqlite":
             busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
             return "somebody is reading and does not finish" if busy else None
-        connection.exec_driver_sql(f"SET lock_timeout = '{PATIENCE}s'")
+        connection.exec_driver_sql(f"SET lock_timeout = '{LOCK_TIMEOUT_SECONDS}s'")
         for table in tables:
             file = sa.select(sa.func.pg_relation_filenode(table))
             before = connection.execute(file).scalar()

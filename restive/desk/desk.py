@@ -1,4 +1,4 @@
-"""The desk: where programs are made and found. `Desk()` opens the user's own file.
+"""The desk: creates and opens the programs of a store. `Desk()` opens the user's own file.
 
 desk = Desk("coupons.db")
 program = desk.create("coupons", states=["low", "high"], rewards=[0, 1], budget=50)
@@ -28,8 +28,8 @@ from restive.desk.store import Store
 from restive.desk.templates import find_template
 from restive.errors import Conflict, InputError
 
-FROM_OUTSIDE = "RESTIVE_STORE"
-ENDINGS = (".db", ".sqlite", ".sqlite3")
+STORE_VARIABLE = "RESTIVE_STORE"
+STORE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
 
 
 def default_store() -> Path:
@@ -39,7 +39,7 @@ def default_store() -> Path:
 
 def name_store(address: str) -> str:
     """What a command needs beside the name of a program to find this store: nothing, if it is the usual one."""
-    usual = address in (str(default_store()), os.environ.get(FROM_OUTSIDE))
+    usual = address in (str(default_store()), os.environ.get(STORE_VARIABLE))
     return "" if usual else f" --store {shlex.quote(address)}"
 
 
@@ -65,7 +65,7 @@ class Desk:
         self.close()
 
     def close(self) -> None:
-        """Give the store back."""
+        """Close the store."""
         self.store.close()
 
     def programs(self) -> list[Program]:
@@ -97,11 +97,11 @@ class Desk:
 
 
 def open_desk(store: str | None = None, make: bool = False) -> Desk:
-    """The desk on a store; a file is made only where a program is to be made, so that a slip of the pen makes none."""
+    """The desk on a store; the file is created only if `make`, so that a typo does not create an empty database."""
     if store is not None and "://" in store:
         return Desk(store)
     place = default_store() if store is None else Path(store)
-    if place.suffix not in ENDINGS:
+    if place.suffix not in STORE_SUFFIXES:
         raise InputError(
             f"{place}: a store is a file that ends in .db, or an address such as postgresql://user@host/name."
         )
@@ -113,13 +113,13 @@ def open_desk(store: str | None = None, make: bool = False) -> Desk:
 def refuse_taken(name: str, store: str | None) -> None:
     """Refuse a name that a program of the store has already, and a store that could not be; none is made here."""
     place = default_store() if store is None else Path(store)
-    if (store is None or "://" not in store) and place.suffix in ENDINGS and not place.exists():
+    if (store is None or "://" not in store) and place.suffix in STORE_SUFFIXES and not place.exists():
         if store is not None:
             check_place(store, read_only=False)
         return
     with open_desk(store) as desk:
         if any(row.name == name for row in desk.store.programs()):
-            raise Conflict(f"The store has a program {name!r} already; choose another name.")
+            raise Conflict(f"The store already has a program {name!r}.")
 
 
 def make_config(name: str, template: str | None = None, **settings: Any) -> Config:

@@ -1,8 +1,7 @@
-"""Where programs live: an append-only log of events for each, its roster of names, and snapshots; SQLite or PostgreSQL.
+"""A database of programs: for each an append-only log of events, its roster of names, and snapshots.
 
-Events are numbered from 0 on without gaps. What was written in a block that ended well stays recorded whatever fails
-afterwards. Only the roster knows names, place = agent number, so erasing a name changes nothing in the log. Snapshots
-are a convenience: the log alone is the truth.
+Events are numbered from 0 without gaps. What was written in a block that ended without an error is durable. Only the
+roster contains names, place = agent number, so erasing a name does not change the log. Snapshots are optional.
 """
 
 import difflib
@@ -29,9 +28,9 @@ from restive.desk.audit import (
 )
 from restive.desk.database import (
     DEVICE,
+    LOCK_TIMEOUT_SECONDS,
     LOCKED,
     LOST,
-    PATIENCE,
     StoreError,
     check_place,
     connect,
@@ -48,12 +47,11 @@ from restive.errors import Conflict, InputError, NotFound
 
 __all__ = ["Event", "ProgramRow", "Store", "StoreError", "Writer"]
 
-# Built once, as those of the writer are.
 LOCKED_ROW = sa.select(programs.c.id).where(programs.c.id == sa.bindparam("program")).with_for_update()
 LENGTH = sa.select(sa.func.max(events.c.number)).where(events.c.program == sa.bindparam("program"))
-BATCH = 256  # events looked up at once
-BULK = 16 << 20  # bytes of parts read at once, unless a single event has more
-STEP = 64  # chunks of a history read at once
+EVENT_BATCH = 256  # events read at once
+MAX_PART_BYTES = 16 << 20  # of parts read at once, unless a single event has more
+HISTORY_BATCH = 64  # chunks of a history read at once
 
 
 class ProgramRow(NamedTuple):
@@ -72,14 +70,14 @@ def read_clock() -> datetime:
 class Store:
     """A database of programs; shared between threads as it is, between processes by its address.
 
-    `by` is whom audit_log are laid to that name nobody.
+    `by` is the default actor in the audit log.
     """
 
     def __init__(self, engine: sa.Engine, address: str, clock: Callable[[], datetime]):
         self.address, self.by = address, "library"
         self._engine = engine
-        # SQLite has one writer, and who finds it busy sleeps for longer and longer; here they stand in line instead.
-        self._turn = threading.Lock() if engine.dialect.name == "sqlite" else None
+        # SQLite has one writer; its busy handler backs off, a lock wakes the next thread at once.
+        self._write_lock = threading.Lock() if engine.dialect.name == "sqlite" else None
         self._clock = clock
 
     @classmethod
@@ -103,7 +101,7 @@ class Store:
         return store
 
     def close(self) -> None:
-        """Give all connections back."""
+        """Close all connections."""
         self._engine.dispose()
 
     def __enter__(self) -> Self:
@@ -123,12 +121,12 @@ class Store:
         if name in known:
             return known[name]
         near = difflib.get_close_matches(name, known, n=3) or list(known)[:5]
-        there = f"there are {', '.join(near)}" if near else "there is none yet"
-        raise NotFound(f"The store has no program {name!r}, {there}: mend the name or create it.")
+        there = f"there are {', '.join(near)}" if near else "it has none yet"
+        raise NotFound(f"The store has no program {name!r}; {there}.")
 
     @contextmanager
     def creating(self, name: str, context: RequestContext = NO_CONTEXT, verb: str = "") -> Iterator[Writer]:
-        """A writer for a new program, which is there once the block has ended well."""
+        """A writer for a new program, which exists once the block has ended without an error."""
 
         def claim(connection: sa.Connection) -> int:
             there = connection.execute(sa.select(programs.c.id).where(programs.c.name == name)).scalar()
@@ -138,16 +136,16 @@ class Store:
             try:
                 return int(connection.execute(programs.insert().values(row).returning(programs.c.id)).scalar_one())
             except sa.exc.IntegrityError:
-                raise Conflict(f"The store has a program {name!r} already: take another name.") from None
+                raise Conflict(f"The store already has a program {name!r}.") from None
 
         with self._write(claim, context) as writer:
             yield writer
 
     @contextmanager
     def writing(self, program_id: int, context: RequestContext = NO_CONTEXT, verb: str = "") -> Iterator[Writer]:
-        """A writer that holds the program's lock; once the block has ended well all is recorded, otherwise nothing.
+        """A writer that holds the program's lock; if the block ends without an error all is recorded, otherwise nothing.
 
-        `verb` is what is done, by which a context that comes again is known.
+        `verb` is the action, by which a repeated request is recognised.
         """
 
         def claim(connection: sa.Connection) -> int:
@@ -161,7 +159,7 @@ class Store:
 
     @contextmanager
     def transact(self) -> Iterator[sa.Connection]:
-        """One writing transaction over what belongs to no program."""
+        """A writing transaction over tables that belong to no program."""
         try:
             with self._begin() as connection:
                 yield connection
@@ -169,7 +167,7 @@ class Store:
             raise explain(error, "Writing to", self.address, written=True) from error
 
     def execute(self, query: sa.Select[Any], values: Mapping[str, Any] | None = None) -> list[sa.Row[Any]]:
-        """All rows that a question finds; no transaction stays open while a caller makes use of them."""
+        """All rows of a query; no transaction stays open."""
         try:
             with self._engine.connect() as connection:
                 return list(connection.execute(query, values).all())
@@ -177,7 +175,7 @@ class Store:
             raise explain(error, "Reading from", self.address, written=False) from error
 
     def now(self) -> str:
-        """The time that is written down."""
+        """The current time, as it is recorded."""
         return write_time(self._clock)
 
     def fill_actor(self, context: RequestContext) -> RequestContext:
@@ -185,11 +183,11 @@ class Store:
         return context if context.by else replace(context, by=self.by)
 
     def audit_log(self, program_id: int | None, before: int | None = None, limit: int = 100) -> list[AuditRow]:
-        """Who did what in a program, or (None) in all of them and in the store itself; the newest first."""
+        """The audit log of a program, or (None) of all programs and the store itself; the newest first."""
         return [as_audit_entry(row) for row in self.execute(select_audit_entries(program_id, before, limit))]
 
     def length(self, program_id: int) -> int:
-        """How many events there are."""
+        """The number of events."""
         last = self.execute(LENGTH, {"program": program_id})[0][0]
         return 0 if last is None else int(last) + 1
 
@@ -201,7 +199,7 @@ class Store:
         round: int | None = None,
         columns: bool = True,
     ) -> Iterator[Event]:
-        """The events from number `first` on, in order; all kinds and rounds unless reported otherwise."""
+        """The events from number `first` on, in order; of all kinds and rounds by default."""
         for row, pieces in self._log(program_id, first, kinds, round, columns):
             yield _make_event(row, *assemble(pieces))
 
@@ -220,7 +218,7 @@ class Store:
             .join(events, sa.and_(events.c.program == parts.c.program, events.c.number == parts.c.event))
             .where(parts.c.program == program_id, parts.c.chunk == agent // CHUNK, parts.c.name == "")
             .order_by(parts.c.event)
-            .limit(STEP)
+            .limit(HISTORY_BATCH)
         )
         if kinds is not None:
             query = query.where(events.c.kind.in_(list(kinds)))
@@ -245,7 +243,7 @@ class Store:
         return (rows[0].events, b"".join(row.body for row in rows)) if rows else None
 
     def verify(self, program_id: int) -> int:
-        """Follow the chain of digests; how many events there are, when all of them are as they were written."""
+        """Check the chain of digests; returns the number of events."""
         expected, previous = 0, ""
         for row, pieces in self._log(program_id):
             fits = link(previous, row.kind, row.round, row.at, row.header, pieces) == row.digest
@@ -272,16 +270,16 @@ class Store:
 
     @contextmanager
     def _begin(self) -> Iterator[sa.Connection]:
-        """A writing transaction, when it is this thread's turn."""
-        if self._turn is not None and not self._turn.acquire(timeout=PATIENCE):
+        """A writing transaction."""
+        if self._write_lock is not None and not self._write_lock.acquire(timeout=LOCK_TIMEOUT_SECONDS):
             cause, advice = LOCKED
             raise StoreError(f"Writing to the store {self.address} failed, {cause}; nothing was recorded: {advice}.")
         try:
             with self._engine.connect().execution_options(writing=True) as connection, connection.begin():
                 yield connection
         finally:
-            if self._turn is not None:
-                self._turn.release()
+            if self._write_lock is not None:
+                self._write_lock.release()
 
     @contextmanager
     def _write(self, claim: Callable[[sa.Connection], int], context: RequestContext) -> Iterator[Writer]:
@@ -290,30 +288,30 @@ class Store:
         try:
             with self._begin() as connection:
                 if connection.dialect.name == "postgresql":
-                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{PATIENCE}s'")
+                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_SECONDS}s'")
                 writer = Writer(connection, claim(connection), self._clock, self.fill_actor(context))
                 yield writer
                 if not writer.rolled_back:
                     writer.finish()
                     committing = True
         except sa.exc.SQLAlchemyError as error:
-            # A COMMIT that was sent but not answered may have been carried out.
+            # A COMMIT without an answer may have succeeded.
             if writer is not None and committing and find_cause(error) in (LOST, DEVICE):
-                raise self._doubt(error, writer) from error
+                raise self._explain_doubt(error, writer) from error
             raise explain(error, "Writing to", self.address, written=True) from error
         if writer.erased:
             self.purge_deleted()
 
-    def _doubt(self, error: Exception, writer: Writer) -> StoreError:
+    def _explain_doubt(self, error: Exception, writer: Writer) -> StoreError:
         return StoreError(
             f"Writing to the store {self.address} failed at the very end, {find_cause(error)[0]}, so it is not known "
-            "whether this call was recorded: see in `restive desk list` how many events the program has when the store "
+            "whether this call was recorded: look up how many events the program has when the store "
             f"answers; {writer.length} means it was, {writer.before} that it was not and is to be repeated.",
             recorded=None,
         )
 
     def purge_deleted(self) -> None:
-        """Take erased names out of the files; when that fails they are gone from the roster all the same."""
+        """Remove erased names from the database files; they are gone from the roster in any case."""
         try:
             cause = purge_deleted(self._engine, roster.name, audit_log.name)
         except sa.exc.SQLAlchemyError as error:
@@ -334,7 +332,7 @@ class Store:
         bodies: bool = True,
     ) -> Iterator[tuple[sa.Row[Any], list[Part]]]:
         """Rows of the log with their parts, a batch at a time."""
-        query = sa.select(events).where(events.c.program == program_id).order_by(events.c.number).limit(BATCH)
+        query = sa.select(events).where(events.c.program == program_id).order_by(events.c.number).limit(EVENT_BATCH)
         if kinds is not None:
             query = query.where(events.c.kind.in_(list(kinds)))
         if round is not None:
@@ -361,10 +359,10 @@ def _make_event(row: sa.Row[Any], columns: dict[str, Any], extra: dict[str, Any]
 
 
 def _group_by_size(rows: list[sa.Row[Any]]) -> Iterator[list[sa.Row[Any]]]:
-    """Neighbours whose parts have at most BULK bytes together, or a single row."""
+    """Neighbours whose parts have at most MAX_PART_BYTES bytes together, or a single row."""
     group: list[sa.Row[Any]] = []
     for row in rows:
-        if group and sum(one.size for one in group) + row.size > BULK:
+        if group and sum(one.size for one in group) + row.size > MAX_PART_BYTES:
             yield group
             group = []
         group.append(row)

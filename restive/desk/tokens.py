@@ -1,8 +1,8 @@
-"""Tokens: whom a server lets in, and as what. Sessions: who of them is signed in with a browser.
+"""Access tokens of a server with their roles, and browser sessions.
 
-A token is a secret `rst_ID_RANDOM` that is shown once, when it is made; the store has only its SHA-256, and the same of
-the cookie of a session. 256 random bits need no slow hash. It grants a role in some programs or in all of them, until
-it expires or is revoked. Nothing here is personal data: a name says for whom or for what a token was made.
+A token is a secret `rst_ID_RANDOM` that is shown once, when it is made; the store holds only its SHA-256, and that of a
+session's cookie. 256 random bits need no slow hash. A token grants a role in some programs or in all of them, until it
+expires or is revoked. Its name says for whom or for what it was made.
 """
 
 import hashlib
@@ -24,17 +24,17 @@ from restive.desk.store import Store
 from restive.desk.writer import write_time
 from restive.errors import Conflict, InputError, NotFound, check_whole
 
-ROLES = ("viewer", "operator", "admin")  # each may do all that those before it may
-RESERVED = ("local", "library", "command")  # who else does audit_log
+ROLES = ("viewer", "operator", "admin")  # each includes those before it
+RESERVED = ("local", "library", "command")  # actors without a token
 SECRET = re.compile(r"rst_([0-9]{1,18})_[A-Za-z0-9_-]{43}")
 MAX_DAYS, MAX_NAME = 3650, 60
 HOURS, MAX_SESSIONS = 12, 20
-NO_DIGEST = "0" * 64  # what a secret is compared with when there is no token of its number
+NO_DIGEST = "0" * 64  # compared with a secret whose number has no token
 
 
 @dataclass(frozen=True)
 class Principal:
-    """Whoever asks, by a token or a session: the role in each program by its name, None for all programs."""
+    """The caller, by a token or a session, with a role in each program by name (None: all programs)."""
 
     id: int | None
     name: str
@@ -42,7 +42,7 @@ class Principal:
 
     @property
     def signature(self) -> str:
-        """How audit_log name this principal: a name can be given again once its token is revoked, a number cannot."""
+        """The actor in the audit log; the number is unique, while a name can be used again after its token is revoked."""
         return self.name if self.id is None else f"{self.name} (token {self.id})"
 
     def role(self, program: str | None) -> str | None:
@@ -51,16 +51,16 @@ class Principal:
         return max(held, key=ROLES.index, default=None)
 
     def may(self, role: str, program: str | None) -> bool:
-        """Whether the role, or a higher one, is held there."""
+        """Whether the principal has the role, or a higher one."""
         held = self.role(program)
         return held is not None and ROLES.index(held) >= ROLES.index(role)
 
     def sees(self, program: str) -> bool:
-        """Whether the program is there at all, for this principal."""
+        """Whether the principal may know that the program exists."""
         return self.role(program) is not None
 
 
-LOCAL = Principal(None, "local", {None: "admin"})  # everybody, where a store has no tokens and nobody else can reach it
+LOCAL = Principal(None, "local", {None: "admin"})  # the user of a local server without tokens
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Grant:
 
 @dataclass(frozen=True)
 class Token:
-    """A token as it is reported of, without its secret; times are UTC."""
+    """A token without its secret; times are UTC."""
 
     id: int
     name: str
@@ -94,7 +94,7 @@ def make_token(
     days: int | None = None,
     context: RequestContext = NO_CONTEXT,
 ) -> str:
-    """Make a token and return its secret, which cannot be seen again; `days` is how long it is good for."""
+    """Make a token and return its secret, which cannot be shown again; it expires after `days`."""
     check_token_name(name)
     rows = _check_grants(store, grants)
     now = store.now()
@@ -103,7 +103,7 @@ def make_token(
     with store.transact() as connection:
         _hold_names(connection)
         if connection.execute(sa.select(tokens.c.id).where(tokens.c.name == name, _live(now))).first():
-            raise Conflict(f"There is a token {name!r} already: take another name, or revoke that one first.")
+            raise Conflict(f"There is already a token {name!r}.")
         new = tokens.insert().values(made | {"digest": NO_DIGEST}).returning(tokens.c.id)
         number = int(connection.execute(new).scalar_one())
         secret = f"rst_{number}_{secrets.token_urlsafe(32)}"
@@ -116,13 +116,13 @@ def make_token(
 
 
 def revoke_token(store: Store, name: str, context: RequestContext = NO_CONTEXT) -> None:
-    """End a token and its sessions, now."""
+    """Revoke a token and end its sessions."""
     now = store.now()
     with store.transact() as connection:
         _hold_names(connection)
         found = connection.execute(sa.select(tokens.c.id).where(tokens.c.name == name, _live(now))).scalar()
         if found is None:
-            raise NotFound(f"There is no token {name!r} that could be revoked; `restive desk token list` shows all.")
+            raise NotFound(f"There is no valid token {name!r}.")
         connection.execute(tokens.update().where(tokens.c.id == found).values(revoked=now))
         connection.execute(sessions.delete().where(sessions.c.token == found))
         record_audit_entry(
@@ -142,21 +142,21 @@ def list_tokens(store: Store) -> list[Token]:
 
 
 def has_tokens(store: Store) -> bool:
-    """Whether a token was ever made: from then on nobody is let in without one, even if all are revoked."""
+    """Whether a token was ever made; from then on every caller needs one, even if all are revoked."""
     return bool(store.execute(sa.select(tokens.c.id).limit(1)))
 
 
 def find_principal(store: Store, secret: str) -> Principal | None:
-    """Whose secret it is; None where there is no such token any more, or never was."""
+    """The principal of a secret; None if there is no such valid token."""
     shaped = SECRET.fullmatch(secret)
     rows = store.execute(_select_grants().where(tokens.c.id == int(shaped[1]), _live(store.now()))) if shaped else []
-    # Also where there is no such token, so that the time taken does not tell.
+    # Also without such a token, so that the response time does not reveal it.
     fits = hmac.compare_digest(rows[0].digest if rows else NO_DIGEST, _digest(secret))
     return _as_principal(rows) if rows and fits else None
 
 
 def open_session(store: Store, secret: str, hours: int = HOURS) -> str | None:
-    """Sign in: the value of the cookie, or None if the secret is nobody's; the oldest of too many sessions ends."""
+    """Sign in: the value of the cookie, or None for an invalid secret; the oldest of too many sessions ends."""
     principal = find_principal(store, secret)
     if principal is None:
         return None
@@ -173,7 +173,7 @@ def open_session(store: Store, secret: str, hours: int = HOURS) -> str | None:
 
 
 def find_session(store: Store, cookie: str) -> Principal | None:
-    """Who is signed in with this cookie, as long as the session and its token last."""
+    """The principal of a session; None if the session or its token is over."""
     now = store.now()
     mine = sa.and_(sessions.c.digest == _digest(cookie), sessions.c.expires > now, _live(now))
     return _as_principal(store.execute(_select_grants().join(sessions, sessions.c.token == tokens.c.id).where(mine)))
@@ -186,26 +186,26 @@ def close_session(store: Store, cookie: str) -> None:
 
 
 def check_token_name(name: str) -> str:
-    """The name of a token, if it can be one."""
+    """The name of a token, validated."""
     plain = name.replace(".", "").replace("-", "").replace("_", "")
     if not (0 < len(name) <= MAX_NAME and plain.isalnum() and name[0].isalnum()):
-        raise InputError(f"the token's name is {name!r}; {NAME}.")
+        raise InputError(f"The token's name is {name!r}; {NAME}.", location="name")
     if name in RESERVED:
-        raise InputError(f"the token's name is {name!r}, which stands for who needs no token; take another.")
+        raise InputError(f"The token's name {name!r} is reserved.", location="name")
     return name
 
 
 def check_role(role: str) -> str:
-    """The role, if there is one of that name."""
+    """The role, validated."""
     if role not in ROLES:
-        raise InputError(f"there is no role {role!r}; there are {', '.join(ROLES)}.")
+        raise InputError(f"There is no role {role!r}; the roles are {', '.join(ROLES)}.", location="role")
     return role
 
 
 def _check_grants(store: Store, given: Mapping[str | None, str]) -> list[dict[str, Any]]:
     """The rows of the table of grants, without the token."""
     if not given:
-        raise InputError("a token needs a role: in all programs, or in one or more of them.")
+        raise InputError("A token needs a role, in all programs or in some of them.")
     numbers = {name: None if name is None else store.find(name).id for name in given}
     return [{"program": numbers[name], "role": check_role(role)} for name, role in given.items()]
 
@@ -216,7 +216,7 @@ def _select_grants() -> sa.Select[Any]:
     columns = (*held, tokens.c.revoked, programs.c.name.label("program"), roles.c.role)
     joined = tokens.join(roles, roles.c.token == tokens.c.id)
     named = joined.join(programs, programs.c.id == roles.c.program, isouter=True)
-    # A program that is not there, as after a restore of some tables only, must not look like all programs.
+    # A missing program (after a partial restore) must not be taken for all programs.
     there = sa.or_(roles.c.program.is_(None), programs.c.id.is_not(None))
     return sa.select(*columns).select_from(named).where(there)
 
@@ -226,7 +226,7 @@ def _as_principal(rows: list[sa.Row[Any]]) -> Principal | None:
 
 
 def _live(now: str) -> sa.ColumnElement[bool]:
-    """Neither revoked nor expired; times are text, all in the one form, so they compare as they are."""
+    """Neither revoked nor expired; times are text of one format, so they can be compared."""
     return sa.and_(tokens.c.revoked.is_(None), sa.or_(tokens.c.expires.is_(None), tokens.c.expires > now))
 
 
@@ -235,7 +235,7 @@ def _add(now: str, later: timedelta) -> str:
 
 
 def _hold_names(connection: sa.Connection) -> None:
-    """Let nobody else make or revoke until the transaction ends; on SQLite no two write at once anyway."""
+    """Lock the table of tokens until the transaction ends; SQLite has one writer anyway."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("LOCK TABLE tokens IN SHARE ROW EXCLUSIVE MODE")
 

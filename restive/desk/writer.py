@@ -1,4 +1,4 @@
-"""The writing half of a store: one transaction over one program, whose lock it holds until the block around it ends."""
+"""One writing transaction over one program, which holds the program's lock."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from restive.desk.roster import ROSTER_CHUNK, as_names, join_names, split_names
 from restive.desk.schema import events, parts, roster, snapshots
 from restive.errors import InputError
 
-# Built once: putting a statement together takes longer than carrying it out.
+# Built once: building a statement takes longer than running it.
 LAST = (
     sa.select(events.c.number, events.c.at, events.c.digest)
     .where(events.c.program == sa.bindparam("program"))
@@ -22,8 +22,8 @@ LAST = (
     .limit(1)
 )
 ADD_EVENT, ADD_PART = events.insert(), parts.insert()
-PIECE = 64 << 20  # bytes of a snapshot in one row: both databases limit what a row holds
-KEPT = 3  # snapshots of a slot
+MAX_PIECE = 64 << 20  # bytes of a snapshot in one row: both databases limit what a row holds
+MAX_SNAPSHOTS = 3  # of a slot
 
 
 def write_time(clock: Callable[[], datetime]) -> str:
@@ -32,7 +32,7 @@ def write_time(clock: Callable[[], datetime]) -> str:
 
 
 class Writer:
-    """Adds to a program; `length` is the number of events there are, those of this writer included."""
+    """Writes to a program; `length` is the number of events, those of this writer included."""
 
     def __init__(
         self,
@@ -59,14 +59,14 @@ class Writer:
         extra: Mapping[str, Columns] | None = None,
         round: int | None = None,
     ) -> Event:
-        """Add an event; with a column `number` it is about those agents and shows in their histories."""
+        """Append an event; with a column `number` it is part of the histories of those agents."""
         columns, extra = columns or {}, extra or {}
         try:
             text = json.dumps(header, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise InputError(f"The header of the event {kind!r} cannot be JSON: {error}.") from None
         pieces = divide(columns, extra)
-        self._at = max(self._at, write_time(self._clock))  # a clock that was set back must not reorder anything
+        self._at = max(self._at, write_time(self._clock))  # the clock may have been set back
         self._digest = link(self._digest, kind, round, self._at, text, pieces)
         place = {"program": self.program, "number": self.length}
         row = {"kind": kind, "round": round, "at": self._at, "header": text, "digest": self._digest}
@@ -84,7 +84,7 @@ class Writer:
         record_audit_entry(self._connection, self.program, at, self.context, verb, round, answer)
 
     def add_names(self, names: Sequence[str] | pl.Series) -> None:
-        """Put names at the end of the roster: the first becomes the agent with the lowest number not used so far."""
+        """Append names to the roster; the first gets the next agent number."""
         self.finish()
         fresh = as_names(names)
         last = self._connection.execute(
@@ -102,7 +102,7 @@ class Writer:
             self._connection.execute(roster.insert(), rows)
 
     def erase_name(self, agent: int) -> None:
-        """Forget the name of an agent; its number stays."""
+        """Erase the name of an agent; its number stays."""
         chunk, place = divmod(agent, ROSTER_CHUNK)
         names = self._erasing.get(chunk)
         if names is None:
@@ -117,7 +117,7 @@ class Writer:
         self.rolled_back = True
 
     def finish(self) -> None:
-        """Write the chunks that names were erased from, each once however many they were."""
+        """Write the chunks that names were erased from, each once."""
         for chunk, names in self._erasing.items():
             self._connection.execute(roster.update().where(self._at_chunk(chunk)).values(body=join_names(names)))
         if self._erasing:
@@ -126,19 +126,19 @@ class Writer:
         self._erasing = {}
 
     def put_snapshot(self, slot: str, content: bytes) -> None:
-        """Keep what the events so far add up to; the newest KEPT of a slot stay."""
+        """Store a snapshot of the events so far; the newest ones of a slot stay."""
         mine = sa.and_(snapshots.c.program == self.program, snapshots.c.slot == slot)
         self._connection.execute(snapshots.delete().where(mine, snapshots.c.events == self.length))
         place = {"program": self.program, "slot": slot, "events": self.length}
-        for piece, start in enumerate(range(0, max(1, len(content)), PIECE)):
-            row = {**place, "piece": piece, "body": content[start : start + PIECE]}
+        for piece, start in enumerate(range(0, max(1, len(content)), MAX_PIECE)):
+            row = {**place, "piece": piece, "body": content[start : start + MAX_PIECE]}
             self._connection.execute(snapshots.insert(), row)
         ages = sa.select(snapshots.c.events).where(mine).distinct().order_by(snapshots.c.events.desc())
-        newest = self._connection.execute(ages.limit(KEPT)).scalars().all()
+        newest = self._connection.execute(ages.limit(MAX_SNAPSHOTS)).scalars().all()
         self._connection.execute(snapshots.delete().where(mine, snapshots.c.events < min(newest)))
 
     def drop_snapshots(self, after: int) -> None:
-        """Forget the snapshots that cover more than `after` events."""
+        """Delete the snapshots that cover more than `after` events."""
         self._connection.execute(
             snapshots.delete().where(snapshots.c.program == self.program, snapshots.c.events > after)
         )

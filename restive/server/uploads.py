@@ -22,7 +22,7 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 
-from restive.desk.audit import SEALED
+from restive.desk.audit import KEYED
 from restive.desk.table_files import quote
 from restive.desk.table_schema import Fault, TableError
 from restive.errors import InputError
@@ -159,7 +159,7 @@ def digest(request: Request, content: bytes) -> str:
     secret = request.headers.get("Authorization", "").partition(" ")[2].strip()
     if not secret:
         return checksum.hexdigest()
-    return SEALED + hmac.new(secret.encode(), checksum.digest(), "sha256").hexdigest()
+    return KEYED + hmac.new(secret.encode(), checksum.digest(), "sha256").hexdigest()
 
 
 def load_json(content: bytes) -> object:

@@ -147,7 +147,7 @@ def test_the_same_key_is_executed_once(calls: Program) -> None:
 def test_creating_a_program_twice_with_one_key_creates_one(client: Client) -> None:
     for _ in range(2):
         assert client.create("twice", key="mine", **PLAN).name == "twice"
-    with pytest.raises(APIError, match="has a program 'twice' already") as caught:
+    with pytest.raises(APIError, match="already has a program 'twice'") as caught:
         client.create("twice", **PLAN)
     assert caught.value.status == 409
 

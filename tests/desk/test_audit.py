@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from desk.stories import make
 from restive.desk import Desk, Program
-from restive.desk.audit import FORGOTTEN, SEALED, KeyTaken, Repeated, RequestContext
+from restive.desk.audit import FORGOTTEN, KEYED, KeyTaken, Repeated, RequestContext
 from restive.desk.schema import audit_log
 from restive.errors import Conflict, InputError
 
@@ -66,9 +66,9 @@ def test_every_verb_leaves_one_context_that_says_who_and_what(program: Program) 
 
 
 def test_a_key_that_comes_again_brings_the_first_answer_and_records_nothing(program: Program) -> None:
-    assert live(program, lambda verb: RequestContext(key=verb, asked=f"{SEALED}same")) == []
+    assert live(program, lambda verb: RequestContext(key=verb, asked=f"{KEYED}same")) == []
     events, reported = program.store.length(program.id), verbs(program)
-    answers = live(program, lambda verb: RequestContext(key=verb, asked=f"{SEALED}same"))
+    answers = live(program, lambda verb: RequestContext(key=verb, asked=f"{KEYED}same"))
     assert [answer.get("round") for answer in answers] == [1, 1, 1, 2, 2, None, None, None]
     assert answers[0]["listed"] == 2
     assert (answers[1]["new"], answers[1]["rounds"]) == (4, [1])
@@ -120,7 +120,7 @@ def test_a_program_is_made_once_by_one_key(address: str) -> None:
         assert repeated.value.answer["config"]["states"] == list(made.config.states)
         with pytest.raises(KeyTaken):
             make(desk, context=RequestContext(key="k", asked="b"))
-        with pytest.raises(Conflict, match="has a program 'one' already"):
+        with pytest.raises(Conflict, match="already has a program 'one'"):
             make(desk, context=RequestContext(key="other"))
 
 
@@ -151,7 +151,7 @@ def test_erasing_takes_the_name_out_of_the_answers_kept(tmp_path: Path) -> None:
 
 
 def test_erasing_takes_the_digests_of_requests_away_and_the_keys_stay(program: Program) -> None:
-    sealed = f"{SEALED}of ben"
+    sealed = f"{KEYED}of ben"
     program.decide(FOUR, context=RequestContext(key="k", asked="digest of what names ann"))
     program.leave(["ben"], context=RequestContext(key="l", asked=sealed))
     program.erase(["ann"], context=RequestContext(key="e", asked="digest of ann"))
@@ -160,7 +160,7 @@ def test_erasing_takes_the_digests_of_requests_away_and_the_keys_stay(program: P
     with pytest.raises(Repeated):
         program.leave(["ben"], context=RequestContext(key="l", asked=sealed))
     for key in "ke":
-        with pytest.raises(KeyTaken, match="used before names were erased; take a new one"):
+        with pytest.raises(KeyTaken, match="used before names were erased; use a new one"):
             program.erase(["cem"], context=RequestContext(key=key, asked="digest"))
     assert program.names.search("cem").size == 1
 
@@ -211,7 +211,7 @@ def test_a_table_that_is_refused_does_not_make_the_desk_read_the_log_again(
 
 @pytest.mark.parametrize("key", ["", "x" * 201, "\n", "é", "a\x00"])
 def test_a_key_that_cannot_stand_in_a_header_is_refused(key: str) -> None:
-    with pytest.raises(InputError, match=r"idempotency key is .* plain characters"):
+    with pytest.raises(InputError, match=r"idempotency key is .* printable ASCII characters"):
         RequestContext(key=key)
 
 

@@ -194,7 +194,7 @@ def test_a_dry_run_says_that_it_is_one_and_records_nothing(shops: Call) -> None:
 
 
 WRONG = {
-    "no such program": (("status", "shop"), "has no program 'shop', there are shops"),
+    "no such program": (("status", "shop"), "has no program 'shop'; there are shops"),
     "no such file": (("decide", "shops", "--states", "nowhere.csv"), "nowhere.csv: No such file"),
     "no such ending": (("decide", "shops", "--states", "list.doc"), "cannot read files that end in '.doc'"),
     "no such ending to write": (("decide", "shops", "--out", "list.pdf"), "cannot write files that end in '.pdf'"),
@@ -226,7 +226,7 @@ WRONG = {
     "shares above 1": (("change", "shops", "--share", "a=0.7", "--share", "b=0.6"), "add up to 1.3"),
     "a figure of no kind": (("status", "shops", "--figure", "x.doc"), "x.doc"),
     "an export onto a file": (("export", "shops", "--out", "list.csv"), "an export is a folder"),
-    "a name taken": (("init", "shops", "--template", "loyalty"), "has a program 'shops' already"),
+    "a name taken": (("init", "shops", "--template", "loyalty"), "already has a program 'shops'"),
     "a bad name": (("init", "my shops", "--template", "loyalty"), "The program's name is 'my shops'"),
     "a bad template": (("init", "new", "--template", "farmacy"), "did you mean 'pharmacy'?"),
     "no states": (("init", "new"), "a program needs states"),
@@ -245,7 +245,7 @@ WRONG = {
         "new.csv: a store is a file that ends in .db, or an address such as postgresql://user@host/name",
     ),
     "no database": (("list", "--store", "text.db"), "the file is no database"),
-    "a dry name taken": (("init", "shops", "--template", "loyalty", "--dry-run"), "has a program 'shops' already"),
+    "a dry name taken": (("init", "shops", "--template", "loyalty", "--dry-run"), "already has a program 'shops'"),
     "a dry list as a store": (
         ("init", "new", "--template", "loyalty", "--dry-run", "--store", "new.csv"),
         "a store is a file that ends in",
@@ -497,7 +497,7 @@ def test_who_leaves_is_out_and_who_is_erased_is_forgotten(shops: Call, tmp_path:
 def test_an_erasure_without_names_clears_what_earlier_ones_left(
     shops: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("restive.desk.database.PATIENCE", 0)
+    monkeypatch.setattr("restive.desk.database.LOCK_TIMEOUT_SECONDS", 0)
     write_rows("name.csv", "agent,state", "Ada Lovelace,silent", "Grace Hopper,silent")
     assert shops("decide", "shops", "--states", "name.csv").code == 0
     Path("name.csv").unlink()

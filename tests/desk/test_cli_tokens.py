@@ -64,12 +64,12 @@ def test_revoking_as_data(shops: Call) -> None:
         (["make", "ann"], "A token needs a role: --role admin in all programs, or --program coupons=operator."),
         (["make", "ann", "--program", "shops"], "--program shops: write the name of a program and a role"),
         (["make", "ann", "--program", "=viewer"], "--program =viewer: write the name of a program and a role"),
-        (["make", "ann", "--program", "shops=boss"], "there is no role 'boss'; there are viewer, operator, admin."),
-        (["make", "ann", "--program", "shop=viewer"], "no program 'shop', there are shops"),
+        (["make", "ann", "--program", "shops=boss"], "There is no role 'boss'; the roles are viewer, operator, admin."),
+        (["make", "ann", "--program", "shop=viewer"], "no program 'shop'; there are shops"),
         (["make", "ann", "--program", "shops=viewer", "--program", "shops=admin"], "shops already has a role"),
         (["make", "ann", "--role", "admin", "--days", "0"], "days is 0; it must be a whole number from 1 to 3650."),
-        (["make", "a/b", "--role", "admin"], "the token's name is 'a/b'"),
-        (["revoke", "nobody"], "There is no token 'nobody' that could be revoked; `restive desk token list`"),
+        (["make", "a/b", "--role", "admin"], "The token's name is 'a/b'"),
+        (["revoke", "nobody"], "There is no valid token 'nobody'."),
     ],
 )
 def test_a_wrong_turn_is_a_sentence(shops: Call, words: list[str], said: str) -> None:

@@ -173,8 +173,8 @@ def test_an_error_of_the_disk_records_nothing_and_the_store_goes_on(tmp_path: Pa
 
 
 def test_a_writer_that_does_not_finish_is_reported_to_the_next(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 0.05)
-    monkeypatch.setattr(store_module, "PATIENCE", 0.05)
+    monkeypatch.setattr(module, "LOCK_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(store_module, "LOCK_TIMEOUT_SECONDS", 0.05)
     with Store.open(address) as one, Store.open(address) as other:
         program = make_program(one)
         with one.writing(program) as writer:
@@ -248,7 +248,7 @@ def erase(store: Store, program: int) -> None:
 def test_an_erasure_that_a_reader_keeps_from_the_files_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    monkeypatch.setattr(module, "LOCK_TIMEOUT_SECONDS", 0.05)
     path = tmp_path / "store.db"
     with Store.open(path) as store:
         program = make_program(store)

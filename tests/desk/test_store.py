@@ -74,8 +74,8 @@ def test_events_are_chosen_by_number_kind_and_round_across_batches(
         for step in range(20):
             writer.append("opened", {}, columns_for(step), round=step)
             writer.append("outcomes", {}, columns_for(step), round=step)
-    monkeypatch.setattr(module, "BATCH", 7)
-    monkeypatch.setattr(module, "BULK", 1500)
+    monkeypatch.setattr(module, "EVENT_BATCH", 7)
+    monkeypatch.setattr(module, "MAX_PART_BYTES", 1500)
 
     def numbers(**choice: object) -> list[int]:
         return [event.number for event in store.events(program, **choice)]  # type: ignore[arg-type]
@@ -193,7 +193,7 @@ def test_an_erased_name_is_nowhere_in_the_files_of_sqlite(tmp_path: Path) -> Non
 def test_a_name_that_a_reader_kept_in_the_files_is_cleared_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("restive.desk.database.PATIENCE", 0)
+    monkeypatch.setattr("restive.desk.database.LOCK_TIMEOUT_SECONDS", 0)
     with Store.open(tmp_path / "store.db") as store:
         program = make_program(store)
         with store.writing(program) as writer:
@@ -230,7 +230,7 @@ def test_an_erased_name_is_nowhere_in_the_tables_of_postgresql(server: Postgres)
 
 
 def test_newest_snapshots_are_kept_and_found_by_what_they_cover(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer_module, "PIECE", 10)
+    monkeypatch.setattr(writer_module, "MAX_PIECE", 10)
     program = make_program(store)
     assert store.snapshot(program, "belief") is None
     for step in range(5):
@@ -270,14 +270,14 @@ def test_a_block_that_fails_records_nothing(store: Store) -> None:
 
 
 def test_programs_are_found_by_name_and_near_names_are_reported(store: Store) -> None:
-    with pytest.raises(InputError, match=r"has no program 'calls', there is none yet: mend the name or create it\."):
+    with pytest.raises(InputError, match=r"has no program 'calls'; it has none yet\."):
         store.find("calls")
     ids = [make_program(store, name) for name in ("calls", "visits")]
     assert [store.find(name).id for name in ("calls", "visits")] == ids
     assert [row.name for row in store.programs()] == ["calls", "visits"]
     with pytest.raises(InputError, match="there are calls: mend"):
         store.find("call")
-    with pytest.raises(InputError, match="has a program 'calls' already: take another name"):
+    with pytest.raises(InputError, match="already has a program 'calls'"):
         make_program(store, "calls")
     with pytest.raises(InputError, match="no program with the id 99"), store.writing(99):
         pass
@@ -369,7 +369,7 @@ def test_processes_that_append_at_once_get_numbers_without_gaps(address: str) ->
 
 
 def test_neighbours_are_read_together_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BULK", 10)
+    monkeypatch.setattr(module, "MAX_PART_BYTES", 10)
     rows: list[Any] = [SimpleNamespace(size=size) for size in (4, 6, 1, 30, 0, 10, 10)]
     groups = [[row.size for row in group] for group in module._group_by_size(rows)]
     assert groups == [[4, 6], [1], [30], [0, 10], [10]]
@@ -407,7 +407,7 @@ def test_processes_that_open_an_empty_store_at_once_all_succeed_and_one_creates(
     assert reported[2] == "created"
     assert sorted(reported[:2])[1] == "created"
     assert sorted(reported[:2])[0].startswith("Conflict: The store")
-    assert sorted(reported[:2])[0].endswith("has a program 'same' already: take another name.")
+    assert sorted(reported[:2])[0].endswith("already has a program 'same'.")
     for pipe in pipes:
         pipe[0].close()
         pipe[1].close()
@@ -466,7 +466,7 @@ def test_writers_of_one_process_stand_in_line_and_do_not_wait_for_ever(
                 return writer.append("said", {}).number
 
         with ThreadPoolExecutor(1) as other, store.writing(program):
-            monkeypatch.setattr(module, "PATIENCE", 0.05)
+            monkeypatch.setattr(module, "LOCK_TIMEOUT_SECONDS", 0.05)
             with pytest.raises(StoreError, match="somebody else is writing to it and does not finish; nothing was"):
                 other.submit(write).result()
         with pytest.raises(ZeroDivisionError), store.writing(program):

@@ -125,7 +125,7 @@ def test_a_revoked_token_is_none_and_its_sessions_end(opened: Store) -> None:
     assert find_session(opened, cookie) is None
     assert find_session(opened, others) == find_principal(opened, other) != None  # noqa: E711
     assert len(opened.execute(sa.select(sessions))) == 1
-    with pytest.raises(NotFound, match="no token 'ann' that could be revoked"):
+    with pytest.raises(NotFound, match="no valid token 'ann'"):
         revoke_token(opened, "ann")
 
 
@@ -168,7 +168,7 @@ def test_of_too_many_sessions_the_oldest_end(opened: Store, clock: Clock) -> Non
 
 def test_a_name_is_free_again_once_its_token_is_over(opened: Store, clock: Clock) -> None:
     make_token(opened, "ann", {None: "viewer"}, days=1)
-    with pytest.raises(Conflict, match="There is a token 'ann' already"):
+    with pytest.raises(Conflict, match="There is already a token 'ann'"):
         make_token(opened, "ann", {None: "admin"})
     clock.go(days=1)
     make_token(opened, "ann", {None: "operator"})
@@ -203,11 +203,11 @@ def test_making_and_revoking_are_audit_log(opened: Store) -> None:
 @pytest.mark.parametrize(
     ("name", "grants", "days", "said"),
     [
-        ("", {None: "admin"}, None, "the token's name is ''"),
-        ("a b", {None: "admin"}, None, "the token's name is 'a b'"),
-        ("local", {None: "admin"}, None, "which stands for who needs no token"),
-        ("ann", {}, None, "a token needs a role"),
-        ("ann", {None: "boss"}, None, "no role 'boss'; there are viewer, operator, admin"),
+        ("", {None: "admin"}, None, "The token's name is ''"),
+        ("a b", {None: "admin"}, None, "The token's name is 'a b'"),
+        ("local", {None: "admin"}, None, "is reserved"),
+        ("ann", {}, None, "A token needs a role"),
+        ("ann", {None: "boss"}, None, "no role 'boss'; the roles are viewer, operator, admin"),
         ("ann", {"coupon": "viewer"}, None, "no program 'coupon'"),
         ("ann", {None: "viewer"}, 0, "days is 0; it must be a whole number from 1 to 3650"),
     ],

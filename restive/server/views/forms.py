@@ -27,7 +27,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
-from restive.desk.audit import SEALED
+from restive.desk.audit import KEYED
 from restive.desk.config import parse_shares
 from restive.desk.table_files import EXTENSION_LIST
 from restive.desk.tokens import Principal
@@ -93,7 +93,7 @@ class Form:
     def digest(self, names: Sequence[str], table: Table | None = None) -> str:
         """HMAC of some fields and of the table."""
         asked = [table.digest if table else None, [[name, self.fields.get(name, "")] for name in names]]
-        return SEALED + hmac.new(self.key.encode(), json.dumps(asked).encode(), hashlib.sha256).hexdigest()
+        return KEYED + hmac.new(self.key.encode(), json.dumps(asked).encode(), hashlib.sha256).hexdigest()
 
     def digest_all(self) -> str:
         """HMAC of all fields but the idempotency key."""

@@ -39,7 +39,7 @@ def test_a_program_is_created_from_settings_alone(caller: Caller) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "sentence"),
     [
-        ({"name": "shops", "states": ["a", "b"]}, 409, "The store has a program 'shops' already: take another name."),
+        ({"name": "shops", "states": ["a", "b"]}, 409, "The store already has a program 'shops'."),
         ({"name": "new"}, 422, "a program needs states"),
         ({"states": ["a", "b"]}, 422, "name: Field required"),
         ({"name": "-", "states": ["a", "b"]}, 422, "name"),
