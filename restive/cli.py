@@ -8,15 +8,19 @@ import os
 import shlex
 import signal
 import sys
+import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from restive.console import (
     advise,
+    make_console,
     print_json,
     print_notices,
     print_report_table,
@@ -35,12 +39,14 @@ from restive.server.cli import serve
 from restive.version import __version__
 
 if TYPE_CHECKING:
+    from restive.benchmark.benchmark import Benchmark
     from restive.files import Columns
-    from restive.paper.agenda import Agenda
+    from restive.paper.claims import Claim
+    from restive.paper.jobs import Job, Pending
 
 app = typer.Typer(
     name="restive",
-    help="Who gets the one intervention there is budget for: online restless bandits over one finite horizon.",
+    help="Decide who gets a limited intervention: online restless bandits over one finite horizon.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -57,9 +63,9 @@ EXTRAS = {
     "fastexcel": "desk", "sqlalchemy": "desk", "xlsxwriter": "desk", "fastapi": "server", "uvicorn": "server",
     "matplotlib": "plots", "jinja2": "plots", "distributed": "dask", "psycopg": "postgresql",
 }  # fmt: skip
-EngineOption = Annotated[str, typer.Option(help="Who does the work: `threads`, `dask` or `dask://host:port`.")]
+EngineOption = Annotated[str, typer.Option(help="What runs the jobs: `threads`, `dask` or `dask://host:port`.")]
 WorkersOption = Annotated[
-    int | None, typer.Option(help="How many works at once; not for dask://.", show_default="processors")
+    int | None, typer.Option(help="How many jobs at once; not for dask://.", show_default="processors")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -85,11 +91,11 @@ def main() -> None:
             raise
         place = traceback.extract_tb(error.__traceback__)[-1]
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        _fail(f"{place.filename}, line {place.lineno}: {what}. RESTIVE_DEBUG=1 shows how it came to that.", 1)
+        _fail(f"{place.filename}, line {place.lineno}: {what}. RESTIVE_DEBUG=1 shows the traceback.", 1)
 
 
 def _interrupt(*_: object) -> None:
-    """End at once: threads in a long kernel could not be waited for. Files are whole or not there in any case."""
+    """End at once: a long kernel in a thread cannot be interrupted. Files are whole or absent in any case."""
     show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
     print(f"{show_cursor}restive: interrupted.", file=sys.stderr, flush=True)
     os._exit(130)
@@ -100,7 +106,7 @@ def _fail(sentence: str, code: int) -> None:
     raise SystemExit(code)
 
 
-def _say_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         print(__version__)
         raise typer.Exit
@@ -109,10 +115,10 @@ def _say_version(wanted: bool) -> None:
 @app.callback()
 def _common(
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """The options of every verb."""
+    """Options of every verb."""
 
 
 @app.command()
@@ -140,22 +146,20 @@ def simulate(
     horizon: Annotated[int, typer.Option(help="T, the steps of each run.")] = 1000,
     seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
     noise: Annotated[float, typer.Option(help="Variance of the Gaussian added to each observed reward.")] = 0.0,
-    threads: Annotated[
-        int | None, typer.Option(help="Work on this many chunks at once.", show_default="processors")
-    ] = None,
+    threads: Annotated[int | None, typer.Option(help="How many chunks at once.", show_default="processors")] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw the running means into a .png, .svg or .pdf file.")] = None,
     page: Annotated[Path | None, typer.Option(help="Write an HTML page with figure and table.")] = None,
-    bound: Annotated[bool, typer.Option(help="Find the fluid bound too, above which no policy can be.")] = True,
+    bound: Annotated[bool, typer.Option(help="Compute the fluid bound too, which no policy can exceed.")] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Let policies play the same problems with the same luck, and compare them."""
+    """Simulate policies on the same problems with the same random numbers, and compare them."""
     from restive.comparison import CEILING, FLOOR, compare
     from restive.report.tables import tabulate_comparison
 
     _check_targets(figure, page)
     if figure or page:  # a missing package is reported before anything is simulated
-        from restive.page import write_page
-        from restive.plotting import draw
+        from restive.plotting import draw_comparison, write_figure
+        from restive.report.pages import write_page
     problems = _make(problem, instances, agents, states, budget, seed)
     chosen = [name for given in policy or ["egt", "wiql"] for name in (POLICIES if given == "all" else [given])]
     totals = dict.fromkeys([FLOOR, CEILING, *chosen], len(problems) * runs * horizon)
@@ -167,7 +171,7 @@ def simulate(
         table = tabulate_comparison(comparison)
         print_report_table(table, drop=("M agent-steps/s", "last tenth", "gap closed"))
     if figure:
-        draw(comparison, figure)
+        write_figure(draw_comparison(comparison), figure)
     if page:
         write_page(comparison, page, shlex.join(["restive", *sys.argv[1:]]))
     print_notices(*(f"wrote {path}" for path in (figure, page) if path))
@@ -184,7 +188,7 @@ def solve(
     seed: Annotated[int, typer.Option(help="Of the family's instance.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what is known once the model is: benefits, Whittle indices, thresholds, the fluid bound."""
+    """Print what follows from a known model: benefits, Whittle indices, thresholds, the fluid bound."""
     from restive.report.tables import tabulate_solution
     from restive.solution import solve as solve_problem
 
@@ -198,13 +202,13 @@ def solve(
 
 @app.command()
 def problems(as_json: JsonOption = False) -> None:
-    """List the problem families there are."""
+    """List the problem families."""
     _print_registry(PROBLEMS, "problem", as_json)
 
 
 @app.command()
 def policies(as_json: JsonOption = False) -> None:
-    """List the policies there are."""
+    """List the policies."""
     _print_registry(POLICIES, "policy", as_json)
 
 
@@ -222,19 +226,16 @@ def reproduce(
     ] = None,
     engine: EngineOption = "threads",
     workers: WorkersOption = None,
-    seed: Annotated[int, typer.Option(help="Of instances and luck.")] = 0,
-    markdown: Annotated[Path | None, typer.Option(help="Write the verdicts into a Markdown page too.")] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the experiments and do nothing.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of instances and simulations.")] = 0,
+    markdown: Annotated[Path | None, typer.Option(help="Also write the verdicts as a Markdown page.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Do the experiments of the paper again, and say of each of its claims whether it holds."""
-    from restive.paper.agenda import make_writable
-    from restive.paper.catalogue import find_experiments
+    """Repeat the experiments of the paper, and judge each of its claims."""
+    from restive.paper.claims import count_claims
     from restive.paper.engines import check_engine
-    from restive.paper.experiment import Size
-    from restive.paper.reproduction import examine_all, prepare, write_all
-    from restive.paper.screen import print_claims
-    from restive.paper.summary import tally_all
+    from restive.paper.jobs import Size, require_writable
+    from restive.paper.reproduction import examine_all, find_experiments, prepare, write_all
 
     chosen, size = find_experiments(experiment or []), Size(quick, check_whole("seed", seed, 0, MAX_SEED))
     if listed:
@@ -243,15 +244,15 @@ def reproduce(
     check_engine(engine, workers)
     folder = out or Path("reproduction-quick" if quick else "reproduction")
     if markdown:
-        make_writable(markdown)
-    made = _carry_out(prepare(chosen, size, folder), folder, engine, workers)
+        require_writable(markdown)
+    made = _run_missing(prepare(chosen, size, folder), folder, engine, workers)
     reproduction = examine_all(chosen, size, folder, made)
     write_all(reproduction, folder, shlex.join(["restive", *sys.argv[1:]]), markdown)
     if as_json:
         print_json(reproduction.as_json())
     else:
-        claims = [claim for _, claim in reproduction.claims()]
-        print_claims(claims, tally_all(claims))
+        _print_claims(reproduction.claims())
+        print_text(f"{count_claims(reproduction.claims())}.")
     print_notices(f"wrote {folder / 'report.html'}, claims.json, figures and results")
 
 
@@ -264,50 +265,82 @@ def compare(
         Path | None,
         typer.Option(help="The folder for results, figures and page.", show_default="comparison[-quick]"),
     ] = None,
-    field: Annotated[
-        list[str] | None, typer.Option(help="A field by name (see --list); several times.", show_default="all")
+    scenario: Annotated[
+        list[str] | None, typer.Option(help="A scenario by name (see --list); several times.", show_default="all")
     ] = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="A policy to play beside the standard ones, or your own .py file; several times."),
+        typer.Option(help="A policy to add to the standard ones, or your own .py file; several times."),
     ] = None,
     engine: EngineOption = "threads",
     workers: WorkersOption = None,
-    seed: Annotated[int, typer.Option(help="Of instances and luck.")] = 0,
-    cost: Annotated[bool, typer.Option(help="Measure at the end what a step of each policy costs.")] = True,
-    markdown: Annotated[Path | None, typer.Option(help="Write words, tables and verdicts as Markdown too.")] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the fields and do nothing.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of instances and simulations.")] = 0,
+    cost: Annotated[bool, typer.Option(help="Measure the cost of a step of each policy at the end.")] = True,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Also write summary, tables and verdicts as a Markdown page.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the scenarios and exit.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Let all online policies play a dozen fields, and say who is best where, by how much, and at what cost."""
-    from restive.benchmark.contest import Contest, examine, prepare, write_contest
+    """Compare all online policies on a dozen scenarios: which is best where, by how much, and at what cost."""
+    from restive.benchmark.benchmark import Benchmark, examine, prepare, write_benchmark
     from restive.benchmark.cost import measure_costs
-    from restive.benchmark.fields import check_policies, find_fields, undertakings
-    from restive.paper.agenda import make_writable
+    from restive.benchmark.scenarios import check_policies, find_scenarios, plans
     from restive.paper.engines import check_engine
-    from restive.paper.experiment import Size
-    from restive.paper.screen import print_contest
+    from restive.paper.jobs import Size, require_writable
 
     size = Size(quick, check_whole("seed", seed, 0, MAX_SEED))
     extra = check_policies(policy or [], engine)
-    known = undertakings(extra)
-    asked = find_fields(field or [], known)
+    known = plans(extra)
+    chosen = find_scenarios(scenario or [], known)
     if listed:
-        _print_names([{"field": each.name, "about": each.title} for each in asked], as_json)
+        _print_names([{"scenario": each.name, "about": each.title} for each in chosen], as_json)
         return
     check_engine(engine, workers)
     folder = out or Path("comparison-quick" if quick else "comparison")
     if markdown:
-        make_writable(markdown)
-    made = _carry_out(prepare(asked, known, size, folder), folder, engine, workers)
-    scores = examine(asked, known, extra, size, folder, made)
-    contest = Contest(scores, measure_costs(scores.everyone(), size, print_notices) if cost else None)
-    write_contest(contest, folder, shlex.join(["restive", *sys.argv[1:]]), markdown)
+        require_writable(markdown)
+    made = _run_missing(prepare(chosen, known, size, folder), folder, engine, workers)
+    scores = examine(chosen, known, extra, size, folder, made)
+    benchmark = Benchmark(scores, measure_costs(scores.all_policies(), size, print_notices) if cost else None)
+    write_benchmark(benchmark, folder, shlex.join(["restive", *sys.argv[1:]]), markdown)
     if as_json:
-        print_json(contest.as_json())
+        print_json(benchmark.as_json())
     else:
-        print_contest(contest)
+        _print_benchmark(benchmark)
     print_notices(f"wrote {folder / 'comparison.html'}, comparison.json, figures and results")
+
+
+def _print_benchmark(benchmark: "Benchmark") -> None:
+    """Print ranks, costs, which policy to use when, and the claims."""
+    from restive.benchmark.ranking import LATE
+    from restive.benchmark.summary import tabulate_costs, tabulate_ranks
+    from restive.paper.claims import count_verdicts
+
+    if benchmark.scores.scenarios:
+        print_report_table(tabulate_ranks(benchmark.scores, LATE))
+    if benchmark.costs:
+        print_report_table(tabulate_costs(benchmark.costs, benchmark.about["machine"]))
+    print_text(*(f"- {sentence}" for sentence in benchmark.advice))
+    _print_claims(benchmark.claims)
+    counted = count_verdicts(claim.verdict for claim in benchmark.claims)
+    print_text(f"{len(benchmark.claims)} claims: {counted}.")
+
+
+def _print_claims(claims: "Sequence[Claim]") -> None:
+    """Print every claim with its verdict and its worst part."""
+    styles = {"holds": "green", "fails": "bold red", "undecided": "yellow"}
+    rows = [
+        {
+            "verdict": Text(claim.verdict, style=styles[claim.verdict]),
+            "claim": claim.sentence,
+            "where": claim.place,
+            "number": claim.show_worst(),
+            "worst at": claim.worst_first()[0].setting if claim.parts else "",
+        }
+        for claim in claims
+    ]
+    print_table(rows, ("claim", "where", "worst at"), drop=("worst at", "where"), empty="No claims.")
 
 
 def _print_registry(registry: Mapping[str, object], noun: str, as_json: bool) -> None:
@@ -326,20 +359,42 @@ def _print_names(names: Sequence[Mapping[str, str]], as_json: bool) -> None:
         print_table(names, list(names[0])[1:], header=False)
 
 
-def _carry_out(agenda: "Agenda", folder: Path, engine: str, workers: int | None) -> "dict[str, Columns]":
-    """Do what is missing, with bars; an engine is opened only if there is anything to do."""
-    from restive.paper.agenda import carry_out_agenda
+def _run_missing(pending: "Pending", folder: Path, engine: str, workers: int | None) -> "dict[str, Columns]":
+    """Run missing jobs with progress bars; an engine is opened only if there is any."""
     from restive.paper.engines import open_engine
-    from restive.paper.screen import experiment_bars
+    from restive.paper.jobs import run_missing
 
-    if not any(agenda.missing.values()):
-        return agenda.found
-    with experiment_bars(agenda) as progress, open_engine(engine, workers) as executor:
-        return carry_out_agenda(agenda, folder, executor, progress)
+    if not any(pending.missing.values()):
+        return pending.found
+    with _job_progress(pending) as progress, open_engine(engine, workers) as executor:
+        return run_missing(pending, folder, executor, progress)
+
+
+@contextmanager
+def _job_progress(pending: "Pending") -> "Iterator[Callable[[str, Job, float], None]]":
+    """A bar for each plan with missing jobs, and one for all; without a terminal, a line as each plan is finished."""
+    weights = {name: sum(job.weight for job in jobs) for name, jobs in pending.missing.items() if jobs}
+    if make_console(stderr=True).is_terminal:
+        found = f" ({len(pending.found)} results exist)" if pending.found else ""
+        with progress_bars(weights, overall=f"all{found}") as advance:
+            yield lambda name, job, seconds: advance(name, job.weight)
+        return
+    waiting, begun, done = {name: len(pending.missing[name]) for name in weights}, time.monotonic(), 0.0
+
+    def report(name: str, job: "Job", seconds: float) -> None:
+        nonlocal done
+        done += job.weight
+        waiting[name] -= 1
+        if waiting[name] == 0:
+            spent = time.monotonic() - begun
+            left = max(0.0, spent * (sum(weights.values()) - done) / done)
+            print_notices(f"{name} done after {spent:.0f} s, about {left:.0f} s left")
+
+    yield report
 
 
 def _check_targets(figure: Path | None, page: Path | None) -> None:
-    """Refuse files that could not be written, before any work is done for them; make their folders."""
+    """Refuse files that could not be written, before anything is simulated; make their folders."""
     from restive.plotting import check_ending
 
     if figure:

@@ -1,7 +1,7 @@
-"""Policies side by side on the same instances with the same luck: the numbers behind a table, a figure or a page.
+"""Comparison of policies on the same instances with the same random numbers: the data of a table, a figure or a page.
 
-Every comparison also plays `random`, the floor, and `whittle-oracle`, the ceiling, so that each policy's share of the
-gap between them can be told; they appear in the result only if they were asked for.
+Every comparison also simulates `random`, the floor, and `whittle-oracle`, the ceiling, to compute the share of the gap
+that each policy closes; they appear in the result only if they were asked for.
 """
 
 import time
@@ -29,7 +29,7 @@ LANDMARKS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 @dataclass(frozen=True)
 class Row:
-    """One policy's part in a comparison."""
+    """The results of one policy."""
 
     label: str
     trace: Trace
@@ -48,14 +48,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows in the order they were asked for, and what they have in common."""
+    """Rows in the order of the policies given, and the common spec."""
 
     rows: tuple[Row, ...]
     spec: dict[str, Any]
     bound: float | None = None  # reward per step that no policy can beat, mean over instances
 
     def as_json(self) -> dict[str, Any]:
-        """The same numbers as plain data, with the running mean at round steps."""
+        """The numbers as plain data, with the running mean at round steps."""
         shared = {key: value for key, value in self.spec.items() if key not in ("policy", "settings", "threshold")}
         return {**shared, "fluid_bound": self.bound, "policies": [_row_as_json(row) for row in self.rows]}
 
@@ -71,21 +71,21 @@ def compare(
     progress: Callable[[str, int], None] = lambda label, steps: None,
     bound: bool = True,
 ) -> Comparison:
-    """Play all policies; progress is told a policy's label and how many run-steps it has gone on.
+    """Simulate all policies; progress gets a policy's label and the number of new run-steps.
 
-    With `bound` the fluid bound of the instances is found too: expected rewards per step cannot be above it.
+    With `bound` the fluid bound of the instances is computed too, which the expected reward per step cannot exceed.
     """
     problems = list(problem) if isinstance(problem, Iterable) else [problem]
     if not problems:
         raise InputError("problems must be one Problem or a list of at least one.")
     policies = [policies] if isinstance(policies, str | Policy) else policies
-    players = {_label(policy): make_policy(policy) for policy in (FLOOR, CEILING, *policies)}
+    simulated = {_label(policy): make_policy(policy) for policy in (FLOOR, CEILING, *policies)}
     traces, seconds = {}, {}
-    for label, player in players.items():
-        _warm_up(problems[0], player)
+    for label, policy in simulated.items():
+        _warm_up(problems[0], policy)
         begun = time.perf_counter()
         report = partial(progress, label)
-        traces[label] = simulate(problems, player, horizon, runs, seed, noise, threads=threads, progress=report)
+        traces[label] = simulate(problems, policy, horizon, runs, seed, noise, threads=threads, progress=report)
         seconds[label] = time.perf_counter() - begun
     work = len(problems) * runs * problems[0].shape[0] * horizon
     rows = [
@@ -114,9 +114,9 @@ def _label(policy: str | Policy[Any]) -> str:
     return policy if isinstance(policy, str) else repr(policy)
 
 
-def _warm_up(problem: Problem, player: Policy[Any]) -> None:
-    """Compile what is not compiled yet, so that the speed is that of the policy."""
-    simulate(problem, player, horizon=2, threads=1)
+def _warm_up(problem: Problem, policy: Policy[Any]) -> None:
+    """Compile kernels, so that the speed excludes compilation."""
+    simulate(problem, policy, horizon=2, threads=1)
 
 
 def _make_row(label: str, trace: Trace, floor: Trace, ceiling: Trace, speed: float) -> Row:

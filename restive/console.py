@@ -147,10 +147,10 @@ def _fit(
             break
         least.pop(name, None)
     spare = max(0, width - sum(least.values()) - COLUMN_GAP * (len(least) - 1))
-    widths = {}
-    for name, narrow in least.items():
-        more = min(spare, full[name] - narrow)
-        widths[name], spare = min(width, narrow + more), spare - more
+    widths = dict(least)
+    for done, name in enumerate(sorted(least, key=lambda name: full[name] - least[name])):  # equal shares, small first
+        more = min(spare // (len(least) - done), full[name] - least[name])
+        widths[name], spare = min(width, widths[name] + more), spare - more
     return widths
 
 

@@ -4,7 +4,9 @@ A layer states the fact in `message`; the command line, the API and the pages ea
 `hint`. Nobody searches in a message or rewrites one.
 """
 
+import difflib
 import math
+from collections.abc import Iterable
 from enum import StrEnum
 from numbers import Integral, Real
 from pathlib import Path
@@ -69,3 +71,13 @@ def check_number(name: str, value: object, must: str, low: float = -math.inf, hi
     if not low <= number <= high:
         raise InputError(f"{name} is {value!r}; {must}.", location=name)
     return number
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: the most similar known one, or a full stop.
+
+    >>> did_you_mean("gama", ["eta", "gamma"]), did_you_mean("x", ["eta", "gamma"])
+    ("; did you mean 'gamma'?", '.')
+    """
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else "."

@@ -1,40 +1,92 @@
-"""The running mean of the reward over time, one line for each policy, with its 95% band over instances."""
+"""Figures of all reports: lines with bands in one panel or many, dots with intervals, and their files and inline SVG.
+
+Lines are named at their right ends. The layout is Matplotlib's constrained layout, solved once for each figure.
+"""
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from io import BytesIO
-from os import PathLike
+from itertools import count
 from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from matplotlib import rc_context
+from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
-from restive.comparison import Comparison
+from restive.comparison import Comparison, landmarks
 from restive.errors import InputError
 from restive.files import write_atomic
 from restive.report.tables import describe_spec
+from restive.types import Floats, Ints
 
-# Okabe and Ito's palette (2008): told apart with any kind of colour vision; line styles tell apart what is left.
+Dashes: TypeAlias = tuple[float, tuple[float, ...]]
+
+# Okabe and Ito's palette (2008), distinguishable with any kind of colour vision; dashes distinguish the rest.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
-STYLES = ("-", "--", ":")
+BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK, GREY = COLOURS
 BOUND, SOFT, RULE = "#444444", "#666666", "#dddddd"
-GREYS = {"#000000": "--ink", BOUND: "--soft", SOFT: "--soft", RULE: "--line"}
-BANDS = 5  # with more policies than this the bands would hide each other, and the lines
+CSS_VARIABLES = {BLACK: "--ink", BOUND: "--soft", SOFT: "--soft", RULE: "--line"}
+SHORT_DASHES: Dashes = (0, (2.5, 1.5))
+LONG_DASHES: Dashes = (0, (6, 3))
+# A learner and the oracle that it converges to share a colour; oracles are dashed.
+LOOKS: Mapping[str, tuple[str, str | Dashes]] = {
+    "egt": (RED, "-"),
+    "greedy-oracle": (RED, SHORT_DASHES),
+    "wiql": (BLUE, "-"),
+    "ucwhittle": (GREEN, "-"),
+    "rma2b": (PINK, "-"),
+    "omr-oracle": (PINK, SHORT_DASHES),
+    "thompson-whittle": (ORANGE, "-"),
+    "cet-whittle": (SKY, "-"),
+    "lagrange": (BLACK, "-"),
+    "whittle-oracle": (BLACK, SHORT_DASHES),
+    "threshold-oracle": (SKY, SHORT_DASHES),
+    "random": (GREY, "-"),
+}
+MAX_BANDS = 5  # with more policies in a panel, bands would hide each other and the lines
+FONT_SIZE = 8.0
+NOISY_STEPS = 10  # running means of fewer steps are mostly noise, and do not set the scale
+FORMATS = ("png", "svg", "pdf")
 
 
-def draw(comparison: Comparison, path: str | PathLike[str]) -> None:
-    """Draw the comparison into a file, whole or not at all; its ending says how: png, svg or pdf."""
-    place = Path(path)
-    check_ending(place)
-    write_figure(make_figure(comparison), place)
+class Line(NamedTuple):
+    """A line with its band; colour and style are chosen where they are not given."""
+
+    label: str
+    x: Floats | Ints  # [G]
+    mean: Floats  # [G]
+    low: Floats  # [G]
+    high: Floats  # [G]
+    colour: str = ""
+    style: str | Dashes = ""
+
+
+class Dot(NamedTuple):
+    """A number with its interval."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    colour: str
+    hollow: bool = False
+
+
+def check_ending(path: Path) -> None:
+    """Refuse a file that is not a figure, before any work is done."""
+    if path.suffix.lower()[1:] not in FORMATS:
+        raise InputError(f"{path}: a figure ends in .png, .svg or .pdf.")
 
 
 def write_figure(figure: Figure, path: Path) -> None:
-    """Write any figure, whole or not at all; the same figure gives the same bytes."""
+    """Write a figure, whole or not at all, in the format of the ending; the same figure gives the same bytes."""
+    check_ending(path)
     content, kind = BytesIO(), path.suffix[1:].lower()
     undated = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
     with rc_context({"svg.hashsalt": "restive"}):
@@ -42,12 +94,19 @@ def write_figure(figure: Figure, path: Path) -> None:
     write_atomic(path, content.getvalue())
 
 
-def inline_svg(figure: Figure, name: str) -> str:
-    """A figure as an element of an HTML page, with letters as text in the font of the page.
+def write_figures(figures: Mapping[str, Figure], folder: Path) -> None:
+    """Write figures in every format, by name."""
+    for name, figure in figures.items():
+        for kind in FORMATS:
+            write_figure(figure, folder / f"{name}.{kind}")
 
-    Its greys are --ink, --soft and --line of the page, so that it is light or dark as the page is. Ids that are used
-    begin with `name`, which keeps the figures of a page apart; the others are left out, and coordinates are cut to
-    hundredths of a point, which halves the bytes.
+
+def inline_svg(figure: Figure, name: str) -> str:
+    """A figure as an element of an HTML page, with text in the font of the page.
+
+    Greys become the variables --ink, --soft and --line of the page, so that the figure is light or dark as the page is.
+    Ids begin with `name`, which keeps the figures of a page apart. Coordinates are cut to hundredths of a point, which
+    halves the size.
     """
     content = BytesIO()
     bare = dict.fromkeys(("Type", "Format", "Creator", "Date"))
@@ -57,73 +116,200 @@ def inline_svg(figure: Figure, name: str) -> str:
     drawn = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", drawn, flags=re.DOTALL)  # it would style the whole page
     drawn = re.sub(r" font-family: [^;\"]*;", "", drawn)
     drawn = re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda found: _shorten(found[0]), drawn)
-    return "<svg" + re.sub(r">\s+<", "><", _rename(_adapt(drawn), name))
+    return "<svg" + re.sub(r">\s+<", "><", _rename_ids(_use_variables(drawn), name))
 
 
-def _adapt(drawn: str) -> str:
-    """Greys as variables, and coloured letters mixed with the ink: darker on a light page, lighter on a dark one."""
-    for grey, variable in GREYS.items():
+def _use_variables(drawn: str) -> str:
+    """Greys as variables, and coloured text mixed with the ink: darker on a light page, lighter on a dark one."""
+    for grey, variable in CSS_VARIABLES.items():
         drawn = drawn.replace(grey, f"var({variable})")
     return re.sub(r'(<text style="[^"]*?fill: )(#\w{6})', r"\1color-mix(in srgb, \2 70%, var(--ink))", drawn)
 
 
 def _shorten(numbers: str) -> str:
-    """Two decimals are enough; and a path without curves needs no letter before each point."""
+    """Coordinates with two decimals; a path without curves needs no letter before each point."""
     flat = re.sub(r"(\.\d\d)\d+", r"\1", numbers.replace("\n", ""))
     return flat if "C" in flat or "Q" in flat else flat.replace(" L ", " ")
 
 
-def _rename(drawn: str, name: str) -> str:
-    """Ids that are referred to as `name-0`, `name-1` and so on, and no others."""
+def _rename_ids(drawn: str, name: str) -> str:
+    """Referenced ids as `name-0`, `name-1` and so on; the others are removed."""
     used = dict.fromkeys(re.findall(r'(?:url\(|href=")#(\w+)', drawn))
     names = {old: f"{name}-{number}" for number, old in enumerate(used)}
     drawn = re.sub(r' id="([^"]+)"', lambda found: f' id="{names[found[1]]}"' if found[1] in names else "", drawn)
     return re.sub(r'(url\(|href=")#(\w+)', lambda found: f"{found[1]}#{names[found[2]]}", drawn)
 
 
-def check_ending(path: Path) -> None:
-    """Refuse a file that is no figure before any work is done for it."""
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise InputError(f"{path}: a figure ends in .png, .svg or .pdf.")
-
-
-def make_figure(comparison: Comparison) -> Figure:
-    """The figure as an object, for whoever wants to put it elsewhere."""
-    figure = Figure(figsize=(9, 5.4), layout="constrained")
-    axes = figure.add_subplot()
-    ends = []
+def draw_comparison(comparison: Comparison) -> Figure:
+    """The running means of all policies of a comparison, with their 95% bands, and the fluid bound."""
+    lines = []
     for number, row in enumerate(comparison.rows):
-        colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
         band = row.trace.bands()
+        low, high = (band.low, band.high) if len(comparison.rows) <= MAX_BANDS else (band.mean, band.mean)
         steps = np.arange(1, band.mean.size + 1)
-        axes.plot(steps, band.mean, style, color=colour, linewidth=1.6)
-        if np.isfinite(band.low).all() and len(comparison.rows) <= BANDS:
-            axes.fill_between(steps, band.low, band.high, color=colour, alpha=0.15, linewidth=0)
-        ends.append((float(band.mean[-1]), row.label, colour))
+        lines.append(Line(row.label, steps, band.mean, low, high, *_next_look(number)))
     if comparison.bound is not None:
-        axes.axhline(comparison.bound, color=BOUND, linewidth=1.0, linestyle=(0, (6, 3)))
-        ends.append((comparison.bound, "fluid bound", BOUND))
-    _frame(axes, comparison)
-    label_ends(axes, ends)
-    figure.supxlabel(describe_spec(comparison.spec), fontsize=7, color=SOFT, x=0.01, ha="left", parse_math=False)
+        bound = np.full(2, comparison.bound)
+        lines.append(Line("fluid bound", steps[[0, -1]], bound, bound, bound, BOUND, LONG_DASHES))
+    settled = [line.mean[min(4, line.mean.size - 1) :] for line in lines]
+    ylabel = "mean reward per step so far, all agents"
+    return _draw_panel(lines, "step", ylabel, "", describe_spec(comparison.spec), ylim=span(settled))
+
+
+def draw_lines(lines: Sequence[Line], xlabel: str, ylabel: str, title: str, log_x: bool = False) -> Figure:
+    """One panel of lines with their bands."""
+    ylim = span([part for line in lines for part in (line.mean, line.low, line.high)])
+    return _draw_panel(lines, xlabel, ylabel, title, "", ylim, log_x)
+
+
+def _draw_panel(
+    lines: Sequence[Line],
+    xlabel: str,
+    ylabel: str,
+    title: str,
+    caption: str,
+    ylim: tuple[float, float],
+    log_x: bool = False,
+) -> Figure:
+    figure, (axes,) = _make_axes(1, 1, (8.6, 4.9), title, caption)
+    x = np.concatenate([line.x for line in lines])
+    _scale_x(axes, x, log_x)
+    axes.set_ylim(ylim)
+    axes.set_xlabel(xlabel, fontsize=FONT_SIZE + 1)
+    axes.set_ylabel(ylabel, fontsize=FONT_SIZE + 1)
+    dressed = [_choose_look(number, line) for number, line in enumerate(lines)]
+    _plot(axes, dressed, opacity=0.14)
+    _name_lines(figure, {axes: dressed})
     return figure
 
 
-def _frame(axes: Axes, comparison: Comparison) -> None:
-    axes.set_xlabel("step")
-    axes.set_ylabel("mean reward per step so far, all agents")
-    axes.set_xlim(1, max(2, comparison.rows[0].trace.reward.shape[1]))
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=RULE, linewidth=0.6)
-    # The first steps are luck: a scale that shows them hides the rest.
-    settled = [row.trace.bands().mean[min(4, row.trace.reward.shape[1] - 1) :] for row in comparison.rows]
-    low, high = min(map(np.min, settled)), max([*map(np.max, settled), comparison.bound or -np.inf])
-    room = 0.04 * (high - low) or 0.5
-    axes.set_ylim(low - room, high + room)
+def draw_panels(
+    panels: Mapping[str, tuple[Sequence[Line], tuple[float, float]]],
+    columns: int,
+    axis_labels: tuple[str, str],
+    title: str,
+    caption: str,
+    log_x: bool = False,
+) -> Figure:
+    """Panels of lines, row by row: by title, the lines and the limits of the vertical axis."""
+    rows = -(-len(panels) // columns)
+    figure, grid = _make_axes(rows, columns, (4.3, 2.9), title, caption)
+    for axes in grid[len(panels) :]:
+        axes.remove()
+    drawn = {}
+    for number, (axes, (name, (lines, limits))) in enumerate(zip(grid, panels.items(), strict=False)):
+        axes.set_title(name, fontsize=FONT_SIZE + 1, loc="left", parse_math=False)
+        _scale_x(axes, np.concatenate([line.x for line in lines]), log_x)
+        axes.set_ylim(limits)
+        _plot(axes, lines, opacity=0.07)
+        if number % columns == 0:
+            axes.set_ylabel(axis_labels[1], fontsize=FONT_SIZE)
+        if number + columns >= len(panels):
+            axes.set_xlabel(axis_labels[0], fontsize=FONT_SIZE)
+        drawn[axes] = lines
+    _name_lines(figure, drawn)
+    return figure
 
 
-def label_ends(axes: Axes, ends: list[tuple[float, str, str]], size: float = 8.5) -> None:
-    """Name each line at its right end, in letters of `size` points, pushed apart where they would overlap."""
+def draw_strips(rows: Mapping[str, Sequence[Dot]], xlabel: str, limits: tuple[float, float], caption: str) -> Figure:
+    """Rows of dots with their intervals, the dots of a row below each other, and a legend above."""
+    dots = next(iter(rows.values()))
+    height = len(dots) + 1
+    figure, (axes,) = _make_axes(1, 1, (8.6, 1.4 + 0.11 * height * len(rows)), "", caption)
+    axes.grid(axis="x", color=RULE, linewidth=0.6)
+    axes.grid(visible=False, axis="y")
+    axes.set_ylim(len(rows), 0)
+    axes.set_yticks(np.arange(len(rows)) + 0.5, list(rows), parse_math=False)
+    axes.tick_params(axis="y", length=0)
+    axes.hlines(range(1, len(rows)), 0, 1, transform=axes.get_yaxis_transform(), color=RULE, linewidth=0.6)
+    for row, each in enumerate(rows.values()):
+        for number, dot in enumerate(each):
+            place = row + (number + 1) / height
+            axes.plot([dot.low, dot.high], [place] * 2, color=dot.colour, linewidth=1.4, solid_capstyle="butt")
+            fill, shown = "white" if dot.hollow else dot.colour, min(max(dot.value, limits[0]), limits[1])
+            name = "" if row else dot.label
+            axes.plot(shown, place, "o", color=dot.colour, markerfacecolor=fill, markersize=3.6, label=name or "_")
+    low, high = span([*(np.array(dot[1:4]) for each in rows.values() for dot in each), np.array([0.0, 1.0])])
+    axes.set_xlim(max(low, limits[0] - 0.02), min(high, limits[1] + 0.02))
+    axes.set_xlabel(xlabel, fontsize=FONT_SIZE + 1)
+    _add_legend(figure)
+    return figure
+
+
+def draw_dots(rows: Sequence[tuple[str, float, float, float]], xlabel: str, references: Mapping[str, float]) -> Figure:
+    """Numbers with their intervals, one row (label, value, low, high) each, and vertical lines of named references."""
+    figure, (axes,) = _make_axes(1, 1, (7.4, 1.2 + 0.3 * len(rows)), "", "")
+    axes.grid(visible=False)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_yticks(range(len(rows)), [label for label, *_ in rows])
+    axes.tick_params(axis="y", length=0)
+    axes.hlines(range(len(rows)), 0, 1, transform=axes.get_yaxis_transform(), color=RULE, linewidth=0.6)
+    axes.hlines(range(len(rows)), *zip(*(row[2:] for row in rows), strict=True), color=BLUE, linewidth=2.0)
+    axes.plot([row[1] for row in rows], range(len(rows)), "o", color=BLUE, markersize=5)
+    axes.set_xlim(span([np.array([*references.values(), *(part for row in rows for part in row[1:])])]))
+    axes.set_xlabel(xlabel, fontsize=FONT_SIZE + 1)
+    for number, (name, value) in enumerate(references.items()):
+        colour, style = _next_look(1 + number)
+        axes.axvline(value, color=colour, linestyle=style, linewidth=1.2, zorder=1, label=name)
+    _add_legend(figure)
+    return figure
+
+
+def _add_legend(figure: Figure) -> None:
+    (axes,) = figure.axes
+    if entries := axes.get_legend_handles_labels()[1]:
+        columns = min(5, len(entries))
+        legend = figure.legend(loc="outside upper left", ncols=columns, fontsize=FONT_SIZE, frameon=False)
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+
+
+def _make_axes(
+    rows: int, columns: int, size: tuple[float, float], title: str, caption: str
+) -> tuple[Figure, list[Axes]]:
+    """Panels of so many inches each, row by row, with a title above and a caption below."""
+    extra = (0.3 if title else 0.0) + (0.3 if caption else 0.0)
+    figure = Figure(figsize=(columns * size[0], rows * size[1] + extra), layout="constrained")
+    left = 0.1 / figure.get_figwidth()
+    if title:
+        figure.suptitle(title, fontsize=FONT_SIZE + 3, weight="bold", x=left, ha="left", parse_math=False)
+    if caption:
+        figure.supxlabel(caption, fontsize=FONT_SIZE - 1, color=SOFT, x=left, ha="left", parse_math=False)
+    grid = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for axes in grid:
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.spines[["left", "bottom"]].set_color(SOFT)
+        axes.tick_params(labelsize=FONT_SIZE, color=SOFT, length=3)
+        axes.grid(axis="y", color=RULE, linewidth=0.6)
+    return figure, grid
+
+
+def _plot(axes: Axes, lines: Sequence[Line], opacity: float) -> None:
+    for line in lines:
+        if (line.low < line.high).any():
+            axes.fill_between(line.x, line.low, line.high, color=line.colour, alpha=opacity, linewidth=0)
+        axes.plot(line.x, line.mean, linestyle=line.style, color=line.colour, linewidth=1.4)
+
+
+def _name_lines(figure: Figure, panels: Mapping[Axes, Sequence[Line]]) -> None:
+    """Solve the layout with room for the names at the right of each panel, keep it, and put the names there."""
+    margin = 0.18 * figure.dpi
+    room = []
+    for axes, lines in panels.items():
+        widest = max((line.label for line in lines), key=len)
+        room.append(axes.annotate(widest, (1, 0.5), (margin, 0), "axes fraction", "offset pixels", parse_math=False))
+        room[-1].set_fontsize(FONT_SIZE)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for text in room:
+        text.remove()
+    for axes, lines in panels.items():
+        known = [(line.mean[np.isfinite(line.mean)], line) for line in lines]
+        label_ends(axes, [(float(mean[-1]), line.label, line.colour) for mean, line in known if mean.size], FONT_SIZE)
+
+
+def label_ends(axes: Axes, ends: list[tuple[float, str, str]], size: float = FONT_SIZE) -> None:
+    """Name each line (value, label, colour) at its right end, pushed apart where names would overlap."""
     low, high = axes.get_ylim()
     box = axes.get_window_extent()
     inch, letters = axes.figure.dpi / box.width, size / 72 * axes.figure.dpi / box.height * (high - low)
@@ -134,23 +320,29 @@ def label_ends(axes: Axes, ends: list[tuple[float, str, str]], size: float = 8.5
         leader = Line2D([1 + 0.01 * inch, 1 + 0.1 * inch], [value, place], color=colour, linewidth=0.8)
         leader.set(transform=beside, clip_on=False)
         axes.figure.add_artist(leader)
-        label_place = (1 + 0.13 * inch, place)
         axes.text(
-            *label_place, label, transform=beside, color=readable(colour), size=size, va="center", parse_math=False
+            1 + 0.13 * inch,
+            place,
+            label,
+            transform=beside,
+            color=readable(colour),
+            size=size,
+            va="center",
+            parse_math=False,
         )
 
 
 def push_apart(values: list[float], gap: float, ends: tuple[float, float]) -> list[float]:
-    """Rising places as near to rising `values` as may be (least squares), at least `gap` apart and between the ends.
+    """Rising places as near as possible to rising `values` (least squares), at least `gap` apart and within the ends.
 
-    Places that would overlap are pooled about their mean; if there is no room for all, the gap is made smaller.
+    Places that would overlap are pooled about their mean; if there is not enough room, the gap is made smaller.
 
     >>> push_apart([1.0, 1.5, 4.75, 5.0], gap=1.0, ends=(0.0, 5.0))
     [0.75, 1.75, 4.0, 5.0]
     """
     low, high = ends
     gap = min(gap, (high - low) / max(1, len(values) - 1))
-    pools: list[tuple[float, int]] = []  # where the first of some labels would be were it for them alone
+    pools: list[tuple[float, int]] = []  # the place of the first label of each pool, and the number of its labels
     for number, value in enumerate(values):
         first, many = value - number * gap, 1
         while pools and pools[-1][0] > first:
@@ -164,7 +356,7 @@ def push_apart(values: list[float], gap: float, ends: tuple[float, float]) -> li
 
 @cache
 def readable(colour: str) -> str:
-    """The colour, or so much darker that text in it can be read on white: a contrast of 4.5 (WCAG 2.1).
+    """The colour, darkened until text in it has a contrast of 4.5 on white (WCAG 2.1).
 
     >>> readable("#000000"), readable("#ffffff")
     ('#000000', '#767676')
@@ -178,3 +370,57 @@ def readable(colour: str) -> str:
 def _luminance(colour: tuple[float, float, float]) -> float:
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def choose_looks(policies: tuple[str, ...]) -> dict[str, tuple[str, str | Dashes]]:
+    """Colour and style of each policy; variants of egt go from dark to light, with shifted dashes."""
+    free = (look for look in map(_next_look, count()) if look not in LOOKS.values())
+    chosen = {policy: LOOKS.get(policy) or next(free) for policy in policies}
+    variants = [policy for policy in policies if policy.partition(":")[0] == "egt"]
+    ramp = colormaps["plasma"](np.linspace(0.0, 0.8, len(variants)))
+    if len(variants) > 1:
+        dashes = [(11.0 * k / len(variants), (6.0, 5.0)) for k in range(len(variants))]
+        chosen |= {
+            policy: (to_hex(ramp[k]), "-" if policy == "egt" else dashes[k]) for k, policy in enumerate(variants)
+        }
+    return chosen
+
+
+def _next_look(number: int) -> tuple[str, str | Dashes]:
+    styles = ("-", SHORT_DASHES, LONG_DASHES)
+    return COLOURS[number % len(COLOURS)], styles[number // len(COLOURS) % len(styles)]
+
+
+def _choose_look(number: int, line: Line) -> Line:
+    """The line with its own colour and style, or the next ones."""
+    colour, style = _next_look(number)
+    return line._replace(colour=line.colour or colour, style=line.style or style)
+
+
+def _scale_x(axes: Axes, x: Floats, log_x: bool) -> None:
+    """A horizontal axis from the first to the last value, with ticks at whole numbers where all values are whole."""
+    whole = bool((x == np.rint(x)).all())
+    axes.set_xlim(x.min(), max(x.max(), x.min() + 1e-9))
+    if not log_x:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=whole))
+        return
+    axes.set_xscale("log")
+    axes.tick_params(axis="x", which="minor", color=SOFT, length=2)
+    axes.xaxis.set_major_formatter("{x:,.0f}" if whole else "{x:g}")
+    if whole:
+        axes.set_xticks([step for step in (1, *landmarks(int(x.max()))) if step >= x.min()], minor=False)
+        axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def scale_panels(panels: Iterable[Sequence[Line]]) -> tuple[float, float]:
+    """Limits of a vertical axis that fit the lines of some panels after the first noisy steps."""
+    return span([line.mean[line.x >= min(NOISY_STEPS, line.x[-1])] for lines in panels for line in lines])
+
+
+def span(values: Sequence[Floats]) -> tuple[float, float]:
+    """The smallest and the largest finite number with a margin of 4%."""
+    finite = [each[np.isfinite(each)] for each in values]
+    low = min(float(each.min()) for each in finite if each.size)
+    high = max(float(each.max()) for each in finite if each.size)
+    margin = 0.04 * (high - low) or 0.5
+    return low - margin, high + margin

@@ -9,10 +9,22 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Path2d
+from reading import assert_all_words_can_be_read
 
 from restive import InputError, Problem, make_problems
 from restive.comparison import Comparison, compare
-from restive.plotting import BOUND, COLOURS, draw, inline_svg, make_figure, push_apart, readable
+from restive.plotting import (
+    BOUND,
+    COLOURS,
+    Line,
+    draw_comparison,
+    draw_dots,
+    draw_lines,
+    inline_svg,
+    push_apart,
+    readable,
+    write_figure,
+)
 from restive.report.tables import describe_spec
 
 
@@ -24,30 +36,30 @@ def comparison() -> Comparison:
 
 @pytest.mark.parametrize(("ending", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_each_ending_gives_its_format(comparison: Comparison, tmp_path: Path, ending: str, magic: bytes) -> None:
-    draw(comparison, tmp_path / f"figure.{ending}")
+    write_figure(draw_comparison(comparison), tmp_path / f"figure.{ending}")
     assert (tmp_path / f"figure.{ending}").read_bytes().startswith(magic)
     assert [path.name for path in tmp_path.iterdir()] == [f"figure.{ending}"]
 
 
 def test_another_ending_is_refused(comparison: Comparison, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=re.escape("a figure ends in .png, .svg or .pdf")):
-        draw(comparison, tmp_path / "figure.jpg")
+        write_figure(draw_comparison(comparison), tmp_path / "figure.jpg")
 
 
 def test_every_line_has_a_band_a_label_and_a_colour_of_its_own(comparison: Comparison) -> None:
-    (axes,) = make_figure(comparison).axes
+    (axes,) = draw_comparison(comparison).axes
     assert [line.get_color() for line in axes.lines] == [*COLOURS[:3], BOUND]
     assert len(axes.collections) == 3
     assert {text.get_text() for text in axes.texts} == {"random", "egt", "whittle-oracle", "fluid bound"}
 
 
 def test_the_bound_is_drawn_where_it_is(comparison: Comparison) -> None:
-    (axes,) = make_figure(comparison).axes
+    (axes,) = draw_comparison(comparison).axes
     np.testing.assert_array_equal(axes.lines[-1].get_ydata(), [comparison.bound] * 2)
 
 
 def test_labels_do_not_overlap(comparison: Comparison) -> None:
-    figure = make_figure(comparison)
+    figure = draw_comparison(comparison)
     figure.canvas.draw()
     boxes = [text.get_window_extent() for text in figure.axes[0].texts]
     assert not any(one.overlaps(two) for number, one in enumerate(boxes) for two in boxes[:number])
@@ -71,7 +83,7 @@ def test_with_many_policies_there_are_lines_only_and_names_are_not_formulas() ->
     problem = make_problems("two-state-v1", agents=4, budget=1)[0]
     named = Problem(problem.transition, problem.reward, 1, name="$x^{$ and $5")
     found = compare(named, ["random", *(f"egt:eta={eta}" for eta in (0.1, 0.2, 0.3, 0.4, 0.5))], horizon=5, runs=2)
-    figure = make_figure(found)
+    figure = draw_comparison(found)
     figure.canvas.draw()
     assert len(figure.axes[0].collections) == 0
 
@@ -99,7 +111,7 @@ def test_names_can_be_read_on_white(colour: str) -> None:
 
 
 def test_figures_on_one_page_keep_their_ids_apart(comparison: Comparison) -> None:
-    one, two = (inline_svg(make_figure(comparison), name) for name in ("one", "two"))
+    one, two = (inline_svg(draw_comparison(comparison), name) for name in ("one", "two"))
     ids = re.findall(r' id="([^"]*)"', one)
     assert ids
     assert len(ids) == len(set(ids))
@@ -110,10 +122,10 @@ def test_figures_on_one_page_keep_their_ids_apart(comparison: Comparison) -> Non
 def test_a_figure_on_a_page_takes_its_colours_and_draws_what_the_file_does(
     comparison: Comparison, tmp_path: Path
 ) -> None:
-    drawn = inline_svg(make_figure(comparison), "one")
+    drawn = inline_svg(draw_comparison(comparison), "one")
     assert not re.search("#000000|#ffffff|<style|<metadata|font-family", drawn)
     assert all(f">{name}</text>" in drawn for name in ("random", "egt", "fluid bound"))
-    draw(comparison, tmp_path / "figure.svg")
+    write_figure(draw_comparison(comparison), tmp_path / "figure.svg")
     file = (tmp_path / "figure.svg").read_text(encoding="utf-8")
     assert len(drawn) < 0.6 * len(file)
     lines, same = (re.findall(r' d="([^"QC]{300,})"', text) for text in (drawn, file))
@@ -127,3 +139,55 @@ def test_curves_keep_the_letters_that_lines_can_do_without() -> None:
     figure = Figure()
     figure.add_artist(PathPatch(Path2d([(0, 0), (1, 1), (0, 1), (1, 0), (0.5, 0.5)], [1, 4, 4, 4, 2]), fill=False))
     assert re.search(r' d="M [\d. ]+ C [\d. ]+ L [\d. ]+"', inline_svg(figure, "one"))
+
+
+def rising(label: str, x: np.ndarray, slope: float, **looks: str) -> Line:
+    return Line(label, x, slope * x, slope * x - 1, slope * x + 1, **looks)
+
+
+@pytest.mark.parametrize("log_x", [False, True])
+def test_lines_in_one_panel_are_named_and_keep_the_looks_they_were_given(log_x: bool) -> None:
+    x = np.array([1.0, 10.0, 100.0, 1000.0])
+    lines = [rising("$one", x, 1.0), rising("two of a rather long name", x, 1.001, colour="#123456", style=":")]
+    drawn = draw_lines(lines, "steps", "regret", "It rises", log_x)
+    (axes,) = drawn.axes
+    assert {text.get_text() for text in axes.texts} == {"$one", "two of a rather long name"}
+    assert (axes.lines[1].get_color(), axes.lines[1].get_linestyle()) == ("#123456", ":")
+    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_xscale()) == (
+        "steps",
+        "regret",
+        "log" if log_x else "linear",
+    )
+    assert_all_words_can_be_read(drawn)
+
+
+def test_a_line_with_gaps_and_without_a_band_is_drawn_as_far_as_it_is_known() -> None:
+    unknown = np.full(3, np.nan)
+    drawn = draw_lines([Line("known", np.arange(3), np.array([1.0, 2.0, np.nan]), unknown, unknown)], "x", "y", "")
+    (axes,) = drawn.axes
+    assert not axes.collections
+    assert axes.texts[0].get_position()[1] == 2.0
+
+
+def test_whole_numbers_have_ticks_at_whole_numbers() -> None:
+    x = np.arange(1.0, 4.0)
+    (axes,) = draw_lines([rising("one", x, 1.0)], "episodes", "regret", "").axes
+    assert all(float(tick).is_integer() for tick in axes.get_xticks())
+
+
+def test_dots_show_intervals_and_references_by_name() -> None:
+    rows = [("measured", 1.0, 0.5, 1.5), ("exact", 2.0, 2.0, 2.0), ("unsure", 3.0, np.nan, np.nan)]
+    drawn = draw_dots(rows, "reward", {"best": 2.9, "good": 2.8, "$worst": 0.5, "bad": 0.55})
+    (axes,) = drawn.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["measured", "exact", "unsure"]
+    measured = axes.collections[-1].get_paths()[0]
+    np.testing.assert_array_equal(measured.vertices, [[0.5, 0], [1.5, 0]])
+    np.testing.assert_array_equal(axes.lines[0].get_xdata(), [1.0, 2.0, 3.0])
+    assert [np.asarray(line.get_xdata())[0] for line in axes.lines[1:]] == [2.9, 2.8, 0.5, 0.55]
+    (legend,) = drawn.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["best", "good", "$worst", "bad"]
+    assert_all_words_can_be_read(drawn)
+
+
+def test_dots_need_no_reference() -> None:
+    assert not draw_dots([("one", 1.0, 1.0, 1.0)], "reward", {}).legends

@@ -1,1 +1,1 @@
-"""All online policies on the same fields: what is played, who is ahead, what it costs, and what is told of it."""
+"""The benchmark: all online policies on the same scenarios, ranked, with what a step of each costs."""

@@ -1,19 +1,30 @@
-"""What the paper says, as data: a quantity, the range that counts as agreement, and what was measured.
+"""Claims as data: a quantity, the range that counts as agreement, and what was measured.
 
-The range is set before anything is measured. A part of a claim holds when its whole 95% interval lies in the range,
-fails when all of it lies outside, and is undecided otherwise; numbers that are exact have an interval of no width. A
-claim holds when all of its parts do and fails when any of them fails. One that fails also says the closest setting in
-which it holds, of those that were measured for that, nearest first.
+The range is fixed before anything is measured. A part of a claim holds if its whole 95% interval lies in the range,
+fails if the whole interval lies outside, and is undecided otherwise; an exact number is an interval of width zero. A
+claim holds if all of its parts hold, and fails if any part fails. A claim that fails also names the closest setting in
+which it holds, among those that were measured for this purpose, nearest first.
 """
 
 import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from matplotlib.figure import Figure
+
+from restive.formats import finite_or_none, typeset
+from restive.paper.jobs import Plan, Results, Size
+from restive.report.pages import render
+from restive.report.tables import Table
 from restive.stats import Band
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
+WORST_FIRST = (FAILS, UNDECIDED, HOLDS)
+PLURAL = {HOLDS: "hold", FAILS: "fail", UNDECIDED: "undecided"}
 OURS = "ours"  # the place of a claim that is not in the paper
+THIN_SPACE = "\u202f"
 
 
 class Range(NamedTuple):
@@ -36,22 +47,22 @@ class Range(NamedTuple):
 
 
 def _worded(strict: str, loose: str, limit: float, beyond: float) -> str:
-    """A limit that is one float past a short number stands for that number, left out itself."""
+    """A limit one float past a short number is that number, excluded."""
     return f"{strict} {beyond:g}" if len(repr(beyond)) < len(repr(limit)) else f"{loose} {limit:g}"
 
 
 def above(limit: float) -> Range:
-    """More than the limit, which is left out."""
+    """More than the limit."""
     return Range(math.nextafter(limit, math.inf), math.inf)
 
 
 def below(limit: float) -> Range:
-    """Less than the limit, which is left out."""
+    """Less than the limit."""
     return Range(-math.inf, math.nextafter(limit, -math.inf))
 
 
 class Part(NamedTuple):
-    """One measured number of a claim, with its 95% interval."""
+    """One number of a claim, with its 95% interval."""
 
     setting: str
     value: float
@@ -70,6 +81,36 @@ class Part(NamedTuple):
             return HOLDS
         return FAILS if self.high < agreement.low or self.low > agreement.high else UNDECIDED
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the number was computed rather than measured."""
+        return self.low == self.value == self.high
+
+    def show_value(self) -> str:
+        """The number; an exact whole number without decimals.
+
+        >>> Part("B = 5", 0.5, 0.4, 0.6).show_value(), Part("N = 4", 7.0, 7.0, 7.0).show_value()
+        ('0.500', '7')
+        """
+        if self.is_exact and self.value == round(self.value):
+            return typeset(f"{self.value:,.0f}".replace(",", THIN_SPACE))
+        return show_scaled(self.value, self._scale())
+
+    def show_interval(self) -> str:
+        """The 95% interval, or nothing for an exact number.
+
+        >>> Part("B = 5", 0.5, -0.4, 0.6).show_interval(), Part("N = 4", 7.0, 7.0, 7.0).show_interval()
+        ('[−0.400, 0.600]', '')
+        """
+        if self.is_exact:
+            return ""
+        if math.isnan(self.low) or math.isnan(self.high):
+            return "no interval"
+        return f"[{show_scaled(self.low, self._scale())}, {show_scaled(self.high, self._scale())}]"
+
+    def _scale(self) -> float:
+        return max((abs(each) for each in self[1:] if math.isfinite(each)), default=0.0)
+
 
 def measured(setting: str, band: Band) -> Part:
     """A part from a mean and its interval."""
@@ -83,7 +124,7 @@ def exact(setting: str, value: float) -> Part:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper in our words, and how it fares here."""
+    """A statement of the paper in our words, and what was measured."""
 
     name: str
     sentence: str
@@ -118,8 +159,29 @@ class Claim:
             return "it holds for " + "; beyond them ".join(["; ".join(holding)][: len(holding)] + others)
         return f"in none of the {len(self.nearby)} other settings measured" if self.nearby else "no other was measured"
 
+    def worst_first(self) -> list[Part]:
+        """The parts: failing, undecided, holding; within each, the ones with the smallest margin first."""
+        return sorted(self.parts, key=lambda part: (WORST_FIRST.index(part.judge(self.agreement)), self._margin(part)))
+
+    def _margin(self, part: Part) -> float:
+        """How far inside the range the interval stays; for a failing part, minus how far outside its number is."""
+        low, high = (part.value, part.value) if part.judge(self.agreement) == FAILS else (part.low, part.high)
+        margin = min(low - self.agreement.low, self.agreement.high - high)
+        return -math.inf if math.isnan(margin) else margin
+
+    def show_worst(self) -> str:
+        """The number of the worst part, with its interval."""
+        if not self.parts:
+            return "not measured"
+        part = self.worst_first()[0]
+        return f"{part.show_value()} {part.show_interval()}".strip()
+
+    def show_agreement(self) -> str:
+        """The range that counts as agreement."""
+        return typeset(str(self.agreement))
+
     def as_json(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """The claim as plain data."""
         return {
             "claim": self.name,
             "sentence": self.sentence,
@@ -127,7 +189,7 @@ class Claim:
             "ours": self.ours,
             "quantity": self.quantity,
             "agreement": str(self.agreement),
-            "range": [_plain(limit) for limit in self.agreement],
+            "range": [finite_or_none(limit) for limit in self.agreement],
             "verdict": self.verdict,
             "closest": self.closest,
             "remark": self.remark,
@@ -136,10 +198,91 @@ class Claim:
         }
 
     def _part(self, part: Part) -> dict[str, Any]:
-        numbers = {name: _plain(value) for name, value in part._asdict().items() if name != "setting"}
+        numbers = {name: finite_or_none(value) for name, value in part._asdict().items() if name != "setting"}
         return {"setting": part.setting, **numbers, "verdict": part.judge(self.agreement)}
 
 
-def _plain(value: float) -> float | None:
-    """Infinity and NaN are not JSON."""
-    return value if math.isfinite(value) else None
+class Findings(NamedTuple):
+    """What an experiment has shown."""
+
+    claims: tuple[Claim, ...]
+    figures: Mapping[str, Figure]  # by file name
+    tables: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True)
+class Experiment(Plan):
+    """One experiment, figure, theorem or example of the paper."""
+
+    place: str  # where it is in the paper
+    about: str  # what is done, with the choices that the paper leaves open
+    examine: Callable[[Size, Results], Findings]
+
+
+def show_scaled(value: float, scale: float = 0.0) -> str:
+    """A number with as many decimals as suit the largest of the numbers beside it.
+
+    >>> show_scaled(0.34567), show_scaled(-2.5, scale=40.0), show_scaled(12345.6), show_scaled(0.000321)
+    ('0.346', '−2.50', '12 346', '0.00032')
+    >>> show_scaled(3e-9), show_scaled(0.0)
+    ('3.0e−9', '0')
+    """
+    if not math.isfinite(value):
+        return "not measured" if math.isnan(value) else "∞" if value > 0 else "−∞"
+    size = max(abs(value), abs(scale))
+    if size < 1e-5:
+        text = f"{value:.1e}".replace("e-0", "e-") if value else "0"
+    else:
+        text = f"{value:,.{_decimals(size)}f}".replace(",", THIN_SPACE)
+    return typeset(text)
+
+
+def _decimals(size: float) -> int:
+    """Three at most, except for small numbers, which get two significant digits."""
+    return min(3, max(0, 3 - math.floor(math.log10(size)))) if size >= 0.01 else 1 - math.floor(math.log10(size))
+
+
+def count_verdicts(verdicts: Iterable[str]) -> str:
+    """How many hold, fail and are undecided.
+
+    >>> count_verdicts(["holds", "fails", "holds"])
+    '2 hold, 1 fails'
+    """
+    counts = Counter(verdicts)
+    words = (f"{counts[each]} {inflect(each, counts[each])}" for each in reversed(WORST_FIRST) if counts[each])
+    return ", ".join(words) or "no claims"
+
+
+def count_claims(claims: Sequence[Claim]) -> str:
+    """The verdicts on the paper's claims, and on ours."""
+    paper, ours = ([claim.verdict for claim in claims if claim.ours == which] for which in (False, True))
+    counted = f"{len(paper)} claims of the paper: {count_verdicts(paper)}"
+    return f"{counted}; {len(ours)} of ours: {count_verdicts(ours)}" if ours else counted
+
+
+def inflect(verdict: str, count: int) -> str:
+    """The verdict as a verb after a number."""
+    return verdict if count == 1 else PLURAL[verdict]
+
+
+def explain_verdicts() -> str:
+    """How verdicts are given, as the documentation of this module states it."""
+    return " ".join((__doc__ or "").partition("\n\n")[2].split())
+
+
+def render_claims(template: str, claims: Sequence[Claim], about: Mapping[str, Any], **context: Any) -> str:
+    """A report with claims, from one of the templates of `restive.report`."""
+    origin = (
+        f"restive {about['version']}, code {about['code']}, seed {about['seed']}, {about['size']} size, "
+        f"{about['machine']}, Python {about['python']}, {about['date']}"
+    )
+    return render(
+        template,
+        claims=claims,
+        about=about,
+        origin=origin,
+        count_verdicts=count_verdicts,
+        explain_verdicts=explain_verdicts,
+        inflect=inflect,
+        **context,
+    )

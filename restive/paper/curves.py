@@ -1,6 +1,6 @@
-"""Scenes of the paper's figures, three budgets with and without noise, and the curves that policies draw in them.
+"""Setups of the paper's figures (a family at three budgets, with and without noise), their curves, and ranking claims.
 
-Every policy meets the same instances and the same luck, so differences are taken instance by instance. Differences are
+Every policy gets the same instances and random numbers, so differences are taken instance by instance. Differences are
 given as shares of the gap between random and the Whittle oracle: that makes budgets, noises and families comparable.
 """
 
@@ -9,42 +9,47 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from restive.files import Columns
-from restive.paper.experiment import Results, Size
-from restive.paper.tasks.playing import seal
-from restive.paper.work import Work
+from restive.formats import show_count
+from restive.paper.claims import OURS, Claim, Part, Range, above, measured
+from restive.paper.jobs import Job, Results, Size
+from restive.paper.tasks.simulation import file_digest
+from restive.plotting import BOUND, LONG_DASHES, LOOKS, Line, choose_looks, draw_panels, scale_panels
 from restive.policies import make_policy
 from restive.policies.base import Learner
+from restive.report.tables import Table
 from restive.stats import Band, band, ratio
 from restive.types import Floats, Ints
+from restive.version import __version__
 
 FLOOR, CEILING = "random", "whittle-oracle"
 LEARNERS = ("egt", "wiql", "ucwhittle", "rma2b", "thompson-whittle")
 ORACLES = ("whittle-oracle", "omr-oracle", "greedy-oracle", "threshold-oracle")
-EVERYONE = (*LEARNERS, FLOOR, *ORACLES)
+ALL_POLICIES = (*LEARNERS, FLOOR, *ORACLES)
 BUDGETS = (5, 10, 20)
 AGENTS, HORIZON = 50, 1000
 
-# About how long a step takes before any agent has moved, in seconds, and how many nanoseconds each agent adds, with two
-# states and with ten: for the time left, and for the order of works.
-STEP = 40e-6
-PACE = {
+# Expected duration of jobs, for progress and for their order: seconds per step, and nanoseconds that each agent adds, with
+# two states and with ten.
+SECONDS_PER_STEP = 40e-6
+NANOSECONDS = {
     "ucwhittle": (60, 310), "rma2b": (300, 780), "thompson-whittle": (130, 3400), "cet-whittle": (70, 1100),
     "lagrange": (60, 280), "omr-oracle": (50, 120),
 }  # fmt: skip
-USUAL_PACE = (20, 55)
+USUAL_NANOSECONDS = (20, 55)
 
 
 class Curve(NamedTuple):
-    """What one policy collected: sums up to certain steps, mean over the runs of each instance."""
+    """Cumulated reward and cost of one policy up to certain steps, mean over the runs of each instance."""
 
     steps: Ints  # [G]
     reward: Floats  # [I, G]
     cost: Floats  # [I, G]
 
     def mean(self, step: int) -> Floats:
-        """The reward per step up to and including a step that was kept, [I]."""
+        """The reward per step up to and including a recorded step, [I]."""
         return self.reward[:, self.place(step)] / step
 
     def between(self, first: int, last: int) -> Floats:
@@ -54,14 +59,14 @@ class Curve(NamedTuple):
         return means
 
     def running_mean(self) -> Floats:
-        """The reward per step up to each kept step, [I, G]."""
+        """The reward per step up to each recorded step, [I, G]."""
         means: Floats = self.reward / self.steps
         return means
 
     def place(self, step: int) -> int:
-        """Where a step is among those that were kept."""
+        """The index of a recorded step."""
         place = int(np.searchsorted(self.steps, step))
-        assert self.steps[place] == step, f"step {step} was not kept"
+        assert self.steps[place] == step, f"step {step} was not recorded"
         return place
 
 
@@ -90,8 +95,8 @@ def growth(late: Floats, early: Floats) -> Band:
 
 
 @dataclass(frozen=True)
-class Scene:
-    """A family of problems and how much of it is played."""
+class Setup:
+    """A family of problems and how much of it is simulated."""
 
     family: str
     instances: int
@@ -101,19 +106,19 @@ class Scene:
     states: int = 2
     agents: int = AGENTS
     horizon: int = HORIZON
-    fewer_runs: Mapping[str, int] = field(default_factory=dict)  # of policies that take very long
+    fewer_runs: Mapping[str, int] = field(default_factory=dict)  # of slow policies
 
     def settings(self) -> Iterator[tuple[int, float]]:
         """Budgets and noises, the noiseless ones first."""
         return ((budget, noise) for noise in (0.0, self.noise) for budget in BUDGETS)
 
-    def work(self, policy: str, budget: int, noise: float, runs: int | None = None) -> Work:
-        """The work of playing a policy; one that does not learn from rewards is played without noise only."""
-        player = make_policy(policy)
-        noise = noise if isinstance(player, Learner) and player.name != FLOOR else 0.0
-        runs = runs or min(self.runs, self.fewer_runs.get(player.name, self.runs))
-        pace = PACE.get(player.name, USUAL_PACE)[self.states > 2]
-        seconds = self.horizon * (STEP + 1e-9 * pace * self.instances * runs * self.agents)
+    def job(self, policy: str, budget: int, noise: float, runs: int | None = None) -> Job:
+        """The job of simulating a policy; one that does not learn from rewards is simulated without noise."""
+        simulated = make_policy(policy)
+        noise = noise if isinstance(simulated, Learner) and simulated.name != FLOOR else 0.0
+        runs = runs or min(self.runs, self.fewer_runs.get(simulated.name, self.runs))
+        nanoseconds = NANOSECONDS.get(simulated.name, USUAL_NANOSECONDS)[self.states > 2]
+        seconds = self.horizon * (SECONDS_PER_STEP + 1e-9 * nanoseconds * self.instances * runs * self.agents)
         settings = {
             "family": self.family,
             "sizes": self._sizes(budget),
@@ -122,76 +127,76 @@ class Scene:
             "runs": runs,
             "seed": self.seed,
             "noise": noise,
-            **seal(policy),
+            **file_digest(policy),
         }
-        return Work("play", f"{self.family} B={budget} noise={noise:g} {policy}", settings, seconds)
+        return Job("play", f"{self.family} B={budget} noise={noise:g} {policy}", settings, seconds)
 
-    def bound(self, budget: int) -> Work:
-        """The work of finding the fluid bound at every step."""
+    def bound(self, budget: int) -> Job:
+        """The job of computing the fluid bound at every step."""
         settings = {"family": self.family, "sizes": self._sizes(budget), "horizon": self.horizon}
-        return Work("bound", f"{self.family} B={budget} fluid bound", settings, 0.02 * self.instances)
+        return Job("bound", f"{self.family} B={budget} fluid bound", settings, 0.02 * self.instances)
 
     def _sizes(self, budget: int) -> dict[str, int]:
         return {"instances": self.instances, "agents": self.agents, "budget": budget, "seed": self.seed}
 
-    def works(self, policies: tuple[str, ...]) -> list[Work]:
+    def jobs(self, policies: tuple[str, ...]) -> list[Job]:
         """All policies at all budgets and noises, and the bounds."""
-        played = [self.work(policy, *setting) for setting in self.settings() for policy in policies]
-        return [*played, *(self.bound(budget) for budget in BUDGETS)]
+        simulated = [self.job(policy, *setting) for setting in self.settings() for policy in policies]
+        return [*simulated, *(self.bound(budget) for budget in BUDGETS)]
 
     def name(self, budget: int, noise: float) -> str:
-        """A setting in words."""
-        return f"B = {budget}, {tell_noise(noise)}"
+        """Budget and noise."""
+        return f"B = {budget}, {describe_noise(noise)}"
 
 
-def tell_noise(noise: float) -> str:
-    """A variance in words.
+def describe_noise(noise: float) -> str:
+    """The noise of a setting.
 
-    >>> tell_noise(0.1), tell_noise(0.0)
+    >>> describe_noise(0.1), describe_noise(0.0)
     ('noise variance 0.1', 'noiseless')
     """
     return f"noise variance {noise:g}" if noise else "noiseless"
 
 
-def two_state_scene(size: Size) -> Scene:
+def two_state_setup(size: Size) -> Setup:
     """The paper's synthetic instances."""
-    return Scene("two-state-v1", size.pick(50, 13), size.pick(13, 4), 1.0, size.seed)
+    return Setup("two-state-v1", size.pick(50, 13), size.pick(13, 4), 1.0, size.seed)
 
 
-def ten_state_scene(size: Size) -> Scene:
+def ten_state_setup(size: Size) -> Setup:
     """The same with ten states."""
-    scarce = {"thompson-whittle": 1}
-    return Scene("many-state-v1", size.pick(50, 13), size.pick(13, 2), 0.1, size.seed, 10, fewer_runs=scarce)
+    slow = {"thompson-whittle": 1}
+    return Setup("many-state-v1", size.pick(50, 13), size.pick(13, 2), 0.1, size.seed, 10, fewer_runs=slow)
 
 
-def wireless_scene(size: Size) -> Scene:
-    """The satellite channels; each instance assigns them to agents anew, and is played once."""
-    return Scene("wireless-v1", size.pick(100, 10), 1, 0.1, size.seed)
+def wireless_setup(size: Size) -> Setup:
+    """The satellite channels; each instance draws its own assignment of channels to agents, and has one run."""
+    return Setup("wireless-v1", size.pick(100, 10), 1, 0.1, size.seed)
 
 
-def family_scenes(size: Size) -> dict[str, Scene]:
+def family_setups(size: Size) -> dict[str, Setup]:
     """The three families of the paper."""
-    return {"two-state": two_state_scene(size), "ten-state": ten_state_scene(size), "wireless": wireless_scene(size)}
+    return {"two-state": two_state_setup(size), "ten-state": ten_state_setup(size), "wireless": wireless_setup(size)}
 
 
-class Board:
-    """The curves of a scene."""
+class Scoreboard:
+    """The curves of all policies in a setup."""
 
-    def __init__(self, scene: Scene, results: Results) -> None:
-        self.scene = scene
+    def __init__(self, setup: Setup, results: Results) -> None:
+        self.setup = setup
         self.results = results
 
     def curve(self, policy: str, budget: int, noise: float) -> Curve:
-        """What a policy collected."""
-        return self._curve(self.scene.work(policy, budget, noise))
+        """The curve of a policy."""
+        return self._curve(self.setup.job(policy, budget, noise))
 
     def bound(self, budget: int) -> Floats:
         """The fluid bound on the running mean, [G], mean over instances."""
-        curve = self._curve(self.scene.bound(budget))
+        curve = self._curve(self.setup.bound(budget))
         return np.asarray(curve.running_mean().mean(axis=0))
 
-    def _curve(self, work: Work) -> Curve:
-        return read_curve(self.results[work])
+    def _curve(self, job: Job) -> Curve:
+        return read_curve(self.results[job])
 
     def lead(self, ahead: str, behind: str, budget: int, noise: float, step: int = HORIZON) -> Band:
         """How far one policy's running mean is above another's, as a share of the random-to-Whittle gap."""
@@ -204,7 +209,7 @@ class Board:
 
     def reached(self, policy: str, ceiling: str, budget: int, noise: float = 0.0) -> Band:
         """The share of the way from random to a ceiling that a policy goes in the last tenth of the steps."""
-        last = self.scene.horizon
+        last = self.setup.horizon
         late, floor, top = (
             self.curve(each, budget, noise).between(last - last // 10, last) for each in (policy, FLOOR, ceiling)
         )
@@ -213,3 +218,179 @@ class Board:
     def reward(self, policy: str, budget: int, noise: float, step: int = HORIZON) -> Band:
         """The running mean itself, in reward per step over all agents."""
         return band(self.curve(policy, budget, noise).mean(step))
+
+
+EARLY = 100
+OTHER_STEPS = (500, 200, 100, 50, 20)
+TITLES = {"egt": "eps-GT", "wiql": "WIQL", "ucwhittle": "UCWhittle", "rma2b": "R(MA)²B", "random": "random choice"}
+SHARE = "share of the gap from random to the Whittle oracle, in running mean reward"
+
+
+def leads(
+    board: Scoreboard, ahead: str, behind: str, step: int = HORIZON, noises: tuple[float, ...] | None = None
+) -> tuple[Part, ...]:
+    """The lead of one policy over another in every setting."""
+    chosen = (0.0, board.setup.noise) if noises is None else noises
+    return tuple(
+        measured(_at(board, budget, noise, step), board.lead(ahead, behind, budget, noise, step))
+        for budget, noise in board.setup.settings()
+        if noise in chosen
+    )
+
+
+def earlier(board: Scoreboard, ahead: str, behind: str, noises: tuple[float, ...] | None = None) -> tuple[Part, ...]:
+    """The same at other steps, the latest first."""
+    return tuple(part for step in OTHER_STEPS for part in leads(board, ahead, behind, step, noises))
+
+
+def _at(board: Scoreboard, budget: int, noise: float, step: int) -> str:
+    return f"{board.setup.name(budget, noise)}, t = {step}"
+
+
+def outdoes(
+    board: Scoreboard, family: str, place: str, behind: str, step: int = HORIZON, remark: str = "", ahead: str = "egt"
+) -> Claim:
+    """Claim that one policy is ahead of another, in all settings, at one step."""
+    when = "early, by step 100," if step == EARLY else "over 1000 steps"
+    nearby = () if step == EARLY else earlier(board, ahead, behind)
+    return Claim(
+        name=f"{family}-{ahead}-above-{behind}{'-early' if step == EARLY else ''}",
+        sentence=_ahead_of(ahead, behind, f"{when} at every budget, with and without noise", family),
+        place=place,
+        quantity=f"lead of {ahead} over {behind}, {SHARE}",
+        agreement=above(0),
+        parts=leads(board, ahead, behind, step),
+        nearby=nearby,
+        remark=remark,
+    )
+
+
+def outdoes_by_noise(
+    board: Scoreboard, family: str, place: str, behind: str, noisy_place: str = OURS, ahead: str = "egt"
+) -> tuple[Claim, Claim]:
+    """The same as two claims, without noise and with it, where the paper makes only one of them."""
+    halves = (("noiseless", 0.0, place), ("noisy", board.setup.noise, noisy_place))
+    noiseless, noisy = (
+        Claim(
+            name=f"{family}-{ahead}-above-{behind}-{half}",
+            sentence=_ahead_of(ahead, behind, f"over 1000 steps at every budget, {half}", family),
+            place=where,
+            quantity=f"lead of {ahead} over {behind}, {SHARE}",
+            agreement=above(0),
+            parts=leads(board, ahead, behind, noises=(noise,)),
+            nearby=earlier(board, ahead, behind, noises=(noise,)),
+        )
+        for half, noise, where in halves
+    )
+    return noiseless, noisy
+
+
+def _ahead_of(ahead: str, behind: str, when: str, family: str) -> str:
+    return f"{TITLES[ahead]} collects more than {TITLES[behind]} {when} ({family})."
+
+
+def near_random(board: Scoreboard, family: str, place: str, policy: str) -> Claim:
+    """Claim that a learner does no better than random."""
+    noiseless = (0.0,)
+    return Claim(
+        name=f"{family}-{policy}-near-random",
+        sentence=f"{TITLES[policy]} does about as well as random over 1000 steps ({family}).",
+        place=place,
+        quantity=f"gap closed by {policy}, {SHARE}",
+        agreement=Range(-0.1, 0.1),
+        parts=leads(board, policy, FLOOR, noises=noiseless),
+        nearby=earlier(board, policy, FLOOR, noises=noiseless),
+    )
+
+
+def under_the_bound(board: Scoreboard, family: str, runs: int | None = None) -> Claim:
+    """Check that the oracle is not above the fluid bound; `runs` are those of the oracle, if not the setup's."""
+    parts = []
+    for budget in BUDGETS:
+        oracle = read_curve(board.results[board.setup.job(CEILING, budget, 0.0, runs)])
+        bound = read_curve(board.results[board.setup.bound(budget)])
+        over = band(oracle.mean(board.setup.horizon) - bound.mean(board.setup.horizon))
+        parts.append(measured(f"B = {budget}", over))
+    return Claim(
+        name=f"{family}-under-the-bound",
+        sentence=f"The Whittle oracle does not collect more than the fluid bound ({family}).",
+        place=OURS,
+        quantity="running mean of the Whittle oracle less the fluid bound, reward per step",
+        agreement=Range(float("-inf"), 0.0),
+        parts=tuple(parts),
+    )
+
+
+def standings(board: Scoreboard, policies: tuple[str, ...]) -> Table:
+    """Reward and gap closed of every policy in every setting."""
+    settings = list(board.setup.settings())
+    heads = ("policy", *(board.setup.name(*setting) for setting in settings))
+    rows = tuple((policy, *(_cell(board, policy, *setting) for setting in settings)) for policy in policies)
+    bounds = tuple(f"{board.bound(budget)[-1]:.3f}" for budget, _ in settings)
+    return Table(
+        "Reward per step after 1000 steps, and the gap closed",
+        heads,
+        (*rows, ("fluid bound", *bounds)),
+        "Mean reward per step, summed over agents, ± half the width of its 95% interval over instances; then the share of the "
+        "gap from random to the Whittle oracle that is closed after 100 and after 1000 steps.",
+    )
+
+
+def _cell(board: Scoreboard, policy: str, budget: int, noise: float) -> str:
+    reward = board.reward(policy, budget, noise)
+    early, late = (board.gap_closed(policy, budget, noise, step) for step in (EARLY, HORIZON))
+    return f"{with_reach(reward)}; {early.mean:.2f}, {late.mean:.2f}"
+
+
+def with_reach(interval: Band, decimals: int = 3) -> str:
+    """A mean ± half the width of its interval.
+
+    >>> with_reach(Band(*np.array([5.0, 1.0, 3.0, 7.0])), 1)
+    '5.0 ± 2.0'
+    """
+    return f"{interval.mean:.{decimals}f} ± {interval.high - interval.mean:.{decimals}f}"
+
+
+def draw_scoreboard(board: Scoreboard, policies: tuple[str, ...], title: str) -> Figure:
+    """The running means of all policies in all settings, with their 95% bands over instances, and the fluid bound."""
+    lines = {setting: _lines(board, policies, *setting) for setting in board.setup.settings()}
+    panels = {
+        board.setup.name(budget, noise): (
+            each,
+            scale_panels(other for (same, _), other in lines.items() if same == budget),
+        )
+        for (budget, noise), each in lines.items()
+    }
+    labels = ("step", "mean reward per step so far, all agents")
+    return draw_panels(panels, len(BUDGETS), labels, title, _describe_setup(board.setup, policies))
+
+
+def _lines(board: Scoreboard, policies: tuple[str, ...], budget: int, noise: float) -> list[Line]:
+    looks, lines = choose_looks(policies), []
+    for policy in policies:
+        curve = board.curve(policy, budget, noise)
+        kept = _spaced(curve.steps)
+        mean, _, low, high = band(curve.running_mean()[:, kept])
+        label = "egt (default)" if policy == "egt" and looks[policy] != LOOKS[policy] else policy
+        lines.append(Line(label, curve.steps[kept], mean, low, high, *looks[policy]))
+    bound = board.bound(budget)[kept]
+    return [*lines, Line("fluid bound", curve.steps[kept], bound, bound, bound, BOUND, LONG_DASHES)]
+
+
+def _spaced(steps: Ints) -> list[int]:
+    """Indices of steps far enough apart to be distinguished in a panel, and of the last."""
+    kept = [0]
+    for place, step in enumerate(steps):
+        if step - steps[kept[-1]] >= steps[-1] / 100:
+            kept.append(place)
+    return kept if kept[-1] == steps.size - 1 else [*kept, steps.size - 1]
+
+
+def _describe_setup(setup: Setup, policies: tuple[str, ...]) -> str:
+    """Where the numbers of a figure come from, in a line."""
+    fewer = [f"{name} {show_count(setup.fewer_runs[name], 'run')}" for name in policies if name in setup.fewer_runs]
+    runs = f"{show_count(setup.instances, 'instance')} × {show_count(setup.runs, 'run')}"
+    return (
+        f"{setup.family}, {runs}{''.join(f' ({each})' for each in fewer)}, seed {setup.seed}, restive {__version__}. "
+        "Bands are 95% intervals of the mean over instances. No policy can expect more than the fluid bound."
+    )

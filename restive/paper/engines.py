@@ -1,18 +1,23 @@
-"""Who does the work of an experiment: an engine is a `concurrent.futures.Executor`, and any such executor is one.
+"""Engines that run jobs: each is a `concurrent.futures.Executor`, and any other executor will do.
 
     threads           threads of this process; kernels release the GIL
     dask              single-threaded worker processes on this machine
-    dask://host:port  the workers of a Dask scheduler that runs already
+    dask://host:port  the workers of a running Dask scheduler
 
-A work is a pure function of its arguments, so its result does not depend on the engine, and a work whose worker died
-can be done again. What Dask needs is in `restive.paper.clusters`, read only when it is used: it is slow to start.
+A job is a pure function of its arguments, so its result does not depend on the engine, and the job of a worker that
+died is run again by another. Dask is imported only when it is used.
 """
 
+import logging
+import os
+import signal
+import socket
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TypeVar
+from multiprocessing import resource_tracker
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from restive.errors import InputError, check_whole
@@ -20,13 +25,27 @@ from restive.parallel import available_processors
 
 Result = TypeVar("Result")
 
+CONNECT_SECONDS = 10
+LOOPBACK = "127.0.0.1"
+SHARED_PACKAGES = ("restive", "numpy", "numba")  # their versions must agree for results to agree bit for bit
+DASK_SETTINGS = {
+    "distributed.scheduler.allowed-failures": 3,  # workers that may die with a job before it counts as lost
+    "distributed.scheduler.worker-saturation": 1.0,  # no job waits behind another one that kills its worker
+    "distributed.scheduler.worker-ttl": None,  # a busy worker may be silent for long
+    "distributed.deploy.lost-worker-timeout": "8760 hours",  # a worker that is slow to restart is not given up
+    "distributed.scheduler.no-workers-timeout": "5 minutes",  # workers that cannot be started again are an error
+    "distributed.worker.daemon": True,
+    "distributed.worker.use-file-locking": False,
+    "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
+}
 
-class LostWorkError(RuntimeError):
-    """A work has no result, because whoever had it died or went away."""
+
+class LostJobError(RuntimeError):
+    """A job without a result, because its worker died or its scheduler went away."""
 
 
 def check_engine(name: str, workers: int | None = None) -> None:
-    """Refuse an engine that could not be opened, before any work is done for it.
+    """Refuse an engine that could not be opened, before any job is run.
 
     >>> check_engine("threads", 4)
     >>> check_engine("fax")
@@ -60,52 +79,134 @@ def _split(name: str) -> tuple[str, int]:
 
 @contextmanager
 def open_engine(name: str = "threads", workers: int | None = None) -> Iterator[Executor]:
-    """An executor of that name with so many workers, one for each processor by default.
+    """An executor of that name with so many workers, by default one for each processor.
 
-    Leaving the block waits for all work; leaving it by an error drops what has not begun.
+    Leaving the block waits for all jobs; leaving it by an error drops those that have not begun.
 
     >>> with open_engine("threads", workers=2) as engine:
     ...     list(engine.map(abs, [-1, 2, -3]))
     [1, 2, 3]
     """
     check_engine(name, workers)
-    with _open(name, workers or available_processors()) as engine:
+    if name == "threads":
+        engine = ThreadPoolExecutor(workers or available_processors(), thread_name_prefix="restive")
         try:
             yield engine
         except BaseException:
             engine.shutdown(wait=False, cancel_futures=True)
             raise
         engine.shutdown()
+        return
+    with _open_dask(name, workers or available_processors()) as client:
+        executor: Executor = client.get_executor(pure=False)
+        try:
+            yield executor
+        except BaseException:
+            executor.shutdown(wait=False)
+            raise
+        executor.shutdown()
 
 
 @contextmanager
-def _open(name: str, workers: int) -> Iterator[Executor]:
-    if name == "threads":
-        yield ThreadPoolExecutor(workers, thread_name_prefix="restive")
+def _open_dask(name: str, workers: int) -> Iterator[Any]:
+    """A client of a new local cluster, or of the scheduler at an address."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    with dask.config.set(DASK_SETTINGS):
+        if name != "dask":
+            with _connect(*_split(name)) as client:
+                yield client
+            return
+        with _interrupts_blocked():
+            cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                memory_limit=None,
+                host=LOOPBACK,
+                # Without an address of its own, the metrics server would want Dask's usual port, which may be taken.
+                scheduler_kwargs={"dashboard": False, "dashboard_address": f"{LOOPBACK}:0"},
+                silence_logs=logging.CRITICAL,
+            )
+        with cluster, Client(cluster, set_as_default=False) as client:
+            yield client
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Threads and processes that are started here leave Ctrl-C to the main thread."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
         return
-    from restive.paper.clusters import join_cluster, start_cluster
+    _start_resource_tracker()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    with start_cluster(workers) if name == "dask" else join_cluster(*_split(name)) as engine:
-        yield engine
+
+def _start_resource_tracker() -> None:
+    """Start Python's tracker of semaphores: it would unblock interrupts later, and complain after one."""
+    warnings = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [warnings, "ignore:resource_tracker"]))
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        del os.environ["PYTHONWARNINGS"]
+        if warnings is not None:
+            os.environ["PYTHONWARNINGS"] = warnings
 
 
-def result_of(work: Future[Result], name: str) -> Result:
-    """The result of a work; if nobody is left who could give it, a `LostWorkError` that names the work.
+@contextmanager
+def _connect(host: str, port: int) -> Iterator[Any]:
+    """A client of a running scheduler whose workers have the same packages as this process."""
+    from distributed import Client
+
+    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        socket.create_connection((host, port), CONNECT_SECONDS).close()
+        client = Client(f"tcp://{place}", timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"dask://{place}: no Dask scheduler can be reached there ({error}).") from None
+    with client:
+        _check_workers(client, place)
+        yield client
+
+
+def _check_workers(client: Any, place: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+    except TimeoutError:
+        raise InputError(f"dask://{place}: the scheduler has no workers; start one with dask worker.") from None
+    versions = client.get_versions(packages=SHARED_PACKAGES)
+    here = versions["client"]["packages"]
+    for worker, found in versions["workers"].items():
+        for package in SHARED_PACKAGES:
+            if found["packages"][package] != here[package]:
+                raise InputError(
+                    f"dask://{place}: the worker at {worker} has {package} {found['packages'][package]}; "
+                    f"it must be {here[package]}, as here, for the results to be the same."
+                )
+
+
+def result_of(future: Future[Result], name: str) -> Result:
+    """The result of a job; if no worker is left that could return it, a `LostJobError` that names the job.
 
     >>> with open_engine("threads") as engine:
     ...     result_of(engine.submit(pow, 2, 5), "two to the fifth")
     32
     """
     try:
-        return work.result()
+        return future.result()
     except CancelledError as error:
-        raise LostWorkError(f"{name} is lost: it was cancelled, or the scheduler went away.") from error
+        raise LostJobError(f"{name} is lost: it was cancelled, or the scheduler went away.") from error
     except BrokenExecutor as error:
-        raise LostWorkError(f"{name} is lost: a worker died, and this executor does not replace it.") from error
+        raise LostJobError(f"{name} is lost: a worker died, and this executor does not replace it.") from error
     except Exception as error:
-        # By its name, so that Dask need not be there: its own errors tell of workers, never of what a work did.
+        # By module name, so that Dask need not be installed; its own errors are about workers, never about jobs.
         if type(error).__module__.partition(".")[0] != "distributed":
             raise
         deaths = getattr(error, "allowed_failures", None)
-        why = str(error).rstrip(".") if deaths is None else f"{deaths + 1} workers died while they had it"
-        raise LostWorkError(f"{name} is lost: {why}.") from error
+        reason = str(error).rstrip(".") if deaths is None else f"{deaths + 1} workers died while they had it"
+        raise LostJobError(f"{name} is lost: {reason}.") from error

@@ -6,36 +6,35 @@ that is for.
 """
 
 from restive.files import Columns
-from restive.paper.claims import OURS, Claim, Part, Range, above, exact
-from restive.paper.experiment import Experiment, Findings, Results, Size
-from restive.paper.work import Work
+from restive.paper.claims import OURS, Claim, Experiment, Findings, Part, Range, above, exact
+from restive.paper.jobs import Job, Results, Size
 from restive.report.tables import Table
 
 PLACE = "lemma 4.3"
-# Agents and states, with how many instances there are of that size.
+# Agents and states, with the number of instances of that size.
 SIZES = {(2, 2): 10_000, (2, 3): 10_000, (3, 2): 10_000, (3, 3): 3_000, (4, 2): 5_000, (4, 3): 1_000}
 SPARSE_SHARE, QUICK_SHARE = 5, 10
 # About how many nanoseconds a case takes; sparse instances need more steps.
 PACE, SPARSE_PACE = 250, 700
 
 
-def plan(size: Size) -> list[Work]:
+def lemma_jobs(size: Size) -> list[Job]:
     """Every number of agents and states, with all transitions possible and with some of them not."""
-    return [work(size, *shape, sparse) for sparse in (False, True) for shape in SIZES]
+    return [job(size, *shape, sparse) for sparse in (False, True) for shape in SIZES]
 
 
-def work(size: Size, agents: int, states: int, sparse: bool) -> Work:
-    """The work of checking instances of one size with all budgets."""
+def job(size: Size, agents: int, states: int, sparse: bool) -> Job:
+    """The job of checking instances of one size with all budgets."""
     instances = SIZES[agents, states] // (SPARSE_SHARE if sparse else 1) // size.pick(1, QUICK_SHARE)
     settings = {"agents": agents, "states": states, "instances": instances, "seed": size.seed, "sparse": sparse}
     cases = instances * agents * 2 * agents * states * states**agents
     label = f"lemma 4.3 N={agents} S={states}{' sparse' if sparse else ''}"
-    return Work("check_lemma", label, settings, 1e-9 * cases * (SPARSE_PACE if sparse else PACE))
+    return Job("check_lemma", label, settings, 1e-9 * cases * (SPARSE_PACE if sparse else PACE))
 
 
-def examine(size: Size, results: Results) -> Findings:
+def examine_lemma(size: Size, results: Results) -> Findings:
     """Count counterexamples."""
-    positive, sparse = ({shape: results[work(size, *shape, kind)] for shape in SIZES} for kind in (False, True))
+    positive, sparse = ({shape: results[job(size, *shape, kind)] for shape in SIZES} for kind in (False, True))
     claims = (
         _enough(positive),
         _never_forced(positive),
@@ -70,7 +69,7 @@ def _enough(positive: dict[tuple[int, int], Columns]) -> Claim:
         agreement=Range(0.0, 0.0),
         parts=_parts(positive, "free_twice"),
         remark=(
-            f"{cases:,} cases of {instances:,} instances; the smallest chance of a transition is {least:.1e}. Zero "
+            f"{cases:,} cases of {instances:,} instances; the smallest transition probability is {least:.1e}. Zero "
             "cost over more steps is zero cost over two. Every benefit of an instance is a threshold, and so is a "
             "number just above it: all others are like one of these."
         ),
@@ -87,7 +86,7 @@ def _parts(found: dict[tuple[int, int], Columns], name: str) -> tuple[Part, ...]
 def _never_forced(positive: dict[tuple[int, int], Columns]) -> Claim:
     return Claim(
         name="lemma-4.3-never-forced",
-        sentence="Where all joint states have B good agents, nobody has to act on one that is not.",
+        sentence="Where all joint states have B good agents, no policy has to act on one that is not good.",
         place="section 4.1, after lemma 4.3",
         quantity="cases without zero cost although all joint states have at least B good agents",
         agreement=Range(0.0, 0.0),
@@ -155,7 +154,7 @@ def _counts(title: str, found: dict[tuple[int, int], Columns]) -> Table:
     )
 
 
-EXPERIMENT = Experiment(
+LEMMA = Experiment(
     name="lemma-4.3",
     title="Enough good agents in every joint state",
     place=PLACE,
@@ -163,8 +162,8 @@ EXPERIMENT = Experiment(
         "Random instances of 2 to 4 agents with 2 or 3 states and every budget: rows uniform on the simplex, rewards "
         "uniform on [0, 1], all agents alike in every tenth. The least cost of any policy is computed by dynamic "
         "programming over all joint states, from every start, and compared with the number of good agents in each. In "
-        "sparse instances every chance but the largest of a row is 0 with probability 1/2."
+        "sparse instances every probability but the largest of a row is 0 with probability 1/2."
     ),
-    plan=plan,
-    examine=examine,
+    list_jobs=lemma_jobs,
+    examine=examine_lemma,
 )

@@ -3,10 +3,9 @@
 import numpy as np
 
 from restive.files import Columns
-from restive.paper.claims import Claim, Range, above, exact
-from restive.paper.experiment import Experiment, Findings, Results, Size
-from restive.paper.work import Work
-from restive.paper.worst_case import CASES
+from restive.paper.claims import Claim, Experiment, Findings, Range, above, exact
+from restive.paper.jobs import Job, Results, Size
+from restive.paper.tasks.worst_case import CASES
 from restive.report.tables import Table
 
 PLACE = "theorem 3.1, section 3 and its proof"
@@ -24,13 +23,13 @@ CHECKED = (
     (60, 20, 5, 50),
 )
 OTHER_SEED = 1_000_003  # so that no two rows of the table have the same instances
-HUNTED = ((2, 1, 3), (2, 1, 30), (3, 1, 10), (4, 2, 10), (6, 2, 10), (6, 4, 10))
+SEARCHED = ((2, 1, 3), (2, 1, 30), (3, 1, 10), (4, 2, 10), (6, 2, 10), (6, 4, 10))
 NAMES = {"mirror": "I(1) > I(0)"}
 
 Setting = tuple[int, int, int]
 
 
-def check_work(size: Size, agents: int, budget: int, horizon: int, per_case: int) -> Work:
+def check_job(size: Size, agents: int, budget: int, horizon: int, per_case: int) -> Job:
     """Random instances of every case."""
     settings = {
         "agents": agents,
@@ -39,10 +38,10 @@ def check_work(size: Size, agents: int, budget: int, horizon: int, per_case: int
         "per_case": size.pick(per_case, max(3, per_case // 10)),
         "seed": size.seed + OTHER_SEED * CHECKED.index((agents, budget, horizon, per_case)),
     }
-    return Work("theorem", f"theorem N={agents} B={budget} T={horizon}", settings, size.pick(3.0, 0.3))
+    return Job("theorem", f"theorem N={agents} B={budget} T={horizon}", settings, size.pick(3.0, 0.3))
 
 
-def hunt_work(size: Size, agents: int, budget: int, horizon: int) -> Work:
+def search_job(size: Size, agents: int, budget: int, horizon: int) -> Job:
     """The search for the smallest margin."""
     settings = {
         "agents": agents,
@@ -52,26 +51,26 @@ def hunt_work(size: Size, agents: int, budget: int, horizon: int) -> Work:
         "rounds": size.pick(60, 30),
         "seed": size.seed,
     }
-    return Work("hardest", f"hardest N={agents} B={budget} T={horizon}", settings, size.pick(3.0, 0.3))
+    return Job("hardest", f"hardest N={agents} B={budget} T={horizon}", settings, size.pick(3.0, 0.3))
 
 
-def plan(size: Size) -> list[Work]:
-    """All checks and all hunts."""
-    return [*(check_work(size, *each) for each in CHECKED), *(hunt_work(size, *each) for each in HUNTED)]
+def theorem_jobs(size: Size) -> list[Job]:
+    """All checks and all searches."""
+    return [*(check_job(size, *each) for each in CHECKED), *(search_job(size, *each) for each in SEARCHED)]
 
 
-def examine(size: Size, results: Results) -> Findings:
-    """Whether greedy was ever beaten, and how near it came to it."""
-    checked = {each[:3]: results[check_work(size, *each)] for each in CHECKED}
-    hunted = {each: results[hunt_work(size, *each)] for each in HUNTED}
-    claims = (_optimal(checked), _never_negative(hunted), _eigenvalue())
-    return Findings(claims, {}, (_checks(checked), _hunts(hunted)))
+def examine_theorem(size: Size, results: Results) -> Findings:
+    """Whether any choice beat greedy, and by what margin greedy stays ahead."""
+    checked = {each[:3]: results[check_job(size, *each)] for each in CHECKED}
+    searched = {each: results[search_job(size, *each)] for each in SEARCHED}
+    claims = (_optimal(checked), _never_negative(searched), _eigenvalue())
+    return Findings(claims, {}, (_tabulate_checks(checked), _tabulate_searches(searched)))
 
 
 def _optimal(checked: dict[Setting, Columns]) -> Claim:
     total = sum(int(columns["instances"].sum()) for columns in checked.values())
     parts = tuple(
-        exact(f"case {_name(case)}", max(float(columns["gap"][place]) for columns in checked.values()))
+        exact(f"case {_case_name(case)}", max(float(columns["gap"][place]) for columns in checked.values()))
         for place, case in enumerate(CASES)
     )
     return Claim(
@@ -89,21 +88,21 @@ def _optimal(checked: dict[Setting, Columns]) -> Claim:
     )
 
 
-def _never_negative(hunted: dict[Setting, Columns]) -> Claim:
+def _never_negative(searched: dict[Setting, Columns]) -> Claim:
     return Claim(
         name="greedy-margin-never-negative",
         sentence="No choice is better than a greedy one, not even on the instances that a search makes for it.",
         place=PLACE,
         quantity="smallest advantage of a greedy choice in the long run, per unit of its advantage in one step",
         agreement=Range(-RATIO_ROUNDING, float("inf")),
-        parts=tuple(exact(_say(setting), float(columns["margin"][0])) for setting, columns in hunted.items()),
+        parts=tuple(exact(_describe(setting), float(columns["margin"][0])) for setting, columns in searched.items()),
         remark="1 at the last step; 0 means that a choice that is worse in one step is as good in the long run.",
     )
 
 
 def _eigenvalue() -> Claim:
     """The proof's matrix where acting surely swaps the states and waiting surely stays in 1, whatever it does in 0."""
-    rises = 0.5  # the chance of going from 0 to 1 by waiting, which does not matter
+    rises = 0.5  # the probability of going from 0 to 1 by waiting, which does not matter
     matrix = np.array([[0.0, 1.0 - rises], [0.0, -1.0]])
     return Claim(
         name="second-eigenvalue-above-minus-one",
@@ -113,47 +112,51 @@ def _eigenvalue() -> Claim:
         agreement=above(-1),
         parts=(exact("acting swaps the states, waiting stays in 1", float(np.linalg.eigvals(matrix).min())),),
         remark=(
-            "It is −1 there, so the minimum is attained. It is never below: with u and v the chances of reaching 1 by "
+            "It is −1 there, so the minimum is attained. It is never below: with u and v the probabilities of reaching 1 by "
             "acting in 0 and by waiting in 1, and c the effect of the state on waiting, the characteristic polynomial "
             "at −1 is at least 1 − uv + c(1 − u)² ≥ 0. That is all that the proof needs."
         ),
     )
 
 
-def _checks(checked: dict[Setting, Columns]) -> Table:
+def _tabulate_checks(checked: dict[Setting, Columns]) -> Table:
     rows = tuple(
         (
-            _say(setting),
+            _describe(setting),
             f"{int(columns['instances'].sum()):,}",
             f"{columns['gap'].max():.1e}",
             *(f"{margin:.3f}" for margin in columns["margin"]),
         )
         for setting, columns in checked.items()
     )
-    heads = ("setting", "instances", "largest gap", *(f"margin, case {_name(case)}" for case in CASES))
+    heads = ("setting", "instances", "largest gap", *(f"margin, case {_case_name(case)}" for case in CASES))
     return Table("Random instances of every case", heads, rows, "Gap: optimum less greedy; margin as in the claim.")
 
 
-def _hunts(hunted: dict[Setting, Columns]) -> Table:
+def _tabulate_searches(searched: dict[Setting, Columns]) -> Table:
     names = ("wait_0", "wait_1", "act_0", "act_1")
     rows = tuple(
-        (_say(setting), f"{columns['margin'][0]:.2e}", *(f"{columns[name][0]:.4f}" for name in names))
-        for setting, columns in hunted.items()
+        (_describe(setting), f"{columns['margin'][0]:.2e}", *(f"{columns[name][0]:.4f}" for name in names))
+        for setting, columns in searched.items()
     )
-    heads = ("setting", "smallest margin", *(f"chance of state 1, {name.replace('_', ' from ')}" for name in names))
-    return Table("The hunt for the smallest margin", heads, rows)
+    heads = (
+        "setting",
+        "smallest margin",
+        *(f"probability of state 1, {name.replace('_', ' from ')}" for name in names),
+    )
+    return Table("The search for the smallest margin", heads, rows)
 
 
-def _say(setting: Setting) -> str:
+def _describe(setting: Setting) -> str:
     agents, budget, horizon = setting
     return f"N = {agents}, B = {budget}, T = {horizon}"
 
 
-def _name(case: str) -> str:
+def _case_name(case: str) -> str:
     return NAMES.get(case, case)
 
 
-EXPERIMENT = Experiment(
+THEOREM = Experiment(
     name="theorem-3.1",
     title="Greedy is optimal for agents that are alike",
     place=PLACE,
@@ -162,6 +165,6 @@ EXPERIMENT = Experiment(
         "each case of the proof (case 2 in its two halves, case 4 by its eigenvalues) and of the case that the proof "
         "sets aside; then a search that changes instances to make greedy look as bad as it can."
     ),
-    plan=plan,
-    examine=examine,
+    list_jobs=theorem_jobs,
+    examine=examine_theorem,
 )

@@ -1,62 +1,120 @@
-"""The paper again: all works of the experiments asked for, then figures, report and verdicts in one folder.
+"""The experiments of the paper, and what `restive reproduce` makes of them in one folder.
 
-    results/*.parquet   what the works gave, one file each, under the digest of their spec
+    results/*.parquet   results of jobs, one file each, named after their digest
     figures/*           every figure as PNG, SVG and PDF
     claims.json         every claim with its verdict and numbers
-    report.html         all of it to read, in one file
+    report.html         everything to read, in one file
 
 Experiments that were not asked for are in the report too if all of their results are in the folder.
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from restive.files import Columns
-from restive.paper import agenda
-from restive.paper.agenda import Agenda, describe, write_figures, write_json
-from restive.paper.catalogue import EXPERIMENTS
-from restive.paper.claims import Claim
-from restive.paper.experiment import Experiment, Findings, Size
+from restive.errors import InputError, did_you_mean
+from restive.files import Columns, write_atomic
+from restive.paper import (
+    ablations,
+    counterexamples,
+    good_agents,
+    homogeneous_agents,
+    jobs,
+    random_agents,
+    regret,
+    wireless,
+)
+from restive.paper.claims import Claim, Experiment, Findings, count_claims, render_claims
+from restive.paper.jobs import Pending, Size, describe_run
+from restive.plotting import write_figures
 
 REPORT = "claims.json"
+# In the order of the paper: figures first, then theorems and examples.
+EXPERIMENTS: Mapping[str, Experiment] = {
+    each.name: each
+    for each in (
+        random_agents.TWO_STATE,
+        wireless.WIRELESS,
+        random_agents.OVERTAKING,
+        random_agents.TEN_STATE,
+        ablations.ETA,
+        ablations.GAMMA,
+        regret.REGRET_CURVE,
+        regret.REGRET_BOUND,
+        good_agents.LEMMA,
+        homogeneous_agents.THEOREM,
+        counterexamples.HETEROGENEOUS,
+        counterexamples.THREE_STATE,
+        regret.EPISODES_EXPERIMENT,
+    )
+}
 
 
 class Reproduction(NamedTuple):
-    """What was found, and where and how."""
+    """Findings by experiment, and the version, seed and machine that produced them."""
 
-    findings: dict[str, Findings]  # by experiment, in the paper's order
+    findings: dict[str, Findings]  # in the paper's order
     about: dict[str, Any]
 
-    def claims(self) -> list[tuple[Experiment, Claim]]:
-        """All claims with the experiment that they belong to."""
-        return [(EXPERIMENTS[name], claim) for name, found in self.findings.items() for claim in found.claims]
+    def claims(self) -> list[Claim]:
+        """All claims."""
+        return [claim for found in self.findings.values() for claim in found.claims]
 
     def as_json(self) -> dict[str, Any]:
         """The claims as plain data."""
-        listed = [{"experiment": experiment.name, **claim.as_json()} for experiment, claim in self.claims()]
+        listed = [
+            {"experiment": name, **claim.as_json()} for name, found in self.findings.items() for claim in found.claims
+        ]
         return {**self.about, "claims": listed}
 
 
-def prepare(experiments: Iterable[Experiment], size: Size, folder: Path) -> Agenda:
-    """See what is in the folder, and what is to be done."""
-    return agenda.prepare(experiments, EXPERIMENTS.values(), size, folder / REPORT)
+def find_experiments(names: Iterable[str]) -> list[Experiment]:
+    """The experiments of these names in the paper's order; no name, or `all`, means all of them."""
+    wanted = list(names) or ["all"]
+    for name in wanted:
+        if name != "all" and name not in EXPERIMENTS:
+            known = ", ".join(EXPERIMENTS)
+            raise InputError(f"there is no experiment {name!r}; there are {known}{did_you_mean(name, EXPERIMENTS)}")
+    return [each for each in EXPERIMENTS.values() if "all" in wanted or each.name in wanted]
+
+
+def prepare(experiments: Iterable[Experiment], size: Size, folder: Path) -> Pending:
+    """Find out which jobs are missing in the folder."""
+    return jobs.prepare(experiments, EXPERIMENTS.values(), size, folder / REPORT)
 
 
 def examine_all(experiments: Iterable[Experiment], size: Size, folder: Path, made: dict[str, Columns]) -> Reproduction:
     """The findings of these experiments, and of all others whose results are complete."""
-    results = agenda.complete(experiments, EXPERIMENTS.values(), size, folder, made)
+    results = jobs.collect_results(experiments, EXPERIMENTS.values(), size, folder, made)
     findings = {name: EXPERIMENTS[name].examine(size, found) for name, found in results.items()}
-    return Reproduction(findings, describe(size))
+    return Reproduction(findings, describe_run(size))
 
 
 def write_all(reproduction: Reproduction, folder: Path, command: str, markdown: Path | None = None) -> None:
-    """Figures, claims and report; each file is whole or not there."""
-    from restive.paper.report import write_markdown, write_report
-
+    """Write figures, claims and report; each file is whole or absent."""
     for found in reproduction.findings.values():
-        write_figures(found.figures, folder)
-    write_json(reproduction.as_json(), folder / REPORT)
-    write_report(reproduction, folder / "report.html", command)
+        write_figures(found.figures, folder / "figures")
+    write_atomic(folder / REPORT, json.dumps(reproduction.as_json(), indent=1, allow_nan=False).encode())
+    write_atomic(folder / "report.html", render_report(reproduction, command).encode())
     if markdown:
-        write_markdown(reproduction, markdown)
+        write_atomic(markdown, render_markdown(reproduction).encode())
+
+
+def render_report(reproduction: Reproduction, command: str = "") -> str:
+    """The report as an HTML page."""
+    sections = [(EXPERIMENTS[name], found) for name, found in reproduction.findings.items()]
+    return render_claims(
+        "reproduction.html.j2",
+        reproduction.claims(),
+        reproduction.about,
+        title="The paper, reproduced",
+        sections=sections,
+        groups=[(experiment.title, found.claims) for experiment, found in sections],
+        command=command,
+    )
+
+
+def render_markdown(reproduction: Reproduction) -> str:
+    """All claims with their verdicts as a page of Markdown."""
+    return render_claims("reproduction.md.j2", reproduction.claims(), reproduction.about, count_claims=count_claims)

@@ -2,13 +2,24 @@
 
 from dataclasses import replace
 
-from restive.paper.claims import Claim, Part, Range, above, measured
-from restive.paper.curves import BUDGETS, CEILING, EVERYONE, FLOOR, Board, Scene, wireless_scene
-from restive.paper.experiment import Experiment, Findings, Results, Size
-from restive.paper.overtaking import scenes
-from restive.paper.panels import draw_board
-from restive.paper.standings import EARLY, outdoes, outdoes_by_noise, standings, under_the_bound
-from restive.paper.work import Work
+from restive.paper.claims import Claim, Experiment, Findings, Part, Range, above, measured
+from restive.paper.curves import (
+    ALL_POLICIES,
+    BUDGETS,
+    CEILING,
+    EARLY,
+    FLOOR,
+    Scoreboard,
+    Setup,
+    draw_scoreboard,
+    outdoes,
+    outdoes_by_noise,
+    standings,
+    under_the_bound,
+    wireless_setup,
+)
+from restive.paper.jobs import Job, Results, Size
+from restive.paper.random_agents import long_setups
 from restive.stats import Band, difference
 
 FIGURE = "Figure 2, section 5.2"
@@ -22,17 +33,17 @@ NOISE_REMARK = (
 )
 
 
-def plan(size: Size) -> list[Work]:
+def wireless_jobs(size: Size) -> list[Job]:
     """All policies; eps-GT and WIQL with less noise and eps-GT with more exploration, to see where claims hold."""
-    scene = wireless_scene(size)
-    oracle = [scene.work(CEILING, budget, 0.0, ORACLE_RUNS) for budget in BUDGETS]
+    setup = wireless_setup(size)
+    oracle = [setup.job(CEILING, budget, 0.0, ORACLE_RUNS) for budget in BUDGETS]
     nearby = [
-        *((scene, policy, noise) for noise in quieter(size) for policy in ("egt", "wiql")),
-        *((scene, policy, 0.0) for policy in bolder(size)),
+        *((setup, policy, noise) for noise in quieter(size) for policy in ("egt", "wiql")),
+        *((setup, policy, 0.0) for policy in bolder(size)),
         *((longer, policy, 0.0) for longer in _longer(size) for policy in ("egt", FLOOR, ORACLE_OF["egt"])),
     ]
-    others = [where.work(policy, budget, noise) for where, policy, noise in nearby for budget in BUDGETS]
-    return [*scene.works(EVERYONE), *oracle, *others]
+    others = [where.job(policy, budget, noise) for where, policy, noise in nearby for budget in BUDGETS]
+    return [*setup.jobs(ALL_POLICIES), *oracle, *others]
 
 
 def quieter(size: Size) -> tuple[float, ...]:
@@ -45,14 +56,14 @@ def bolder(size: Size) -> tuple[str, ...]:
     return MORE_EXPLORATION[: size.pick(len(MORE_EXPLORATION), 1)]
 
 
-def _longer(size: Size) -> list[Scene]:
+def _longer(size: Size) -> list[Setup]:
     """The same over more steps, where there is time for it."""
-    return [scene for family, scene in scenes(size).items() if family == "wireless"]
+    return [setup for family, setup in long_setups(size).items() if family == "wireless"]
 
 
-def examine(size: Size, results: Results) -> Findings:
-    """Who is ahead of whom, and who has reached its oracle."""
-    board = Board(wireless_scene(size), results)
+def examine_wireless(size: Size, results: Results) -> Findings:
+    """Leads between policies, and how near each comes to its oracle."""
+    board = Scoreboard(wireless_setup(size), results)
     claims = (
         _outdoes_wiql(board, size),
         outdoes(board, "wireless", FIGURE, "wiql", EARLY),
@@ -63,13 +74,13 @@ def examine(size: Size, results: Results) -> Findings:
         _nearer_its_oracle(board),
         under_the_bound(board, "wireless", ORACLE_RUNS),
     )
-    figure = draw_board(board, EVERYONE, "Satellite channels")
-    return Findings(claims, {"wireless": figure}, (standings(board, EVERYONE),))
+    figure = draw_scoreboard(board, ALL_POLICIES, "Satellite channels")
+    return Findings(claims, {"wireless": figure}, (standings(board, ALL_POLICIES),))
 
 
-def _outdoes_wiql(board: Board, size: Size) -> Claim:
+def _outdoes_wiql(board: Scoreboard, size: Size) -> Claim:
     nearby = tuple(
-        measured(board.scene.name(budget, noise) + ", t = 1000", board.lead("egt", "wiql", budget, noise))
+        measured(board.setup.name(budget, noise) + ", t = 1000", board.lead("egt", "wiql", budget, noise))
         for noise in quieter(size)
         for budget in BUDGETS
     )
@@ -77,15 +88,15 @@ def _outdoes_wiql(board: Board, size: Size) -> Claim:
     return replace(claim, nearby=nearby)
 
 
-def reached(board: Board, policy: str, budget: int, noise: float) -> Band:
+def reached(board: Scoreboard, policy: str, budget: int, noise: float) -> Band:
     """The share of the way from random to its own oracle that a learner goes in the last tenth of the steps."""
     return board.reached(policy, ORACLE_OF[policy.partition(":")[0]], budget, noise)
 
 
-def _reaches_its_oracle(board: Board, size: Size) -> Claim:
+def _reaches_its_oracle(board: Scoreboard, size: Size) -> Claim:
     def parts(policy: str, noises: tuple[float, ...]) -> tuple[Part, ...]:
         return tuple(
-            measured(f"{policy}, {board.scene.name(budget, noise)}", reached(board, policy, budget, noise))
+            measured(f"{policy}, {board.setup.name(budget, noise)}", reached(board, policy, budget, noise))
             for noise in noises
             for budget in BUDGETS
         )
@@ -93,10 +104,10 @@ def _reaches_its_oracle(board: Board, size: Size) -> Claim:
     explored = tuple(part for policy in bolder(size) for part in parts(policy, (0.0,)))
     later = tuple(
         measured(
-            f"B = {budget}, noiseless, {scene.horizon:,} steps",
-            reached(Board(scene, board.results), "egt", budget, 0.0),
+            f"B = {budget}, noiseless, {setup.horizon:,} steps",
+            reached(Scoreboard(setup, board.results), "egt", budget, 0.0),
         )
-        for scene in _longer(size)
+        for setup in _longer(size)
         for budget in BUDGETS
     )
     return Claim(
@@ -105,20 +116,20 @@ def _reaches_its_oracle(board: Board, size: Size) -> Claim:
         place=FIGURE,
         quantity="share of the way from random to greedy-oracle, in reward per step of the last tenth",
         agreement=Range(0.95, float("inf")),
-        parts=parts("egt", (0.0, board.scene.noise)),
+        parts=parts("egt", (0.0, board.setup.noise)),
         nearby=(*explored, *later, *parts("egt", quieter(size))),
         remark=NOISE_REMARK,
     )
 
 
-def _nearer_its_oracle(board: Board) -> Claim:
+def _nearer_its_oracle(board: Scoreboard) -> Claim:
     parts = []
-    for rival in ("wiql", "ucwhittle", "rma2b"):
-        for budget, noise in board.scene.settings():
-            if noise and rival != "wiql":
+    for baseline in ("wiql", "ucwhittle", "rma2b"):
+        for budget, noise in board.setup.settings():
+            if noise and baseline != "wiql":
                 continue  # the paper leaves them out
-            own, other = (reached(board, policy, budget, noise) for policy in ("egt", rival))
-            parts.append(measured(f"{rival}, {board.scene.name(budget, noise)}", difference(own, other)))
+            own, other = (reached(board, policy, budget, noise) for policy in ("egt", baseline))
+            parts.append(measured(f"{baseline}, {board.setup.name(budget, noise)}", difference(own, other)))
     return Claim(
         name="wireless-egt-nearer-its-oracle",
         sentence="The other learners approach their oracles more slowly than eps-GT approaches greedy.",
@@ -129,7 +140,7 @@ def _nearer_its_oracle(board: Board) -> Claim:
     )
 
 
-EXPERIMENT = Experiment(
+WIRELESS = Experiment(
     name="wireless",
     title="Satellite channels",
     place=FIGURE,
@@ -138,6 +149,6 @@ EXPERIMENT = Experiment(
         "degrees instead of 40, rewards 0.9 and 1, 1000 steps. The noisy half adds a Gaussian of variance 0.1. "
         "Each of the 100 repetitions draws its own assignment of channels to agents."
     ),
-    plan=plan,
-    examine=examine,
+    list_jobs=wireless_jobs,
+    examine=examine_wireless,
 )

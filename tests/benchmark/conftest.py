@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from restive.benchmark.fields import DUELLISTS, FIELDS, OTHER_BUDGETS, REQUIRED, Field, everyone
-from restive.benchmark.scores import BOUND, Scores, read_scores
+from restive.benchmark.ranking import BOUND, Scores, read_scores
+from restive.benchmark.scenarios import CLAIM_POLICIES, OTHER_BUDGETS, REQUIRED, SCENARIOS, Scenario, all_policies
 from restive.files import Columns
-from restive.paper.experiment import Results, Size
-from restive.paper.tasks.playing import kept_steps, tabulate
+from restive.paper.jobs import Results, Size
+from restive.paper.tasks.simulation import recorded_steps, tabulate
 
 QUICK = Size(quick=True)
 INSTANCES = 13
@@ -23,37 +23,37 @@ RATES: Mapping[str, Rate] = {
 
 @dataclass
 class World:
-    """Rates by policy or by `field/policy`, else the usual ones; those of shaky policies vary between instances."""
+    """Rates by policy or by `scenario/policy`, else the usual ones; those of shaky policies vary between instances."""
 
     rates: Mapping[str, Rate] = field(default_factory=dict)
     shaky: Mapping[str, float] = field(default_factory=dict)
-    fields: Iterable[str] = ("two-state", "ten-state", "sticky")
+    scenarios: Iterable[str] = ("two-state", "ten-state", "sticky")
     others: bool = False
     extra: tuple[str, ...] = ()
 
     def columns(self, name: str, policy: str) -> Columns:
-        """What a policy collects in a field: a straight line, or one that bends after a hundred steps."""
+        """What a policy collects in a scenario: a straight line, or one that bends after a hundred steps."""
         known = {**RATES, **self.rates}
         rate = known.get(f"{name}/{policy}", known.get(policy, known.get(policy.partition(":")[0], 35.0)))
         early, late = rate if isinstance(rate, tuple) else (rate, rate)
-        steps = kept_steps(1000)
+        steps = recorded_steps(1000)
         sums = early * np.minimum(steps, 100) + late * np.maximum(steps - 100, 0)
         swing = np.sin(np.arange(INSTANCES) * (1 + len(policy)))
         luck = self.shaky.get(policy, 0.0) * (swing - swing.mean())
         return tabulate(steps, reward=sums + luck[:, None] * steps)
 
-    def results(self, each: Field, policies: Iterable[str]) -> dict[str, Columns]:
-        """Those of some policies in a field, by the digests of their works."""
+    def results(self, each: Scenario, policies: Iterable[str]) -> dict[str, Columns]:
+        """Those of some policies in a scenario, by the digests of their jobs."""
         played = list(policies)
-        works = zip(played, each.works(QUICK, played), strict=True)
-        made = {work.digest(): self.columns(each.name, policy) for policy, work in works}
+        jobs = zip(played, each.jobs(QUICK, played), strict=True)
+        made = {job.digest(): self.columns(each.name, policy) for policy, job in jobs}
         return made | {each.bound(QUICK).digest(): self.columns(each.name, BOUND)}
 
     def scores(self) -> Scores:
         """What it all comes to."""
-        found = {name: Results(self.results(FIELDS[name], everyone(self.extra))) for name in self.fields}
+        found = {name: Results(self.results(SCENARIOS[name], all_policies(self.extra))) for name in self.scenarios}
         if self.others:
-            duels = [self.results(each, DUELLISTS) for each in REQUIRED.values()]
+            duels = [self.results(each, CLAIM_POLICIES) for each in REQUIRED.values()]
             found[OTHER_BUDGETS] = Results({digest: made for duel in duels for digest, made in duel.items()})
         return read_scores(found, QUICK, self.extra)
 

@@ -1,4 +1,4 @@
-"""A claim is judged by its range and its intervals, and by nothing else."""
+"""A claim is judged by its range and its intervals, and shown by its worst part."""
 
 import json
 import math
@@ -6,7 +6,22 @@ import math
 import numpy as np
 import pytest
 
-from restive.paper.claims import FAILS, HOLDS, UNDECIDED, Claim, Part, Range, above, below, exact, measured
+from restive.paper.claims import (
+    FAILS,
+    HOLDS,
+    UNDECIDED,
+    Claim,
+    Part,
+    Range,
+    above,
+    below,
+    count_claims,
+    count_verdicts,
+    exact,
+    measured,
+    render_claims,
+    show_scaled,
+)
 from restive.stats import band
 
 
@@ -81,3 +96,87 @@ def test_a_claim_goes_to_json_without_infinities() -> None:
     assert again["range"][1] is None
     assert [part["verdict"] for part in again["parts"]] == [UNDECIDED, HOLDS]
     assert again["parts"][0]["low"] is None
+
+
+ABOUT = {
+    "version": "1.2",
+    "code": "abc",
+    "seed": 3,
+    "size": "quick",
+    "machine": "m|n",
+    "python": "3.11",
+    "date": "2031-02-03",
+}
+
+
+POSITIVE = above(0)
+
+
+def make_claim(
+    *parts: Part, agreement: Range = POSITIVE, sentence: str = "It rises.", place: str = "Figure 1"
+) -> Claim:
+    return Claim("c", sentence, place, "lead", agreement, parts)
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [(1.0, "1.000"), (-0.0049, "−0.0049"), (99.9999, "100.00"), (1e6, "1\u202f000\u202f000"),
+     (math.nan, "not measured"), (-math.inf, "−∞"), (2.5e-12, "2.5e−12"), (1.23456789e-5, "0.000012")],
+)  # fmt: skip
+def test_numbers_have_three_decimals_or_what_they_need(given: float, shown: str) -> None:
+    assert show_scaled(given) == shown
+
+
+def test_a_number_and_its_interval_have_the_same_decimals() -> None:
+    part = Part("s", 9.5, -0.25, 123.0)
+    assert (part.show_value(), part.show_interval()) == ("9.5", "[−0.2, 123.0]")
+
+
+def test_what_is_exact_has_no_interval_and_what_was_measured_once_says_so() -> None:
+    assert (Part("s", 12345.0, 12345.0, 12345.0).show_value(), Part("s", 0.5, 0.5, 0.5).show_interval()) == (
+        "12\u202f345",
+        "",
+    )
+    assert Part("s", 0.5, math.nan, math.nan).show_interval() == "no interval"
+
+
+def test_the_worst_part_is_the_one_that_fails_most_then_the_one_nearest_to_failing() -> None:
+    holding, barely = Part("holding", 5.0, 4.0, 6.0), Part("barely", 9.0, 0.1, 18.0)
+    unsure, unknown = Part("unsure", 1.0, -1.0, 3.0), Part("unknown", 1.0, math.nan, math.nan)
+    failing, worse = Part("failing", -1.0, -1.9, -0.1), Part("worse", -2.0, -2.1, -1.9)
+    ranked = make_claim(holding, barely, unsure, failing, worse, unknown).worst_first()
+    assert [part.setting for part in ranked] == ["worse", "failing", "unknown", "unsure", "barely", "holding"]
+    assert make_claim(holding, barely).show_worst() == "9.00 [0.10, 18.00]"
+    assert make_claim().show_worst() == "not measured"
+
+
+def test_the_worst_part_of_a_range_may_be_too_high() -> None:
+    low, high = Part("low", -0.3, -0.4, -0.2), Part("high", 0.5, 0.4, 0.6)
+    assert make_claim(low, high, agreement=Range(-0.1, 0.1)).worst_first()[0] is high
+
+
+def test_counts_speak_english() -> None:
+    assert count_verdicts(["holds"]) == "1 holds"
+    assert count_verdicts(["undecided", "fails", "fails", "undecided"]) == "2 undecided, 2 fail"
+    assert count_verdicts([]) == "no claims"
+
+
+def test_markdown_has_a_row_for_each_claim_whatever_is_in_its_words() -> None:
+    odd = make_claim(Part("a|b", 1.0, 1.0, 1.0), Part("c", 2.0, 2.0, 2.0), sentence="x | <b> `y` *z*\nend", place="§ 1")
+    page = render_claims(
+        "reproduction.md.j2", [odd, make_claim(Part("s", -1.0, -1.5, -0.5))], ABOUT, count_claims=count_claims
+    )
+    rows = [line for line in page.splitlines() if line.startswith("| ")][1:]
+    assert rows == [
+        r"| x \| \<b\> \`y\` \*z\* end | § 1 | holds | above 0 | 1 | a\|b |",
+        "| It rises. | Figure 1 | fails | above 0 | −1.000 [−1.500, −0.500] |  |",
+    ]
+
+
+def test_markdown_says_where_it_comes_from_and_how_verdicts_are_given() -> None:
+    page = render_claims("reproduction.md.j2", [make_claim(Part("s", 1.0, 1.0, 1.0))], ABOUT, count_claims=count_claims)
+    for told in ("`restive reproduce --markdown docs/reproduction.md`", "not edited by hand",
+                 "1 claims of the paper: 1 holds",
+                 "restive 1.2", "seed 3", "quick size", r"m\|n", "2031-02-03", "the whole interval lies outside"):  # fmt: skip
+        assert told in page
+    assert max(map(len, page.splitlines())) <= 120

@@ -7,9 +7,8 @@ import pytest
 
 from restive.files import Columns
 from restive.paper.claims import FAILS, HOLDS
-from restive.paper.experiment import Results, Size
-from restive.paper.good_agents import EXPERIMENT, SIZES, work
-from restive.paper.tasks import carry_out
+from restive.paper.good_agents import LEMMA, SIZES, job
+from restive.paper.jobs import Results, Size, run_job
 from restive.paper.tasks import good_agents as task
 from restive.paper.tasks.good_agents import (
     check_lemma,
@@ -26,11 +25,11 @@ QUICK = Size(quick=True)
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, Columns]:
-    return {each.digest(): carry_out(each.task, each.settings).columns for each in EXPERIMENT.plan(QUICK)}
+    return {each.digest(): run_job(each.task, each.settings).columns for each in LEMMA.list_jobs(QUICK)}
 
 
 def verdicts(made: dict[str, Columns]) -> dict[str, str]:
-    found = EXPERIMENT.examine(QUICK, Results(made))
+    found = LEMMA.examine(QUICK, Results(made))
     return {claim.name.removeprefix("lemma-4.3-"): claim.verdict for claim in found.claims}
 
 
@@ -155,7 +154,7 @@ def test_a_wrong_threshold_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_lemma_holds_and_needs_its_assumptions(made: dict[str, Columns]) -> None:
-    found = EXPERIMENT.examine(QUICK, Results(made))
+    found = LEMMA.examine(QUICK, Results(made))
     assert set(verdicts(made).values()) == {HOLDS}
     assert "of 3,900 instances" in found.claims[0].remark
     positive, sparse = found.tables
@@ -176,7 +175,7 @@ def test_the_lemma_holds_and_needs_its_assumptions(made: dict[str, Columns]) -> 
 def test_a_single_wrong_count_turns_its_claim(
     made: dict[str, Columns], column: str, sparse: bool, value: int, claim: str
 ) -> None:
-    turned = work(QUICK, 3, 2, sparse).digest()
+    turned = job(QUICK, 3, 2, sparse).digest()
     counts = np.zeros(3, dtype=np.int64)
     counts[1] = value
     changed = verdicts(made | {turned: made[turned] | {column: counts}})
@@ -184,5 +183,5 @@ def test_a_single_wrong_count_turns_its_claim(
 
 
 def test_a_quick_size_does_a_tenth_of_the_work() -> None:
-    full, quick = (EXPERIMENT.plan(size) for size in (Size(), QUICK))
+    full, quick = (LEMMA.list_jobs(size) for size in (Size(), QUICK))
     assert sum(each.settings["instances"] for each in full) == 10 * sum(each.settings["instances"] for each in quick)

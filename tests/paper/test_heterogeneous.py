@@ -8,11 +8,19 @@ import pytest
 
 from restive.checks import check_policy
 from restive.files import Columns
-from restive.paper import heterogeneous
-from restive.paper.claims import FAILS, HOLDS
-from restive.paper.experiment import Findings, Results, Size
-from restive.paper.heterogeneous import ARRIVALS, EVERYONE, EXPERIMENT, FIRST, MOVES, RULE, VALUES, played
-from restive.paper.tasks import carry_out
+from restive.paper import counterexamples
+from restive.paper.claims import FAILS, HOLDS, Findings
+from restive.paper.counterexamples import (
+    HETEROGENEOUS,
+    MOVES,
+    RULE,
+    SIMULATED,
+    TWO_STATE_ARRIVALS,
+    TWO_STATE_FIRST,
+    VALUES,
+    simulated,
+)
+from restive.paper.jobs import Results, Size, run_job
 from restive.paper.tasks.counterexamples import (
     UNLIKE_AGENTS,
     Alternating,
@@ -36,13 +44,13 @@ TURNS = np.resize(np.eye(4, dtype=np.int64)[[0, 1]], (20, 4))
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, Columns]:
-    return {work.digest(): carry_out(work.task, work.settings).columns for work in EXPERIMENT.plan(QUICK)}
+    return {job.digest(): run_job(job.task, job.settings).columns for job in HETEROGENEOUS.list_jobs(QUICK)}
 
 
 def examine_with(made: dict[str, Columns], **changed: Columns) -> Findings:
     """The findings if some columns of the exact values were others."""
     values = made[VALUES.digest()] | {name: column for each in changed.values() for name, column in each.items()}
-    return EXPERIMENT.examine(QUICK, Results(made | {VALUES.digest(): values}))
+    return HETEROGENEOUS.examine(QUICK, Results(made | {VALUES.digest(): values}))
 
 
 def verdicts(found: Findings) -> dict[str, str]:
@@ -160,14 +168,14 @@ def test_observed_rewards_may_be_as_far_off_as_300_runs_allow(
     made: dict[str, Columns], monkeypatch: pytest.MonkeyPatch, shift: float, verdict: str
 ) -> None:
     # 1.96 √(3.75 / 300) and half of the last digit: 0.224.
-    monkeypatch.setitem(heterogeneous.OBSERVED, "greedy", 15 + shift)
+    monkeypatch.setitem(counterexamples.OBSERVED, "greedy", 15 + shift)
     assert verdicts(examine_with(made))["observed-rewards"] == verdict
 
 
 def test_benefits_in_their_right_places_would_hold(made: dict[str, Columns], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(heterogeneous.PRINTED_BENEFITS, 1, (Fraction(2, 3), Fraction(1, 6)))
+    monkeypatch.setitem(counterexamples.PRINTED_BENEFITS, 1, (Fraction(2, 3), Fraction(1, 6)))
     assert verdicts(examine_with(made))["printed-benefits"] == HOLDS
-    monkeypatch.setitem(heterogeneous.PRINTED_ARRIVALS, 2, (Fraction(0), Fraction(3, 4), Fraction(0), Fraction(1, 4)))
+    monkeypatch.setitem(counterexamples.PRINTED_ARRIVALS, 2, (Fraction(0), Fraction(3, 4), Fraction(0), Fraction(1, 4)))
     assert verdicts(examine_with(made))["printed-benefits"] == FAILS
 
 
@@ -179,7 +187,7 @@ def test_a_steady_eight_ninths_would_hold(made: dict[str, Columns]) -> None:
 def test_every_policy_is_in_the_table_and_the_best_is_shown_beside_them(made: dict[str, Columns]) -> None:
     found = examine_with(made)
     simulated, by_moves, rule, standings = found.tables
-    assert {row[0] for row in standings.rows} == set(EVERYONE)
+    assert {row[0] for row in standings.rows} == set(SIMULATED)
     means = [float(row[1].partition(" ")[0]) for row in standings.rows]
     assert means == sorted(means, reverse=True)
     assert standings.note.endswith("in so few steps: ucwhittle, rma2b.")  # one never knows enough, one only explores
@@ -191,8 +199,8 @@ def test_every_policy_is_in_the_table_and_the_best_is_shown_beside_them(made: di
 
 
 def test_the_works_are_the_exact_ones_and_one_for_each_policy() -> None:
-    works = EXPERIMENT.plan(Size())
-    assert works[:4] == [ARRIVALS, VALUES, FIRST, RULE]
-    assert len({work.digest() for work in works}) == len(works) == 4 + len(EVERYONE)
-    assert played("egt", Size()).settings["runs"] == 10 * played("egt", QUICK).settings["runs"]
+    jobs = HETEROGENEOUS.list_jobs(Size())
+    assert jobs[:4] == [TWO_STATE_ARRIVALS, VALUES, TWO_STATE_FIRST, RULE]
+    assert len({job.digest() for job in jobs}) == len(jobs) == 4 + len(SIMULATED)
+    assert simulated("egt", Size()).settings["runs"] == 10 * simulated("egt", QUICK).settings["runs"]
     assert list_sets(4, 1).argmax(axis=1).tolist() == [0, 1, 2, 3]  # a set is an agent, as the tables take it

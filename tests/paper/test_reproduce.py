@@ -1,4 +1,4 @@
-"""`restive reproduce`, called as its users call it: what it makes, how it goes on, and how it ends when it cannot."""
+"""`restive reproduce` and the list of experiments: what it makes, how it goes on, and how it ends when it cannot."""
 
 import contextlib
 import json
@@ -7,17 +7,58 @@ import pty
 import re
 import resource
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from interruption import interrupt
 
-from restive.paper.catalogue import EXPERIMENTS
+from restive import InputError
+from restive.paper.jobs import Size
+from restive.paper.reproduction import EXPERIMENTS, find_experiments
+from restive.paper.tasks import TASKS
 from restive.version import __version__
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_plans_are_plain_data_and_the_quick_one_is_lighter(name: str) -> None:
+    weights = []
+    for size in (Size(), Size(quick=True)):
+        jobs = EXPERIMENTS[name].list_jobs(size)
+        assert jobs
+        assert all(job.task in TASKS for job in jobs)
+        assert all(json.loads(json.dumps(job.settings)) == job.settings for job in jobs)
+        weights.append(sum(job.weight for job in jobs))
+    assert weights[1] <= weights[0]
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_another_seed_is_other_work(name: str) -> None:
+    plans = [EXPERIMENTS[name].list_jobs(Size(seed=seed)) for seed in (0, 1)]
+    one, two = ({job.digest() for job in plan if "seed" in job.settings} for plan in plans)
+    assert not one & two
+
+
+def test_no_two_works_of_different_settings_share_a_file() -> None:
+    jobs = [job for each in EXPERIMENTS.values() for job in each.list_jobs(Size())]
+    files = {job.file_name(): job.spec() for job in jobs}
+    assert all(files[job.file_name()] == job.spec() for job in jobs)
+
+
+def test_names_are_found_in_the_order_of_the_catalogue() -> None:
+    assert [each.name for each in find_experiments(["regret", "two-state", "regret"])] == ["two-state", "regret"]
+    assert find_experiments([]) == find_experiments(["all"]) == list(EXPERIMENTS.values())
+    assert find_experiments(["all", "regret"]) == list(EXPERIMENTS.values())
+
+
+def test_an_unknown_name_is_refused_with_the_nearest() -> None:
+    with pytest.raises(
+        InputError, match=r"there is no experiment 'gama'; there are two-state, .*; did you mean 'gamma'\?"
+    ):
+        find_experiments(["two-state", "gama"])
+
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "restive", "reproduce"]
@@ -91,28 +132,14 @@ def test_engines_and_workers_change_nothing(engine: str, made: Path, tmp_path: P
     assert results(tmp_path).items() <= results(made).items()
 
 
-def test_an_interruption_ends_with_130_and_the_next_call_goes_on(made: Path, tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [*COMMAND, "regret", "--quick", "--out", str(tmp_path)], stderr=subprocess.PIPE, text=True
-    ) as running:
-        deadline = time.monotonic() + 120
-        while not list(tmp_path.glob("results/*.parquet")) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=60)
-    assert (running.returncode, said.splitlines()[-1]) == (130, "restive: interrupted.")
+def test_an_interruption_ends_with_130_and_the_next_call_goes_on(tmp_path: Path) -> None:
+    assert interrupt(["reproduce", *SMALL], tmp_path) == (130, "restive: interrupted.")
     assert not (tmp_path / "report.html").exists()
     kept = results(tmp_path)
-    assert 0 < len(kept) < len(EXPERIMENTS["regret"].plan(_quick()))
-    assert call("regret", "--quick", "--out", str(tmp_path)).returncode == 0
+    assert len(kept) == 1
+    assert call(*SMALL, "--out", str(tmp_path)).returncode == 0
     assert kept.items() <= results(tmp_path).items()
-    assert len(results(tmp_path)) == len(EXPERIMENTS["regret"].plan(_quick()))
-
-
-def _quick() -> Any:
-    from restive.paper.experiment import Size
-
-    return Size(quick=True)
+    assert len(results(tmp_path)) == len(EXPERIMENTS["regret-bound"].list_jobs(Size(quick=True)))
 
 
 def test_a_terminal_shows_a_bar_for_each_experiment_and_the_time_left(tmp_path: Path) -> None:
@@ -153,7 +180,7 @@ def _small_files() -> None:
 def test_a_disk_that_fills_up_gets_a_sentence_and_what_was_whole_stays(made: Path, tmp_path: Path) -> None:
     ended = call(*SMALL, "--out", str(tmp_path), preexec_fn=_small_files, env={**os.environ, "RESTIVE_DEBUG": ""})
     assert ended.returncode == 2
-    assert ended.stderr.splitlines()[-1].endswith("what was done before is kept, and the same call goes on from there.")
+    assert ended.stderr.splitlines()[-1].endswith("earlier results are kept, and the same call continues from there.")
     assert "Traceback" not in ended.stderr
     assert not list(tmp_path.rglob("*.part"))
     assert call(*SMALL, "--out", str(tmp_path)).returncode == 0

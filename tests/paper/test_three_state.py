@@ -8,10 +8,10 @@ import pytest
 from numpy.typing import NDArray
 
 from restive.files import Columns
-from restive.paper import three_state
-from restive.paper.claims import FAILS, HOLDS
-from restive.paper.experiment import Findings, Results, Size
-from restive.paper.tasks import carry_out
+from restive.paper import counterexamples
+from restive.paper.claims import FAILS, HOLDS, Findings
+from restive.paper.counterexamples import HORIZONS, PRINTED_SUMS, THREE_STATE, THREE_STATE_ARRIVALS, THREE_STATE_FIRST
+from restive.paper.jobs import Results, Size, run_job
 from restive.paper.tasks.counterexamples import (
     THREE_STATES,
     Exact,
@@ -22,7 +22,6 @@ from restive.paper.tasks.counterexamples import (
     split,
     three_states,
 )
-from restive.paper.three_state import ARRIVALS, EXPERIMENT, FIRST, HORIZONS, PRINTED
 from restive.solvers.homogeneous_dp import solve_counts
 from restive.solvers.joint_dp import joint_index, solve_joint
 
@@ -31,11 +30,11 @@ PART = Fraction
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, Columns]:
-    return {work.digest(): carry_out(work.task, work.settings).columns for work in EXPERIMENT.plan(Size())}
+    return {job.digest(): run_job(job.task, job.settings).columns for job in THREE_STATE.list_jobs(Size())}
 
 
 def verdicts(made: dict[str, Columns]) -> dict[str, str]:
-    found = EXPERIMENT.examine(Size(), Results(made))
+    found = THREE_STATE.examine(Size(), Results(made))
     return {claim.name.removeprefix("three-state-"): claim.verdict for claim in found.claims}
 
 
@@ -72,9 +71,9 @@ def test_first_choices_are_worth_the_sums_by_hand() -> None:
 
 
 def test_the_printed_sums_are_these() -> None:
-    assert (PART(2311, 392), PART(2397, 392)) == PRINTED
-    assert PRINTED[0] - (3 + PART(321, 112)) == PART(23, 784)
-    for terms in three_state.PRINTED_TERMS:
+    assert (PART(2311, 392), PART(2397, 392)) == PRINTED_SUMS
+    assert PRINTED_SUMS[0] - (3 + PART(321, 112)) == PART(23, 784)
+    for terms in counterexamples.PRINTED_TERMS:
         assert sum(chance for chance, _ in terms) == 1
 
 
@@ -145,7 +144,7 @@ def test_the_counterexample_holds_although_one_printed_sum_does_not(made: dict[s
         "greedy-not-optimal-without-ties": HOLDS,
         "greedy-loses-with-any-ties": HOLDS,
     }
-    found: Findings = EXPERIMENT.examine(Size(), Results(made))
+    found: Findings = THREE_STATE.examine(Size(), Results(made))
     assert found.claims[2].closest == "it holds for acting on state 2 first: 2397/392, printed 2397/392"
     assert found.claims[1].parts[0].value == float(PART(1221, 392) - PART(321, 112))
     first, losses = found.tables
@@ -156,11 +155,17 @@ def test_the_counterexample_holds_although_one_printed_sum_does_not(made: dict[s
 
 
 def test_claims_turn_when_the_numbers_do(made: dict[str, Columns]) -> None:
-    first, benefits, horizons = (dict(made[work.digest()]) for work in (FIRST, ARRIVALS, HORIZONS))
-    first |= split("worth", [PRINTED[0] - 3, PRINTED[0] - 3])
+    first, benefits, horizons = (
+        dict(made[job.digest()]) for job in (THREE_STATE_FIRST, THREE_STATE_ARRIVALS, HORIZONS)
+    )
+    first |= split("worth", [PRINTED_SUMS[0] - 3, PRINTED_SUMS[0] - 3])
     benefits |= split("act", [PART(0), PART(3, 2), PART(1, 2)] * 2)
     horizons |= {"ties_to_two": horizons["best"], "shifted_greedy": horizons["shifted_best"]}
-    turned = made | {FIRST.digest(): first, ARRIVALS.digest(): benefits, HORIZONS.digest(): horizons}
+    turned = made | {
+        THREE_STATE_FIRST.digest(): first,
+        THREE_STATE_ARRIVALS.digest(): benefits,
+        HORIZONS.digest(): horizons,
+    }
     assert set(verdicts(turned).values()) == {FAILS}
-    first |= split("worth", [PRINTED[0] - 3, PRINTED[1] - 3])
+    first |= split("worth", [PRINTED_SUMS[0] - 3, PRINTED_SUMS[1] - 3])
     assert verdicts(turned)["printed-values"] == HOLDS

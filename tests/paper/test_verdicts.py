@@ -7,12 +7,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from restive.files import Columns
-from restive.paper import eta, gamma, ten_state, two_state, wireless
-from restive.paper.catalogue import EXPERIMENTS
+from restive.paper import ablations, random_agents, wireless
 from restive.paper.claims import FAILS, HOLDS, Claim
-from restive.paper.experiment import Results, Size
-from restive.paper.tasks.playing import kept_steps, tabulate
-from restive.paper.work import Work
+from restive.paper.jobs import Job, Results, Size
+from restive.paper.reproduction import EXPERIMENTS
+from restive.paper.tasks.simulation import recorded_steps, tabulate
 
 QUICK = Size(quick=True)
 # Reward per step of the paper's world; what is not named is as good as its policy.
@@ -24,25 +23,27 @@ RATES = {
 
 @pytest.fixture(autouse=True)
 def _leave_figures_aside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (two_state, wireless, ten_state, eta, gamma):
-        monkeypatch.setattr(module, "draw_board", lambda *_: Figure())
+    for module in (random_agents, wireless, ablations):
+        monkeypatch.setattr(module, "draw_scoreboard", lambda *_: Figure())
 
 
-def made_up(work: Work, rates: dict[str, float]) -> Columns:
+def made_up(job: Job, rates: dict[str, float]) -> Columns:
     """Curves that rise in a straight line, a little higher in some instances than in others, alike for all policies."""
-    settings = work.settings
-    policy = settings.get("policy", work.task)
+    settings = job.settings
+    policy = settings.get("policy", job.task)
     rate = rates.get(policy, rates.get(policy.partition(":")[0], 0.0))
     instances = settings.get("instances", settings.get("sizes", {}).get("instances"))
     length = settings.get("horizon", 0) or settings["length"] * settings["episodes"]
-    steps = settings["length"] * np.arange(1, settings["episodes"] + 1) if "length" in settings else kept_steps(length)
+    steps = (
+        settings["length"] * np.arange(1, settings["episodes"] + 1) if "length" in settings else recorded_steps(length)
+    )
     reward = (rate + 0.001 * np.arange(instances)[:, None]) * steps
     return tabulate(steps, reward=reward, cost=np.sqrt(steps) * np.ones((instances, 1)))
 
 
 def examine(name: str, rates: dict[str, float]) -> dict[str, Claim]:
     experiment = EXPERIMENTS[name]
-    columns = {work.digest(): made_up(work, rates) for work in experiment.plan(QUICK)}
+    columns = {job.digest(): made_up(job, rates) for job in experiment.list_jobs(QUICK)}
     return {claim.name: claim for claim in experiment.examine(QUICK, Results(columns)).claims}
 
 
@@ -50,8 +51,8 @@ def examine(name: str, rates: dict[str, float]) -> dict[str, Claim]:
 def test_in_the_papers_world_eps_gt_is_ahead_and_with_the_rates_exchanged_it_is_not(name: str) -> None:
     there = examine(name, RATES)
     exchanged = examine(name, {**RATES, "egt": 30.5, "wiql": 36.0, "ucwhittle": 35.0, "rma2b": 35.5})
-    for rival in ("wiql", "wiql-early", "random"):
-        assert there[f"{name}-egt-above-{rival}"].verdict == HOLDS
+    for baseline in ("wiql", "wiql-early", "random"):
+        assert there[f"{name}-egt-above-{baseline}"].verdict == HOLDS
     assert exchanged[f"{name}-egt-above-wiql"].verdict == FAILS
     assert exchanged[f"{name}-egt-above-random"].verdict == HOLDS
     assert there[f"{name}-under-the-bound"].verdict == HOLDS
@@ -99,10 +100,10 @@ def regrets(grow: Callable[[np.ndarray, float], np.ndarray]) -> dict[str, Claim]
     """Claims of the regret curve when regret grows so with the steps, for each share of the threshold."""
     experiment = EXPERIMENTS["regret"]
     columns = {}
-    for work in experiment.plan(QUICK):
-        made = made_up(work, RATES)
-        made["cost"] = grow(made["step"], work.settings["share"]) * (1 + 0.001 * made["instance"])
-        columns[work.digest()] = made
+    for job in experiment.list_jobs(QUICK):
+        made = made_up(job, RATES)
+        made["cost"] = grow(made["step"], job.settings["share"]) * (1 + 0.001 * made["instance"])
+        columns[job.digest()] = made
     return {claim.name: claim for claim in experiment.examine(QUICK, Results(columns)).claims}
 
 

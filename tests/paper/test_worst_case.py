@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from restive.errors import InputError
-from restive.paper.worst_case import CASES, classify, draw_cases, search_margin
+from restive.paper.tasks.worst_case import CASES, classify, draw_cases, search_margin
 from restive.solvers import homogeneous_dp
 from restive.solvers.homogeneous_dp import solve_counts
 from restive.types import Floats

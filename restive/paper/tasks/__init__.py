@@ -1,11 +1,9 @@
-"""What a piece of work does: functions of plain settings that return columns, alike in any thread, process or machine.
+"""Tasks: functions of plain settings that return columns, the same in any thread, process or machine.
 
-Nothing outside this folder and the rooms below `experiments` decides what comes out; see `restive.paper.work`.
+Results depend on nothing but this package and what it imports; see `restive.paper.jobs.list_sources`.
 """
 
-import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
 
 from restive.files import Columns
 from restive.paper.tasks.counterexamples import (
@@ -17,11 +15,8 @@ from restive.paper.tasks.counterexamples import (
     unlike_agents,
 )
 from restive.paper.tasks.good_agents import check_lemma
-from restive.paper.tasks.playing import bound, episodes, play
-from restive.paper.tasks.regret import regret
-from restive.paper.tasks.theorem import hardest, theorem
-from restive.paper.work import code_digest
-from restive.version import __version__
+from restive.paper.tasks.simulation import bound, episodes, play, regret
+from restive.paper.tasks.worst_case import hardest, theorem
 
 TASKS: Mapping[str, Callable[..., Columns]] = {
     "play": play,
@@ -38,19 +33,3 @@ TASKS: Mapping[str, Callable[..., Columns]] = {
     "collect": collect,
     "check_lemma": check_lemma,
 }
-
-
-class Outcome(NamedTuple):
-    """What a piece of work gave, how long it took, and which version of restive did it, with the digest of its code."""
-
-    columns: Columns
-    seconds: float
-    version: str
-    code: str
-
-
-def carry_out(task: str, settings: Mapping[str, Any]) -> Outcome:
-    """Do a piece of work, here or on another machine."""
-    begun = time.perf_counter()
-    columns = TASKS[task](**settings)
-    return Outcome(columns, time.perf_counter() - begun, __version__, code_digest())

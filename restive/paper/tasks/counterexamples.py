@@ -1,8 +1,8 @@
-"""The paper's two counterexamples in exact fractions, and policies played on them run by run.
+"""The paper's two counterexamples in exact fractions, and policies simulated on them run by run.
 
 The families keep probabilities as floats; all of these are fractions of small numbers, and are read as such here. What
 comes out exact is a pair of columns, numerator and denominator, as long as both fit into 64 bits. Rewards come on
-arrival, and that of the starting state is left to whoever counts it.
+arrival; the reward of the starting state is left to the caller.
 """
 
 from collections.abc import Iterable
@@ -36,12 +36,12 @@ class Exact(NamedTuple):
 
     @property
     def begin(self) -> int:
-        """Where the joint state of the start is kept."""
+        """The index of the joint state of the start."""
         return joint_index(list(self.start), self.reward.shape[1])
 
 
 def read_exact(family: str) -> Exact:
-    """The instance of a family that has but one, with its numbers as the fractions that they stand for."""
+    """The only instance of a family, with its numbers as exact fractions."""
     (problem,) = make_problems(family)
     assert problem.start is not None
     return Exact(_as_fractions(problem.transition), _as_fractions(problem.reward), problem.start, problem.budget)
@@ -55,8 +55,8 @@ def _as_fractions(numbers: Floats) -> Numbers:
 def split(name: str, values: Iterable[Fraction]) -> Columns:
     """Fractions as two columns of whole numbers.
 
-    >>> split("chance", [Fraction(1, 3), Fraction(2)])
-    {'chance_numerator': array([1, 2]), 'chance_denominator': array([3, 1])}
+    >>> split("probability", [Fraction(1, 3), Fraction(2)])
+    {'probability_numerator': array([1, 2]), 'probability_denominator': array([3, 1])}
     """
     ratios = [Fraction(value).as_integer_ratio() for value in values]
     above, below = (np.array(part, dtype=np.int64) for part in zip(*ratios, strict=True))
@@ -66,7 +66,7 @@ def split(name: str, values: Iterable[Fraction]) -> Columns:
 def join(columns: Columns, name: str) -> list[Fraction]:
     """The fractions that `split` took apart.
 
-    >>> join(split("chance", [Fraction(1, 3), Fraction(2)]), "chance")
+    >>> join(split("probability", [Fraction(1, 3), Fraction(2)]), "probability")
     [Fraction(1, 3), Fraction(2, 1)]
     """
     pairs = zip(columns[f"{name}_numerator"], columns[f"{name}_denominator"], strict=True)
@@ -148,7 +148,7 @@ def best_choices(moves: int) -> Columns:
 def three_states(moves: int, shift: int) -> Columns:
     """The best, and greedy with its ties broken in three ways, over 1 to so many moves; one row for each number.
 
-    `shifted_best` and `shifted_greedy` are for agents whom acting leads from state 1 to state 2 with a chance that is
+    `shifted_best` and `shifted_greedy` are for agents whose probability of moving from state 1 to state 2 by acting is
     larger by 1/shift: no two benefits are alike, and greedy has no choice.
     """
     exact, step = read_exact(THREE_STATES), Fraction(1, shift)
@@ -187,7 +187,7 @@ class Turns(NamedTuple):
 
 @dataclass(frozen=True)
 class Alternating(Oracle[Turns]):
-    """The first two agents in turn, whatever their states: the paper's rival of greedy."""
+    """The first two agents in turn, whatever their states: the paper's baseline of greedy."""
 
     name: ClassVar[str] = "alternating"
 
@@ -203,6 +203,6 @@ class Alternating(Oracle[Turns]):
 
 def collect(family: str, policy: str, moves: int, runs: int, seed: int) -> Columns:
     """What a policy collects in each run; the first runs stay the same if more are asked for."""
-    player: Policy[Any] = Alternating() if policy == Alternating.name else make_policy(policy)
-    reward = simulate(make_problems(family), player, moves, runs, seed, threads=1).reward
+    simulated: Policy[Any] = Alternating() if policy == Alternating.name else make_policy(policy)
+    reward = simulate(make_problems(family), simulated, moves, runs, seed, threads=1).reward
     return {"run": np.arange(runs), "reward": reward.sum(axis=1)}

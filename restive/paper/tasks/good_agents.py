@@ -1,11 +1,11 @@
-"""Lemma 4.3 put to the test: is acting at no cost possible only where every joint state has B good agents?
+"""Test of lemma 4.3: acting at no cost is possible only where every joint state has B good agents.
 
 Acting on an agent in state s costs max(0, threshold − benefit(s)). The least that any policy pays comes from dynamic
 programming over all joint states and all sets of exactly B agents, least_0 = 0 and
 
     least_{k+1}(s) = min over sets of Σ_{n in set} cost_n(s_n) + E[ least_k(s') | set ]
 
-All terms are 0 or more and none is rounded away, so that it is 0 just where it is 0 exactly. Arrays are [M, K, G]: M
+All terms are 0 or more and none is rounded away, so the computed value is 0 exactly where the true one is. Arrays are [M, K, G]: M
 instances, K = S**N joint states of which each is a start, G thresholds. These are every benefit of the instance, at
 which its agent and state are still good, and one just above, at which they are not: any other threshold makes the same
 agents and states good as one of these.
@@ -28,8 +28,8 @@ from restive.types import Bools, Floats
 Value = TypeVar("Value", np.float64, np.bool_)
 
 SHARE_OF_ZEROS = 0.5
-FINEST = 1e-3  # a benefit of 0 is passed by as little as one of this size, which no chance can make vanish
-ALIKE = 10  # in every tenth instance all agents are the same, so that benefits are tied
+MIN_SCALE = 1e-3  # thresholds above smaller benefits exceed them by as much as for a benefit of this size
+EQUAL_EVERY = 10  # in every tenth instance all agents are equal, so that benefits are tied
 
 
 def check_lemma(agents: int, states: int, instances: int, seed: int, sparse: bool) -> Columns:
@@ -52,24 +52,24 @@ def check_lemma(agents: int, states: int, instances: int, seed: int, sparse: boo
 def draw_instances(agents: int, states: int, instances: int, seed: int, sparse: bool) -> tuple[Floats, Floats]:
     """Rows uniform on the simplex, [M, N, 2, S, S], rewards uniform on [0, 1], [M, N, S].
 
-    Sparse ones lose every chance but the largest of a row with probability 1/2.
+    In sparse ones every probability but the largest of a row is set to 0 with probability 1/2.
     """
     numbers = np.arange(instances) + ((10 * agents + states) << 32)  # other sizes are other instances
     keys, cells = rng.run_keys(seed, numbers), 2 * states * states
-    luck = np.stack([uniforms(keys, agents, cell) for cell in range(2 * cells + states)], axis=-1)
-    luck[::ALIKE] = luck[::ALIKE, :1]
+    draws = np.stack([uniforms(keys, agents, cell) for cell in range(2 * cells + states)], axis=-1)
+    draws[::EQUAL_EVERY] = draws[::EQUAL_EVERY, :1]
     shape = (instances, agents, 2, states, states)
-    weight = -np.log1p(-luck[..., :cells]).reshape(shape)
+    weight = -np.log1p(-draws[..., :cells]).reshape(shape)
     if sparse:
-        gone = (luck[..., cells : 2 * cells] < SHARE_OF_ZEROS).reshape(shape)
+        gone = (draws[..., cells : 2 * cells] < SHARE_OF_ZEROS).reshape(shape)
         weight[gone & (weight < weight.max(axis=-1, keepdims=True))] = 0.0
-    return weight / weight.sum(axis=-1, keepdims=True), np.ascontiguousarray(luck[..., 2 * cells :])
+    return weight / weight.sum(axis=-1, keepdims=True), np.ascontiguousarray(draws[..., 2 * cells :])
 
 
 def list_thresholds(gain: Floats) -> Floats:
     """Every benefit of gain [M, N, S], and one just above it: [M, 2 · N · S]."""
     values = gain.reshape(len(gain), -1)
-    return np.concatenate([values, values + np.spacing(np.maximum(np.abs(values), FINEST))], axis=1)
+    return np.concatenate([values, values + np.spacing(np.maximum(np.abs(values), MIN_SCALE))], axis=1)
 
 
 def _count(transition: Floats, gain: Floats, thresholds: Floats, budget: int) -> dict[str, int]:
