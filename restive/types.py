@@ -1,4 +1,4 @@
-"""Names for the arrays that pass between the rooms.
+"""Type aliases of the arrays that modules exchange.
 
 In every shape R is runs, N agents, S states, A actions and T steps.
 """

@@ -1,3 +1,3 @@
-"""The version, in a file of its own so that everything may import it."""
+"""The version, in its own file so that every module can import it."""
 
 __version__ = "0.1.0"

@@ -1,1 +1,1 @@
-"""Compiled loops over plain arrays that every policy and solver shares: randomness, choose, advance."""
+"""Compiled loops over plain arrays, shared by policies and solvers: random numbers, selection, transitions, priors."""
