@@ -165,7 +165,7 @@ def make_confirmation(digest: str) -> dict[str, str]:
 def check_confirmation(form: Form, digest: str) -> tuple[int, str]:
     """The round and the key of the checked form, if the form is still the same."""
     if form.text("checked") != digest or not form.text("key"):
-        raise Conflict("The form has changed since the check. Nothing was recorded. Check it again.")
+        raise Conflict("The form has changed since the check. Check it again.")
     return form.whole("of_round", 1, MAX_ROUND) or 1, form.text("key")
 
 

@@ -19,7 +19,7 @@ def test_the_second_of_two_tabs_cannot_decide_the_same_round(
     for tab in tabs:
         tab.get_by_role("button", name="Decide round 1 now").click()
     tabs[0].wait_for_url("**/list#main")
-    expect(tabs[1].get_by_role("alert")).to_contain_text("ound 1 was decided already")
+    expect(tabs[1].get_by_role("alert")).to_contain_text("ound 1 was decided")
     program = open_server.desk.program("twice")
     assert len(program.rounds) == 1
     assert tabs[0].locator("tr:not(.reserve) td.first a").all_inner_texts() == program.recommendation(1).chosen
