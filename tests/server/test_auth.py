@@ -137,7 +137,7 @@ def test_a_program_that_one_cannot_see_is_answered_as_one_that_is_not_there(site
 @pytest.mark.parametrize(
     "header", ["", "Bearer", "Bearer ", "Basic YTpi", "Bearer x", "rst_1_x", f"Bearer {'x' * 10_000}", "Bearer rst_1_é"]
 )
-def test_whoever_shows_no_good_token_is_reported_to_bring_one(site: Site, header: str) -> None:
+def test_a_request_without_a_valid_token_is_answered_with_401(site: Site, header: str) -> None:
     site.token("ann", all="admin")
     given = {b"Authorization": header.encode("latin-1")} if header else {}
     answer = site.runner.run(site.client.get("/test/anything", headers=given))

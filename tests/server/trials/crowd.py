@@ -1,6 +1,6 @@
 """Callers who are slow, broken or mean harm, each a thread that goes on until it is reported to stop.
 
-`reported_at` has the first line of every answer, `turns` how often the harm was done.
+`responses` has the first line of every answer, `turns` how often the harm was done.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ class Rogue(threading.Thread):
     def __init__(self, name: str, port: int, secret: str, harm: "Harm") -> None:
         super().__init__(name=name)
         self.secret, self.ending, self.turns = secret.encode(), threading.Event(), 0
-        self.reported_at: Counter[str] = Counter()
+        self.responses: Counter[str] = Counter()
         self._port, self._harm = port, harm
         self.once = threading.Event()
 
@@ -53,7 +53,7 @@ class Rogue(threading.Thread):
         with contextlib.suppress(OSError):
             while piece := connection.recv(65536):
                 said = (said + piece)[:64]
-        self.reported_at[said.partition(b"\r\n")[0].decode(errors="replace")] += 1
+        self.responses[said.partition(b"\r\n")[0].decode(errors="replace")] += 1
 
     def post(self, kind: str, body: bytes) -> None:
         """Send a whole body, and hear what becomes of it."""

@@ -1,6 +1,6 @@
 """Callers who decide and learn over HTTP at the same time, each request with a key and sent until it is answered.
 
-What they sent and what they reported_at is kept, and afterwards held against the store: `check_promises`.
+Their requests and responses are collected and afterwards compared with the store: `check_promises`.
 """
 
 import json
@@ -55,20 +55,20 @@ class Sent:
 
 
 class Board:
-    """What callers know of each other: the last round that any of them reported_at of, and who reported_at something."""
+    """What callers share: the last round that any of them has seen, and the requests that were answered."""
 
     def __init__(self) -> None:
         self.last = 0
-        self.reported_at: queue.Queue[Sent | None] = queue.Queue()  # None: somebody reported_at what nobody should
+        self.answered: queue.Queue[Sent | None] = queue.Queue()  # None: a caller got an unexpected response
         self.ending = threading.Event()
 
     def note(self, sent: Sent, round_: int) -> None:
         self.last = max(self.last, round_)
-        self.reported_at.put(sent)
+        self.answered.put(sent)
 
     def wait_for(self, answers: int) -> None:
         for _ in range(answers):
-            assert self.reported_at.get(timeout=60) is not None, "a caller gave up"
+            assert self.answered.get(timeout=60) is not None, "a caller gave up"
 
 
 class Caller(threading.Thread):
@@ -90,7 +90,7 @@ class Caller(threading.Thread):
                     pass
         except Exception as error:
             self.failed = error
-            self.board.reported_at.put(None)
+            self.board.answered.put(None)
 
     def _take_turn(self) -> bool:
         """Ask for one thing; False when there was no answer, and there will be none."""

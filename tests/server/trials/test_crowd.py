@@ -114,11 +114,11 @@ def furnish(store: str) -> dict[str, str]:
 
 
 def check_answers(served: Served, rogues: list[Rogue]) -> Counter[int]:
-    """Nobody reported_at of a fault of the server, and it wrote of none; how often it answered with each status."""
+    """Check that the server neither answered with nor logged an unexpected error; the number of responses by status."""
     for rogue in rogues:
         assert rogue.turns >= 1
-        assert not [line for line in rogue.reported_at if line.startswith("HTTP/1.1 5") or " 2" in line[:12]], (
-            rogue.reported_at
+        assert not [line for line in rogue.responses if line.startswith("HTTP/1.1 5") or " 2" in line[:12]], (
+            rogue.responses
         )
     lines = [json.loads(line) for line in served.said if line.startswith("{")]
     statuses = Counter(line["status"] for line in lines)
@@ -158,7 +158,7 @@ def test_nobody_honest_notices_a_crowd(
             f"slowest {took[-1]:.0f} ms, beside {idle} idle connections and these:"
         )
         for rogue in rogues:
-            print(f"    {rogue.name}: {rogue.turns} times; reported_at {dict(rogue.reported_at)}")
+            print(f"    {rogue.name}: {rogue.turns} times; responses {dict(rogue.responses)}")
         print(
             f"  statuses {dict(sorted(statuses.items()))}; the server had {weigher.before // MIB} MiB before, "
             f"{weigher.most // MIB} MiB at most, its readers {weigher.children // MIB} MiB"
