@@ -130,32 +130,32 @@ MARKET_SHARES = ((0.2, 0.7, 0.1), (0.5, 0.4, 0.1), (0.3, 0.1, 0.6))  # of each r
 
 
 def general_usage(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
-    """Users of a product, away or active, worth active days a week; some get a call. Simulated people."""
+    """Users of a product, away or active; reward: active days a week; some get a call. Simulated people."""
     return populate(GENERAL_USAGE, budget, _keys(instances, seed), agents)
 
 
 def e_commerce(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
-    """Customers of a shop in three states worth orders a month; some get a discount. Simulated people."""
+    """Customers of a shop in three states; reward: orders a month; some get a discount. Simulated people."""
     return populate(E_COMMERCE, budget, _keys(instances, seed), agents)
 
 
 def e_learning(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
-    """Learners in three states worth modules finished a week; some get a finishing offer. Simulated people."""
+    """Learners in three states; reward: modules finished a week; some get a finishing offer. Simulated people."""
     return populate(E_LEARNING, budget, _keys(instances, seed), agents)
 
 
 def loyalty(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
-    """Members of a loyalty club in three states worth activities a month; some get a bonus offer. Simulated people."""
+    """Members of a loyalty club in three states; reward: activities a month; some get a bonus offer. Simulated people."""
     return populate(LOYALTY, budget, _keys(instances, seed), agents)
 
 
 def patient_management(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
-    """Patients in three states worth follow-ups kept a week; some are promised a bonus. Simulated people."""
+    """Patients in three states; reward: follow-ups kept a week; some are promised a bonus. Simulated people."""
     return populate(PATIENT_MANAGEMENT, budget, _keys(instances, seed), agents)
 
 
 def pharmacy(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
-    """Pharmacists in four states worth orders a week, in three types of market; some get a coupon. Simulated people."""
+    """Pharmacists in four states and three types of market; reward: orders a week; some get a coupon. Simulated people."""
     keys = _keys(instances, seed)
     shares = np.array(MARKET_SHARES)[_regions(keys, agents)]
     market = np.array(MARKETS)[_pick(uniforms(keys, agents, MARKET), shares)]

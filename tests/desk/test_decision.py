@@ -1,4 +1,4 @@
-"""Decisions: the list in its order, margins, spares, prices and the record, by hand with a policy of known wishes."""
+"""Decisions: the list in its order, margins, reserve, prices and the record, by hand with a policy of known priorities."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,8 +27,8 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         yield desk
 
 
-class Wish:
-    """Lets egt wish for what the test says."""
+class FixedPolicy:
+    """Lets egt policy for what the test says."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.priority: list[float] = []
@@ -43,8 +43,8 @@ class Wish:
 
 
 @pytest.fixture
-def wish(monkeypatch: pytest.MonkeyPatch) -> Wish:
-    return Wish(monkeypatch)
+def policy(monkeypatch: pytest.MonkeyPatch) -> FixedPolicy:
+    return FixedPolicy(monkeypatch)
 
 
 def listed(program: Program, round_: int, *names: str) -> list[tuple[Any, ...]]:
@@ -52,9 +52,9 @@ def listed(program: Program, round_: int, *names: str) -> list[tuple[Any, ...]]:
     return list(zip(*(found[name].tolist() for name in names), strict=True))
 
 
-def test_the_list_is_in_falling_order_then_come_the_next_ten(desk: Desk, wish: Wish) -> None:
+def test_the_list_is_in_falling_order_then_come_the_next_ten(desk: Desk, policy: FixedPolicy) -> None:
     program = make(desk, budget=3)
-    wish.priority = [0.0, 5.0, 1.0, 4.0, 5.0, *np.linspace(0.9, 0.1, 12).tolist()]
+    policy.priority = [0.0, 5.0, 1.0, 4.0, 5.0, *np.linspace(0.9, 0.1, 12).tolist()]
     program.decide(dict.fromkeys(call(17), 0))
     found = listed(program, 1, "agent", "kind", "priority", "margin")
     assert found[:3] == [(1, CHOSEN, 5.0, 4.0), (4, CHOSEN, 5.0, 4.0), (3, CHOSEN, 4.0, 3.0)]
@@ -64,37 +64,37 @@ def test_the_list_is_in_falling_order_then_come_the_next_ten(desk: Desk, wish: W
     assert [row[3] for row in found[3:]] == pytest.approx([row[2] - 4.0 for row in found[3:]])
 
 
-def test_equals_among_the_spares_come_in_the_order_of_joining(desk: Desk, wish: Wish) -> None:
+def test_equals_on_the_reserve_list_come_in_the_order_of_joining(desk: Desk, policy: FixedPolicy) -> None:
     program = make(desk, budget=0)
-    wish.priority = [1.0] * 14
+    policy.priority = [1.0] * 14
     recommendation = program.decide(dict.fromkeys(call(14), 0))
     assert recommendation.chosen == []
     assert recommendation.reserve == call(10)
     assert {row[0] for row in listed(program, 1, "margin")} == {-INF}
 
 
-def test_there_are_no_spares_when_everybody_is_chosen(desk: Desk, wish: Wish) -> None:
+def test_there_is_no_reserve_when_everybody_is_chosen(desk: Desk, policy: FixedPolicy) -> None:
     program = make(desk, budget=9)
-    wish.priority = [2.0, 1.0]
+    policy.priority = [2.0, 1.0]
     recommendation = program.decide({"a": 0, "b": 0})
     assert (recommendation.chosen, recommendation.reserve) == (["a", "b"], [])
     assert {row[0] for row in listed(program, 1, "margin")} == {INF}
     assert program.get_round(1).choice["probability"].tolist() == [1.0, 1.0]
 
 
-def test_every_reason_not_to_be_chosen_is_on_record_and_has_its_price(desk: Desk, wish: Wish) -> None:
+def test_every_reason_not_to_be_chosen_is_on_record_and_has_its_price(desk: Desk, policy: FixedPolicy) -> None:
     program = make(desk, budget=2, cool_down=3, control=0.2, seed=SEED)
     agents = call(8)
-    wish.priority = [1.0] * 8
+    policy.priority = [1.0] * 8
     control = np.flatnonzero(program_control(program, 8)).tolist()
     free = [n for n in range(8) if n not in control]
     program.decide(dict.fromkeys(agents, 0), must=[agents[free[0]], agents[free[1]]])
-    wish.priority = [8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
+    policy.priority = [8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
     recommendation = program.decide(dict.fromkeys(agents, 1), must=[agents[free[1]]], never=[agents[free[2]]])
     bar = dict.fromkeys(range(8), FREE)
     bar |= {control[0]: IN_CONTROL, free[0]: COOLING, free[1]: ON_MUST, free[2]: ON_NEVER}
     assert program.get_round(2).choice["exclusion"].tolist() == list(bar.values())
-    worth = [wish.priority[n] for n in range(8)]
+    worth = [policy.priority[n] for n in range(8)]
     kept = worth[free[1]] + worth[free[3]]
     lifted = {"control group": control[0], "cooling down": free[0], "never list": free[2]}
     prices = {name: max(0.0, worth[free[1]] + max(worth[n], worth[free[3]]) - kept) for name, n in lifted.items()}
@@ -111,9 +111,9 @@ def program_control(program: Program, agents: int) -> Any:
     return in_control(program.config.seed, program.config.control, np.arange(agents))
 
 
-def test_control_comes_before_never_and_never_before_cooling(desk: Desk, wish: Wish) -> None:
+def test_control_comes_before_never_and_never_before_cooling(desk: Desk, policy: FixedPolicy) -> None:
     program = make(desk, budget=2, cool_down=5, control=0.2, seed=SEED)
-    wish.priority = [1.0] * 8
+    policy.priority = [1.0] * 8
     control = program_control(program, 8)
     first = [name for name, out in zip(call(8), control, strict=True) if not out][:2]
     program.decide(dict.fromkeys(call(8), 0), must=first)
@@ -122,9 +122,9 @@ def test_control_comes_before_never_and_never_before_cooling(desk: Desk, wish: W
     assert program.recommendation(2).chosen == []
 
 
-def test_a_lot_is_reported_as_exploration_but_for_the_must_list(desk: Desk, wish: Wish) -> None:
+def test_a_lot_is_reported_as_exploration_but_for_the_must_list(desk: Desk, policy: FixedPolicy) -> None:
     program = make(desk, budget=2)
-    wish.priority, wish.explore = [3.0, 2.0, 1.0, 0.0], 1.0
+    policy.priority, policy.explore = [3.0, 2.0, 1.0, 0.0], 1.0
     program.decide(dict.fromkeys(call(4), 0), must=["a03"])
     found = program.get_round(1)
     about = found.decided.about
@@ -135,15 +135,15 @@ def test_a_lot_is_reported_as_exploration_but_for_the_must_list(desk: Desk, wish
     assert found.choice["probability"] == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1.0])
 
 
-def test_the_expected_benefit_is_that_of_the_list_or_unknown(desk: Desk, wish: Wish) -> None:
+def test_the_expected_benefit_is_that_of_the_list_or_unknown(desk: Desk, policy: FixedPolicy) -> None:
     program = make(desk, shadow="egt")
-    wish.priority, wish.benefit = [3.0, 2.0, 1.0], [0.5, 0.25, 9.0]
+    policy.priority, policy.benefit = [3.0, 2.0, 1.0], [0.5, 0.25, 9.0]
     decided = decision(program, {"a": 0, "b": 0, "c": 0})
     assert decided["benefit"] == 0.75
     assert decided["shadow"] == {"policy": "egt", "common": 2, "benefit": 0.75}
-    wish.benefit = [0.5, NAN, 9.0]
+    policy.benefit = [0.5, NAN, 9.0]
     assert decision(program, {"a": 1, "b": 0, "c": 0})["benefit"] is None
-    wish.benefit = [0.5, INF, 9.0]
+    policy.benefit = [0.5, INF, 9.0]
     assert decision(program, {"a": 0, "b": 1, "c": 0})["benefit"] is None
 
 
@@ -151,17 +151,17 @@ def decision(program: Program, states: dict[str, int]) -> dict[str, Any]:
     return program.decide(states).found.decided.about
 
 
-def test_a_wish_that_is_no_number_is_refused_and_nothing_is_recorded(desk: Desk, wish: Wish) -> None:
+def test_a_wish_that_is_no_number_is_refused_and_nothing_is_recorded(desk: Desk, policy: FixedPolicy) -> None:
     program = make(desk)
-    wish.priority = [1.0, NAN]
+    policy.priority = [1.0, NAN]
     with pytest.raises(InputError, match="egt: a priority is NaN in round 1; nothing was recorded"):
         program.decide({"a": 0, "b": 0})
     assert program.store.length(program.id) == 1
 
 
-def test_rounds_since_the_last_action_are_reported(desk: Desk, wish: Wish) -> None:
+def test_rounds_since_the_last_action_are_reported(desk: Desk, policy: FixedPolicy) -> None:
     program = make(desk, budget=1)
-    wish.priority = [2.0, 1.0]
+    policy.priority = [2.0, 1.0]
     program.decide({"a": 0, "b": 0})
     program.decide({"a": 0, "b": 1})
     program.learn([{"agent": "a", "done": False}, {"agent": "b", "done": True}], round=2)
@@ -173,9 +173,9 @@ def test_rounds_since_the_last_action_are_reported(desk: Desk, wish: Wish) -> No
     ]
 
 
-def test_shares_of_groups_that_nobody_is_in_ask_for_nothing(desk: Desk, wish: Wish) -> None:
+def test_shares_of_groups_that_nobody_is_in_ask_for_nothing(desk: Desk, policy: FixedPolicy) -> None:
     program = make(desk, budget=2, shares={"north": 0.5, "mars": 0.5})
-    wish.priority = [3.0, 2.0, 1.0]
+    policy.priority = [3.0, 2.0, 1.0]
     recommendation = program.decide({"a": (0, "south"), "b": (0, "south"), "c": (0, "north")})
     assert recommendation.chosen == ["a", "c"]
     assert recommendation.prices == {"share of north": 1.0}

@@ -101,15 +101,22 @@ def test_the_reserve_list_is_named() -> None:
 
 
 def test_no_case_has_jargon_or_an_odd_number() -> None:
-    luck = np.random.default_rng(8)
+    generator = np.random.default_rng(8)
     many = 4000
-    flags: dict[str, Any] = {name: luck.random(many) < 0.3 for name in ("explored", "must", "reserve")}
-    benefit = luck.choice([math.nan, 0.0, 1e-9, -1e-9, -0.2, 0.3, 12345.6], many)
-    error = luck.choice([math.nan, math.inf, 0.0, 1e-12, 0.1, 50.0], many)
-    margin, since = luck.choice([0.0, 0.5, math.nan], many), luck.integers(-1, 9, many)
+    flags: dict[str, Any] = {name: generator.random(many) < 0.3 for name in ("explored", "must", "reserve")}
+    benefit = generator.choice([math.nan, 0.0, 1e-9, -1e-9, -0.2, 0.3, 12345.6], many)
+    error = generator.choice([math.nan, math.inf, 0.0, 1e-12, 0.1, 50.0], many)
+    margin, since = generator.choice([0.0, 0.5, math.nan], many), generator.integers(-1, 9, many)
     for words in (WORDS, Words()):
         reported = explain(
-            words, ["low"] * many, benefit, error, margin=margin, since=since, seen=luck.integers(0, 9, many), **flags
+            words,
+            ["low"] * many,
+            benefit,
+            error,
+            margin=margin,
+            since=since,
+            seen=generator.integers(0, 9, many),
+            **flags,
         )
         assert len(reported) == many
         for sentence in reported:

@@ -21,8 +21,8 @@ def binomial_interval(times: int, level: float = 0.999) -> tuple[float, float]:
 
 
 def test_with_equal_rounds_it_is_the_welch_interval() -> None:
-    luck = np.random.default_rng(1)
-    mean, control = luck.normal(2, 1, 40), np.arange(40) < 12
+    generator = np.random.default_rng(1)
+    mean, control = generator.normal(2, 1, 40), np.arange(40) < 12
     answer = lift(7 * mean, np.full(40, 7), control)
     expected = stats.ttest_ind(mean[~control], mean[control], equal_var=False).confidence_interval(0.95)
     assert (answer.low, answer.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
@@ -45,22 +45,22 @@ def test_freedom_with_unequal_rounds_is_that_of_the_whole_quadratic_form() -> No
     assert answer.high - answer.mean == pytest.approx(stats.t.ppf(0.975, freedom) * math.sqrt(variance), rel=1e-7)
 
 
-def simulate(luck: np.random.Generator, effect: float, agents: int = 80) -> tuple[Floats, Ints, Bools, float]:
+def simulate(generator: np.random.Generator, effect: float, agents: int = 80) -> tuple[Floats, Ints, Bools, float]:
     """Agents join late, differ much, and gain more the longer they are in; the last answer is the true extra reward."""
-    seen = luck.integers(1, 31, agents)
-    control = luck.random(agents) < 0.25
-    base = luck.gamma(2.0, 0.5, agents) + 0.02 * seen
+    seen = generator.integers(1, 31, agents)
+    control = generator.random(agents) < 0.25
+    base = generator.gamma(2.0, 0.5, agents) + 0.02 * seen
     gain = effect * seen / 30
-    total = seen * (base + gain * ~control) + luck.normal(0, 1, agents) * np.sqrt(seen)
+    total = seen * (base + gain * ~control) + generator.normal(0, 1, agents) * np.sqrt(seen)
     return total, seen, control, float((seen * gain)[~control].sum())
 
 
 @pytest.mark.parametrize("effect", [0.0, 0.8])
 def test_intervals_cover_the_truth_as_often_as_they_say_with_and_without_an_effect(effect: float) -> None:
-    luck, times, true_lift = np.random.default_rng(7), 2000, effect * 20.333333 / 30  # E seen² / E seen = 20.33
+    generator, times, true_lift = np.random.default_rng(7), 2000, effect * 20.333333 / 30  # E seen² / E seen = 20.33
     covered, extra_missed = 0, []
     for _ in range(times):
-        total, seen, control, extra = simulate(luck, effect)
+        total, seen, control, extra = simulate(generator, effect)
         answer = lift(total, seen, control)
         covered += answer.low <= true_lift <= answer.high
         extra_missed.append(answer.extra - extra)
@@ -71,9 +71,9 @@ def test_intervals_cover_the_truth_as_often_as_they_say_with_and_without_an_effe
 
 def test_an_unweighted_mean_over_agents_would_miss_the_extra_reward() -> None:
     """Why agents are weighted by their rounds: the other way is off by many standard errors in the same simulation."""
-    luck, missed = np.random.default_rng(7), []
+    generator, missed = np.random.default_rng(7), []
     for _ in range(500):
-        total, seen, control, extra = simulate(luck, 0.8)
+        total, seen, control, extra = simulate(generator, 0.8)
         mean = total / seen
         missed.append((mean[~control].mean() - mean[control].mean()) * seen[~control].sum() - extra)
     assert np.mean(missed) < -10 * np.std(missed) / math.sqrt(500)
@@ -113,8 +113,8 @@ def test_an_action_has_its_share_of_the_extra_reward() -> None:
 
 
 def test_curves_are_the_intervals_of_each_round() -> None:
-    luck = np.random.default_rng(3)
-    reward, control = luck.normal(1, 1, (5, 30)), np.arange(30) < 9
+    generator = np.random.default_rng(3)
+    reward, control = generator.normal(1, 1, (5, 30)), np.arange(30) < 9
     sides = (~control, control)
     sums, squares, counts = (
         np.array([[part(row[side]) for row in reward] for side in sides])
@@ -148,28 +148,28 @@ class World:
     """Agents of their own level and effect; each agent-round has a probability under the policy and one under the shadow."""
 
     def __init__(self, seed: int, agents: int = 60, rounds: int = 12) -> None:
-        luck = np.random.default_rng(seed)
+        generator = np.random.default_rng(seed)
         self.agent = np.tile(np.arange(agents), rounds)
-        level, effect = luck.gamma(2.0, 0.5, agents), luck.normal(0.5, 0.6, agents)
-        hint = effect + luck.normal(0, 0.3, (rounds, agents))
-        self.probability = np.clip(luck.beta(1.5, 3, (rounds, agents)), 0.08, 0.9).ravel()
+        level, effect = generator.gamma(2.0, 0.5, agents), generator.normal(0.5, 0.6, agents)
+        hint = effect + generator.normal(0, 0.3, (rounds, agents))
+        self.probability = np.clip(generator.beta(1.5, 3, (rounds, agents)), 0.08, 0.9).ravel()
         self.shadow_probability = np.clip(0.1 + 0.5 * (hint > 0.5), 0, 1).ravel()
         self.wait, self.gain = level[self.agent], effect[self.agent]
 
-    def play(self, luck: np.random.Generator) -> tuple[Bools, Floats]:
-        chosen = luck.random(self.probability.size) < self.probability
-        return chosen, self.wait + self.gain * chosen + luck.normal(0, 0.5, chosen.size)
+    def play(self, generator: np.random.Generator) -> tuple[Bools, Floats]:
+        chosen = generator.random(self.probability.size) < self.probability
+        return chosen, self.wait + self.gain * chosen + generator.normal(0, 0.5, chosen.size)
 
     def truth(self, probability: Floats) -> float:
         return float((self.wait + self.gain * probability).mean())
 
 
 def test_the_shadow_estimate_meets_a_simulated_truth() -> None:
-    world, luck, times = World(11), np.random.default_rng(5), 600
+    world, generator, times = World(11), np.random.default_rng(5), 600
     expected = world.truth(world.shadow_probability) - world.truth(world.probability)
     covered, means = 0, []
     for _ in range(times):
-        chosen, reward = world.play(luck)
+        chosen, reward = world.play(generator)
         answer = compare_policies(reward, chosen, world.probability, world.shadow_probability, world.agent)
         covered += answer.low <= expected <= answer.high
         means.append(answer.mean)
@@ -181,13 +181,13 @@ def test_the_shadow_estimate_meets_a_simulated_truth() -> None:
 
 def test_the_shadow_interval_covers_where_agents_are_drawn_anew() -> None:
     times, hits = 600, []
-    luck = np.random.default_rng(6)
+    generator = np.random.default_rng(6)
     truth = np.mean(
         [w.truth(w.shadow_probability) - w.truth(w.probability) for w in (World(s, 400, 4) for s in range(300))]
     )
     for seed in range(times):
         world = World(1000 + seed)
-        chosen, reward = world.play(luck)
+        chosen, reward = world.play(generator)
         answer = compare_policies(reward, chosen, world.probability, world.shadow_probability, world.agent)
         hits.append(answer.low <= truth <= answer.high)
     low, high = binomial_interval(times)

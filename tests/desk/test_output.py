@@ -30,11 +30,13 @@ WIDTHS = (120, 80, 60, 40)
 
 
 def make_status(rounds: int = 30) -> Status:
-    luck = np.random.default_rng(2)
+    generator = np.random.default_rng(2)
     control = np.arange(100) < 20
-    total = rounds * (luck.gamma(2.0, 0.3, 100) + 0.9 * ~control)
+    total = rounds * (generator.gamma(2.0, 0.3, 100) + 0.9 * ~control)
     probability, agent = np.full(500, 0.2), np.tile(np.arange(100), 5)
-    shadow = compare_policies(luck.random(500), luck.random(500) < 0.2, probability, probability, agent, words=WORDS)
+    shadow = compare_policies(
+        generator.random(500), generator.random(500) < 0.2, probability, probability, agent, words=WORDS
+    )
     at = "2026-03-02T08:15:59.000001+00:00"
     lines = [RoundRow(n + 1, at, 1234, 20, 20, 18, 2, 1230, 1, 3, n / 10, 1.5, 0.4129) for n in range(rounds)]
     return Status(

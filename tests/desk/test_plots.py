@@ -17,9 +17,9 @@ from restive.version import __version__
 
 
 def make_status(rounds: int = 6, control: int = 10) -> Status:
-    luck = np.random.default_rng(1)
+    generator = np.random.default_rng(1)
     aside = np.arange(40) < control
-    reward = luck.gamma(2.0, 0.5, (rounds, 40)) + 0.5 * ~aside
+    reward = generator.gamma(2.0, 0.5, (rounds, 40)) + 0.5 * ~aside
     sides = (~aside, aside)
     sums = np.array([[row[side].sum() for row in reward] for side in sides]).reshape(2, rounds)
     squares = np.array([[(row[side] ** 2).sum() for row in reward] for side in sides]).reshape(2, rounds)

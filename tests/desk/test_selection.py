@@ -43,11 +43,11 @@ def make_rules(bar: list[int], budget: int, group: list[int] | None = None, shar
 
 
 def select(
-    priority: Floats, rules: Rules, step: int = 0, explore: float = 0.0, mean: Any = None, luck: Any = None
+    priority: Floats, rules: Rules, step: int = 0, explore: float = 0.0, mean: Any = None, noise: Any = None
 ) -> Choice:
     blank = np.zeros(priority.size)
     estimate = Estimate(*(np.asarray(part)[None] for part in (blank if mean is None else mean, blank, blank)))
-    estimate = estimate._replace(noise=(blank if luck is None else luck)[None])
+    estimate = estimate._replace(noise=(blank if noise is None else noise)[None])
     ranking = Ranking(priority[None], np.array([explore]))
     return choose_agents(ranking, estimate, rules, make_draws(priority.size, rules.budget, step))
 
@@ -68,7 +68,9 @@ CASES = {
     "bars": Case([9, 8, 3, 3, 3, 1], make_rules([IN_CONTROL, ON_NEVER, FREE, FREE, FREE, ON_MUST], 3), 0.25),
     "a minimum": Case([5, 5, 5, 1, 1, 0], make_rules([FREE] * 6, 3, [0, 0, 0, 1, 1, 1], {1: 0.3}), 0.2),
     "two minimums": Case([2, 2, 2, 2, 2, 2, 9], make_rules([FREE] * 7, 4, [0, 0, 0, 1, 1, -1, -1], {0: 0.5, 1: 0.25})),
-    "a minimum by lot": Case([5, 5, 4, 1, 1, 0], make_rules([FREE] * 6, 3, [0, 0, -1, 1, 1, 1], {0: 0.3, 1: 0.3}), 1.0),
+    "a minimum at random": Case(
+        [5, 5, 4, 1, 1, 0], make_rules([FREE] * 6, 3, [0, 0, -1, 1, 1, 1], {0: 0.3, 1: 0.3}), 1.0
+    ),
     "a tie across a minimum": Case([3, 3, 3, 3, 0, 0], make_rules([FREE] * 6, 3, [0, 0, 1, 1, 1, -1], {0: 0.3})),
     "a minimum that the must list fills": Case(
         [5, 4, 3, 3, 3, 1],
@@ -83,16 +85,16 @@ TIMES = [300, pytest.param(20_000, marks=pytest.mark.soak)]
 @pytest.mark.parametrize("case", CASES)
 def test_the_probability_on_record_is_how_often_an_agent_is_chosen(case: str, times: int) -> None:
     priority, rules, explore = CASES[case]
-    often, by_lot = np.zeros(len(priority)), 0
+    often, random = np.zeros(len(priority)), 0
     for step in range(times):
         choice = select(np.array(priority, float), rules, step, explore)
         often += choice.chosen
-        by_lot += choice.random
+        random += choice.random
     probability = choice.probability
     near = 5 * np.sqrt(probability * (1 - probability) / times) + 1e-12
     assert (np.abs(often / times - probability) <= near).all(), (often / times, probability)
     assert probability.sum() == pytest.approx(rules.places(), abs=1e-12)
-    assert abs(by_lot / times - explore) <= 5 * math.sqrt(explore * (1 - explore) / times)
+    assert abs(random / times - explore) <= 5 * math.sqrt(explore * (1 - explore) / times)
 
 
 def test_probabilities_known_by_hand() -> None:
@@ -107,7 +109,7 @@ def test_probabilities_known_by_hand() -> None:
     assert found == pytest.approx([0.5 + 0.5 * 2 / 3] * 2 + [2 / 3] * 2 + [0, 0])
 
 
-LUCKY_RULES = {
+NOISY_RULES = {
     "free": make_rules([FREE] * 8, 3),
     "barred": make_rules([FREE, IN_CONTROL, FREE, ON_MUST, FREE, COOLING, FREE, FREE], 3),
     "minimum": make_rules([FREE] * 8, 3, [0, 0, 0, 0, 1, 1, 1, 1], {1: 0.6}),
@@ -115,15 +117,15 @@ LUCKY_RULES = {
 
 
 @pytest.mark.parametrize("times", TIMES)
-@pytest.mark.parametrize("rules", LUCKY_RULES)
-def test_the_probability_under_luck_is_how_often_an_agent_is_chosen(rules: str, times: int) -> None:
+@pytest.mark.parametrize("rules", NOISY_RULES)
+def test_the_probability_with_noise_is_how_often_an_agent_is_chosen(rules: str, times: int) -> None:
     mean = np.array([1.0, 0.8, 0.6, 0.5, 0.4, 0.2, 0.0, -0.3])
-    luck = np.array([0.5, 0.1, 0.8, 0.3, 0.0, 0.5, 1.0, 0.4])
+    noise = np.array([0.5, 0.1, 0.8, 0.3, 0.0, 0.5, 1.0, 0.4])
     rng = np.random.default_rng(2)
     bells = (rng.random((times, 8, 4)).sum(axis=-1) - 2) * 3**0.5
     often, probability = np.zeros(8), np.zeros(8)
     for step, bell in enumerate(bells):
-        choice = select(mean + luck * bell - 0.7, LUCKY_RULES[rules], step, mean=mean, luck=luck)
+        choice = select(mean + noise * bell - 0.7, NOISY_RULES[rules], step, mean=mean, noise=noise)
         often += choice.chosen
         probability += choice.probability
     assert np.abs(often - probability).max() / times < 5 * 0.5 / times**0.5
@@ -131,7 +133,7 @@ def test_the_probability_under_luck_is_how_often_an_agent_is_chosen(rules: str, 
 
 
 @pytest.mark.parametrize("times", TIMES)
-def test_the_probability_of_lagrange_is_how_often_its_luck_chooses(times: int) -> None:
+def test_the_probability_of_lagrange_is_how_often_its_noise_chooses(times: int) -> None:
     policy, agents, rng = make_policy("lagrange"), 12, np.random.default_rng(3)
     assert isinstance(policy, Learner)
     shape = Shape(1, agents, 2, 3, None, np.ones(1))
@@ -153,16 +155,16 @@ def test_the_probability_of_lagrange_is_how_often_its_luck_chooses(times: int) -
     assert np.abs(often - probability).max() / times < 5 * 0.5 / times**0.5
 
 
-def test_luck_that_chose_is_reported_apart_from_merit() -> None:
-    mean, luck = np.array([1.0, 0.5, 0.0]), np.array([0.0, 0.0, 5.0])
-    choice = select(np.array([1.0, 0.5, 4.0]), make_rules([FREE] * 3, 2), mean=mean, luck=luck)
+def test_a_choice_because_of_noise_is_marked() -> None:
+    mean, noise = np.array([1.0, 0.5, 0.0]), np.array([0.0, 0.0, 5.0])
+    choice = select(np.array([1.0, 0.5, 4.0]), make_rules([FREE] * 3, 2), mean=mean, noise=noise)
     assert choice.chosen.tolist() == [True, False, True]
     assert choice.by_noise.tolist() == [False, False, True]
 
 
 def test_what_happened_is_never_said_to_be_impossible() -> None:
-    mean, luck = np.array([9.0, 0.0, 0.0]), np.array([1e-6, 1.0, 1.0])
-    choice = select(np.array([-9.0, 1.0, 0.0]), make_rules([FREE] * 3, 1), mean=mean, luck=luck)
+    mean, noise = np.array([9.0, 0.0, 0.0]), np.array([1e-6, 1.0, 1.0])
+    choice = select(np.array([-9.0, 1.0, 0.0]), make_rules([FREE] * 3, 1), mean=mean, noise=noise)
     assert choice.chosen.tolist() == [False, True, False]
     assert choice.probability.tolist() == [1 - MIN_PROBABILITY, MIN_PROBABILITY, 0.0]
 
@@ -199,12 +201,12 @@ def can_be_kept(rules: Rules) -> bool:
 @settings(derandomize=True, max_examples=60, deadline=None)
 @given(situations(), st.sampled_from([0.0, 0.4, 1.0]), st.booleans(), st.integers(0, 50))
 def test_exactly_the_budget_or_all_who_may_are_chosen_and_rules_are_kept(
-    situation: tuple[Floats, Rules], explore: float, lucky: bool, step: int
+    situation: tuple[Floats, Rules], explore: float, noisy: bool, step: int
 ) -> None:
     priority, rules = situation
     mean = np.nan_to_num(priority, posinf=3.0, neginf=-3.0)
-    luck = np.full(priority.size, 0.5) if lucky else None
-    choice = select(mean if lucky else priority, rules, step, explore, mean, luck)
+    noise = np.full(priority.size, 0.5) if noisy else None
+    choice = select(mean if noisy else priority, rules, step, explore, mean, noise)
     assert choice.chosen.sum() == min(rules.budget, np.isin(rules.exclusion, (FREE, ON_MUST)).sum())
     assert choice.chosen[rules.exclusion == ON_MUST].all()
     assert not choice.chosen[np.isin(rules.exclusion, (IN_CONTROL, ON_NEVER, COOLING))].any()
@@ -214,7 +216,7 @@ def test_exactly_the_budget_or_all_who_may_are_chosen_and_rules_are_kept(
     assert ((choice.probability >= 0) & (choice.probability <= 1 + 1e-12)).all()
     assert (choice.probability[choice.chosen] > 0).all()
     assert (choice.probability[~choice.chosen] < 1).all()
-    if not lucky:
+    if not noisy:
         assert choice.probability.sum() == pytest.approx(rules.places(), abs=1e-9)
 
 

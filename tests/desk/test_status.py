@@ -36,8 +36,8 @@ WORDS = Words(person="shop", people="shops", action="a coupon", every="week", re
 
 @pytest.fixture
 def status() -> Status:
-    luck = np.random.default_rng(4)
-    reward, control = luck.gamma(2.0, 0.5, (3, 20)), np.arange(20) < 5
+    generator = np.random.default_rng(4)
+    reward, control = generator.gamma(2.0, 0.5, (3, 20)), np.arange(20) < 5
     sides = (~control, control)
     sums = np.array([[row[side].sum() for row in reward] for side in sides])
     squares = np.array([[(row[side] ** 2).sum() for row in reward] for side in sides])
@@ -54,7 +54,7 @@ def status() -> Status:
         rounds=rounds,
         lift=lift(reward.sum(axis=0), np.full(20, 3), control),
         curve=lift_by_round(sums, squares, np.array([[15] * 3, [5] * 3])),
-        shadow=compare_policies(reward.ravel(), luck.random(60) < 0.2, probability, probability, agent),
+        shadow=compare_policies(reward.ravel(), generator.random(60) < 0.2, probability, probability, agent),
         learned=[Learned("silent", 20, 0.4, math.nan, 15)],
     )
 
