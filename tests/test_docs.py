@@ -383,7 +383,7 @@ def test_page_names_no_package_index_and_no_place_on_a_machine(page: Path) -> No
 
 
 def test_readme_shows_the_ranks_of_the_last_comparison() -> None:
-    (table,) = re.findall(r"^\| field \|.*?\n\n", read("README.md"), re.MULTILINE | re.DOTALL)
+    (table,) = re.findall(r"^\| scenario \|.*?\n\n", read("README.md"), re.MULTILINE | re.DOTALL)
     assert f"**Ranks by step 1000**\n\n{table}" in read("docs/compared.md")
 
 
