@@ -395,9 +395,9 @@ def _job_progress(pending: "Pending") -> "Iterator[Callable[[str, Job, float], N
 
 def _check_targets(figure: Path | None, page: Path | None) -> None:
     """Refuse files that could not be written, before anything is simulated; make their folders."""
-    from restive.plotting import check_ending
-
     if figure:
+        from restive.plotting import check_ending
+
         check_ending(figure)
     if page and page.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{page}: a page ends in .html.")

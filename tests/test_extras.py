@@ -70,6 +70,11 @@ def test_the_desk_decides_with_its_extra_alone(tmp_path: Path) -> None:
     assert (tmp_path / "list.xlsx").exists()
 
 
+def test_the_client_needs_no_numerical_library() -> None:
+    done = run(CLIENT, {"client"}, HEAVY)
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "extras", "missing"),
     [
