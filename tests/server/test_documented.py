@@ -13,7 +13,7 @@ from restive.server.errors import CODES
 from restive.server.metrics import Metrics
 from restive.server.openapi import operations
 from restive.server.settings import Settings
-from restive.server.views.glossary import read_glossary
+from restive.server.views.base import read_glossary
 from server.trials.test_page_roles import OTHERS, PAGES
 
 CODE = re.compile(r"`([^`]+)`")

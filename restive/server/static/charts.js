@@ -21,13 +21,13 @@
         if (known(widths[i]) && widths[i] <= WIDE * usual) all.push(side.low[i], side.high[i]);
       });
     }
-    const low = Math.min(...all), high = Math.max(...all), room = (high - low) * 0.06 || 0.5;
-    return [low - room, high + room];
+    const low = Math.min(...all), high = Math.max(...all), margin = (high - low) * 0.06 || 0.5;
+    return [low - margin, high + margin];
   };
 
   const show = (value) => known(value) ? Number(value.toPrecision(3)).toLocaleString("en").replace("-", "−") : "–";
 
-  const say = (plot, at) => plot.sides
+  const describe = (plot, at) => plot.sides
     .filter((side) => known(side.mean[at]))
     .map((side) => `${side.name} ${show(side.mean[at])}` +
       (known(side.low[at]) ? ` (${show(side.low[at])} to ${show(side.high[at])})` : ""))
@@ -57,7 +57,7 @@
     };
     const follow = (u) => {
       const at = u.cursor.idx;
-      if (readout) readout.textContent = at === null || at === undefined ? readout.dataset.rest || "" : `${plot.name} ${plot.x[at]}: ${say(plot, at)}`;
+      if (readout) readout.textContent = at === null || at === undefined ? readout.dataset.rest || "" : `${plot.name} ${plot.x[at]}: ${describe(plot, at)}`;
     };
     const options = {
       width: box.clientWidth, height: box.clientHeight, series, bands,

@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   /* The print button needs a script, so it is hidden without one. */
-  const wake = (root) => {
+  const showPrintButtons = (root) => {
     for (const button of root.querySelectorAll("[data-print]")) {
       button.hidden = false;
       button.onclick = () => window.print();
@@ -16,7 +16,7 @@
     if (here) row.scrollLeft = here.offsetLeft - (row.clientWidth - here.offsetWidth) / 2;
   };
 
-  wake(document);
+  showPrintButtons(document);
   showCurrent();
-  document.addEventListener("htmx:after:swap", () => wake(document));
+  document.addEventListener("htmx:after:swap", () => showPrintButtons(document));
 })();

@@ -2,23 +2,12 @@
 
 from fastapi import APIRouter
 
-from restive.server.views import (
-    audit,
-    login,
-    new_program,
-    outcomes,
-    people,
-    programs,
-    rounds,
-    settings,
-    status,
-    upload,
-)
+from restive.server.views import audit, login, outcomes, people, programs, rounds, settings, status, upload
 from restive.server.views.base import static_files
 
 __all__ = ["router", "static_files"]
 
-VIEWS = (programs, status, rounds, people, login, new_program, upload, outcomes, settings, audit)
+VIEWS = (programs, status, rounds, people, login, upload, outcomes, settings, audit)
 
 router = APIRouter(include_in_schema=False)
 for view in VIEWS:

@@ -14,6 +14,7 @@ mark that opens a definition. Errors in a route of class `PageRoute` are shown a
 
 import hashlib
 import math
+import tomllib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import asdict
 from functools import cache
@@ -40,7 +41,6 @@ from restive.server.auth import need_session
 from restive.server.errors import describe, find_headers
 from restive.server.views.charts import PLOTS
 from restive.server.views.filters import FILTERS
-from restive.server.views.glossary import read_glossary
 from restive.version import __version__
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
@@ -67,6 +67,20 @@ TITLES = {
 Builder = TypeVar("Builder", bound=Callable[..., Awaitable[dict[str, Any]]])
 Rest = ParamSpec("Rest")
 Answer = TypeVar("Answer")
+
+
+class Entry(NamedTuple):
+    """A term of the glossary and its definition, in one to three sentences."""
+
+    title: str
+    definition: str
+
+
+@cache
+def read_glossary() -> Mapping[str, Entry]:
+    """All entries by the key in templates (`why("lift")`), which is also the anchor on the page (/glossary#lift)."""
+    text = (TEMPLATES / "glossary.toml").read_text(encoding="utf-8")
+    return {key: Entry(**entry) for key, entry in tomllib.loads(text).items()}
 
 
 class CachedStaticFiles(StaticFiles):

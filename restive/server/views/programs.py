@@ -1,16 +1,38 @@
-"""Pages of the whole server: the programs that a user may see, and the glossary."""
+"""Pages of the whole server: the programs that a user may see, the glossary, and the form for a new program.
 
+The form has two steps: choose a template, then change its settings. The desk checks each field by itself, so that the
+page shows all errors at once, each at its field. Only built-in policies can be chosen: a policy in a file would be code
+that runs on the server.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 
 from restive.api.types import ProgramSummary
-from restive.desk.config import policy_label
-from restive.desk.templates import TEMPLATES
-from restive.server.views.base import PageRoute, page, paginate, read_number
-from restive.server.views.glossary import read_glossary
+from restive.desk.audit import Repeated, RequestContext
+from restive.desk.config import WORDS, Config, Words, check_name, policy_label
+from restive.desk.desk import Desk, from_template, make_config
+from restive.desk.templates import TEMPLATES, Template
+from restive.errors import Conflict, InputError, NotFound
+from restive.policies import POLICIES
+from restive.policies.base import Learner
+from restive.server.errors import MAX_MESSAGE, describe
+from restive.server.views.base import PageRoute, link, page, paginate, read_glossary, read_number, render_in_thread
+from restive.server.views.forms import Admin, Form, make_key, read_decimal, read_whole, redirect, take_form
 
 CARDS_PER_PAGE = 24
+OWN = "own"  # instead of the name of a template
+EMPTY_ROWS, MAX_ROWS = 3, 30  # of states
+MAX_WORD = 60  # characters
+WHOLE, DECIMAL = ("budget", "cool_down", "keep", "horizon", "seed"), ("control", "reward_range")
+FIELDS = (*WHOLE, *DECIMAL, "shares", "policy", "shadow")
+TEMPLATE_FIELDS = ("name", "title", "about", "people", "person", "action", "every")
+DEFAULT_STATES = ("low", "high")
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -22,7 +44,7 @@ async def show_programs(request: Request, page: str = "") -> dict[str, Any]:
     rows = await pool.run(pool.desk.store.programs)
     visible = [row.name for row in rows if principal.sees(row.name)]
     part = paginate(read_number(page, "page"), len(visible), CARDS_PER_PAGE)
-    cards = [describe(await pool.summarize(name, request)) for name in visible[part.rows]]
+    cards = [describe_program(await pool.summarize(name, request)) for name in visible[part.rows]]
     return {"part": part._asdict(), "programs": cards}
 
 
@@ -33,7 +55,37 @@ async def show_glossary() -> dict[str, Any]:
     return {"glossary": {key: entry._asdict() for key, entry in entries}}
 
 
-def describe(summary: ProgramSummary) -> dict[str, Any]:
+@page(router, "/new", "new_program.html", role="admin")
+async def show_form(request: Request, template: str = "") -> dict[str, Any]:
+    """The templates, or the form of the chosen one."""
+    if template and template != OWN and template not in TEMPLATES:
+        raise NotFound("There is no such template.")
+    return describe_form(template)
+
+
+@router.post("/new")
+async def create_program(request: Request, principal: Admin) -> Response:
+    """Create the program, or show at each field what is wrong."""
+    async with take_form(request) as form:
+        run, template = request.app.state.programs.run, form.text("template")
+        known = template if template in TEMPLATES else OWN
+        wrong, status = await run(check_fields, form), 422
+        if not wrong:
+            context = RequestContext(
+                by=principal.signature, key=form.text("key") or None, asked=await run(form.digest_all)
+            )
+            try:
+                name = await run(create, request.app.state.desk, form, known, context)
+                message = f"{name} is ready. Upload the first states."
+                return redirect(request, link("programs", name, "states"), message)
+            except InputError as error:
+                failure = describe(error, request)
+                wrong, status = {_find_field(error): failure["detail"]}, failure["status"]
+        more = {"typed": form.fields, "wrong": wrong}
+        return await render_in_thread(request, "new_program.html", describe_form(known), status, **more)
+
+
+def describe_program(summary: ProgramSummary) -> dict[str, Any]:
     """A program's summary; why a program cannot be read is left out, because it may name files of the server."""
     fields = {name: value for name, value in summary.items() if name != "error"}
     template = TEMPLATES.get(summary["template"] or "") if summary["title"] else None
@@ -44,3 +96,112 @@ def describe(summary: ProgramSummary) -> dict[str, Any]:
         "title": template.title if template else "",
         "about": template.about if template else "",
     }
+
+
+def describe_form(template: str) -> dict[str, Any]:
+    """The templates, and the settings that the form of the chosen one is filled with."""
+    listed = [_describe_template(template) for template in TEMPLATES.values()]
+    if not template:
+        return {"templates": listed, "template": None, "settings": None}
+    chosen = TEMPLATES.get(template)
+    given: Mapping[str, Any] = {} if chosen is None else from_template(template)
+    config = Config.from_json({"states": DEFAULT_STATES, "rewards": (0.0, 1.0)} | dict(given) | {"template": None})
+    settings = asdict(config) | {"shares": dict(config.shares)}
+    signs = [] if chosen is None else list(chosen.signs)
+    return {
+        "templates": listed,
+        "template": {"name": OWN, "title": "A program of your own"} if chosen is None else _describe_template(chosen),
+        "settings": settings | {"signs": signs, "groups": [] if chosen is None else list(chosen.groups)},
+        "policies": [{"name": name, "about": _describe_policy(name)} for name in learners()],
+        "rows": min(len(config.states) + EMPTY_ROWS, MAX_ROWS),
+        "key": make_key(),
+    }
+
+
+def learners() -> list[str]:
+    """The policies that can run a program."""
+    return [name for name, kind in POLICIES.items() if issubclass(kind, Learner)]
+
+
+def check_fields(form: Form) -> dict[str, str]:
+    """The errors by field; the desk checks each field together with the states."""
+    wrong: dict[str, str] = {}
+    states = _read_states(form)
+    _try(wrong, "name", lambda: check_name(form.text("name")))
+    if not _try(wrong, "states", lambda: make_config("x", **states)):
+        states = {"states": DEFAULT_STATES, "rewards": None}
+    for name in FIELDS:
+        _try(wrong, name, partial(_check_one, form, name, states, alone="horizon" in wrong))
+    for name in WORDS:
+        _try(wrong, f"word-{name}", partial(_read_word, form, name))
+    return wrong
+
+
+def _check_one(form: Form, name: str, states: Mapping[str, Any], alone: bool) -> None:
+    """Let the desk make a config with one setting; some policies also need the horizon."""
+    planned = _read(form, "horizon") if name in ("policy", "shadow") and not alone else {}
+    make_config("x", **{**states, **planned, **_read(form, name)})
+
+
+def create(desk: Desk, form: Form, template: str, context: RequestContext) -> str:
+    """Create the program of a form; its name."""
+    name, chosen = form.text("name"), None if template == OWN else template
+    settings = _read_states(form) | {"words": {word: _read_word(form, word) for word in WORDS}}
+    for field in FIELDS:
+        settings |= _read(form, field)
+    config = make_config(name, chosen, **settings)
+    with suppress(Repeated):
+        desk.create(name, config, pseudonyms=form.checked("pseudonyms"), context=context)
+    return name
+
+
+def _try(wrong: dict[str, str], field: str, check: Callable[[], object]) -> bool:
+    """Run a check; its error is shown at the field."""
+    try:
+        check()
+    except InputError as error:
+        wrong[field] = error.message[:MAX_MESSAGE]
+        return False
+    return True
+
+
+def _read_states(form: Form) -> dict[str, Any]:
+    """The states that are filled in with their rewards, or None if rewards are reported with outcomes."""
+    rows = [(form.text(f"state-{index}"), form.text(f"reward-{index}")) for index in range(MAX_ROWS)]
+    filled = [(state, reward) for state, reward in rows if state or reward]
+    rewards = None if form.checked("reported") else [read_decimal(reward) for _, reward in filled]
+    return {"states": [state for state, _ in filled], "rewards": rewards}
+
+
+def _read(form: Form, name: str) -> dict[str, Any]:
+    """A setting in the type that the desk expects; empty fields are left to the desk."""
+    if name == "shares":
+        return {name: form.shares(name)}
+    text = form.text(name)
+    if not text:
+        return {"horizon": None} if name == "horizon" else {}
+    if name in ("policy", "shadow") and text not in learners():
+        raise InputError(f"{name} is {text!r}; choose one of {', '.join(learners())}.")
+    return {name: read_whole(text) if name in WHOLE else read_decimal(text) if name in DECIMAL else text}
+
+
+def _read_word(form: Form, name: str) -> str:
+    """A word of the program, or the default one."""
+    word = form.text(f"word-{name}") or getattr(Words(), name)
+    if len(word) > MAX_WORD or not word.isprintable():
+        raise InputError(f"a word has at most {MAX_WORD} characters, all on one line.")
+    return str(word)
+
+
+def _find_field(error: InputError) -> str:
+    """The field at which an error of the whole form is shown."""
+    return "name" if isinstance(error, Conflict) else "form"
+
+
+def _describe_template(template: Template) -> dict[str, Any]:
+    return {name: getattr(template, name) for name in TEMPLATE_FIELDS} | {"states": list(template.states)}
+
+
+def _describe_policy(name: str) -> str:
+    """The first sentence of a policy's docstring."""
+    return (POLICIES[name].__doc__ or "").strip().partition("\n")[0]

@@ -47,7 +47,7 @@ def test_a_lead_creates_a_program_corrects_her_table_and_gets_a_list(
 
 def set_up(page: Page, name: str) -> None:
     """Create a program from the template for shops."""
-    page.get_by_role("link", name="New program").or_(page.get_by_role("link", name="Set up the first")).first.click()
+    page.get_by_role("link", name="New program").or_(page.get_by_role("link", name="Create the first")).first.click()
     page.get_by_role("link", name="E-commerce").click()
     page.get_by_label("Name of the program").fill(name)
     page.get_by_label("Budget", exact=True).fill("5")
@@ -74,15 +74,21 @@ def test_the_downloaded_list_is_the_list_of_the_store(
     assert saved["probability"].to_list() == pytest.approx(reported["probability"].to_list())
 
 
-def test_paper_has_the_list_and_no_navigation(open_server: Live, windows: Windows) -> None:
+def test_paper_has_the_list_with_boxes_and_no_navigation(open_server: Live, windows: Windows) -> None:
     make_shop(open_server.desk, "printed", months=1)
     page = windows(open_server).tab(at("printed", "list"))
-    navigation = page.get_by_role("navigation", name="printed")
+    navigation, boxes = page.get_by_role("navigation", name="printed"), page.locator("td.paper").first
     expect(navigation).to_be_visible()
+    expect(boxes).to_be_hidden()
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 without margins
     page.emulate_media(media="print")
     expect(navigation).to_be_hidden()
     expect(page.get_by_role("button")).to_have_count(0)
+    expect(page.get_by_role("link", name="CSV")).to_be_hidden()
     expect(page.locator("td.first").first).to_be_visible()
+    expect(boxes).to_be_visible()
+    assert page.locator("thead th.paper").all_inner_texts() == ["Done?", "Next state"]
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 

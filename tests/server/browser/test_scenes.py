@@ -17,7 +17,9 @@ from server.browser.scenes import SCENES, Scene, find_pages, name_scene
 WIDTHS = (320, 360, 768, 1280)
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
 TABLET: dict[str, Any] = {"viewport": {"width": 768, "height": 1024}, "has_touch": True}
-FIRST = {scene.route: scene for scene in reversed(SCENES)}  # the first of each page
+# Swagger UI at /api is vendored: its markup and its layout are not ours to change.
+OURS = [scene for scene in SCENES if scene.route != "/api"]
+FIRST = {scene.route: scene for scene in reversed(OURS)}  # the first of each page
 REFUSED = (401, 404, 422)  # expected in scenes
 # WCAG 2.2 AA (2.5.8): 24 px, except for links within a sentence; 44 px for buttons.
 SMALL = """() => {
@@ -112,11 +114,15 @@ def test_pages_fit_their_screen_and_fingers(closed_server: Live, windows: Window
 
 @pytest.mark.soak
 def test_pages_fit_their_screen_and_fingers_whatever_is_done_on_them(closed_server: Live, windows: Windows) -> None:
-    check_fit(windows(closed_server, REFUSED, **PHONE), closed_server, SCENES)
+    check_fit(windows(closed_server, REFUSED, **PHONE), closed_server, OURS)
 
 
 SAMPLES = {  # always checked, on two screens; the rest is for `make soak`
-    "phone": (PHONE, "dark", ("/programs/odd/list", "/programs/demo/states wrong", "/programs/demo/status asked")),
+    "phone": (
+        PHONE,
+        "dark",
+        ("/programs/odd/list", "/programs/demo/list", "/programs/demo/states wrong", "/programs/demo/status asked"),
+    ),
     "desktop": (DESKTOP, "light", ("/programs/new/status", "/programs/odd/states right", "/login refused")),
 }
 
@@ -124,7 +130,7 @@ SAMPLES = {  # always checked, on two screens; the rest is for `make soak`
 @pytest.mark.parametrize("screen", SAMPLES)
 def test_axe_finds_no_violation_on_sample_pages(closed_server: Live, windows: Windows, screen: str) -> None:
     shape, scheme, names = SAMPLES[screen]
-    scenes = [scene for scene in SCENES if name_scene(scene) in names]
+    scenes = [scene for scene in OURS if name_scene(scene) in names]
     assert len(scenes) == len(names)
     check_access(windows(closed_server, REFUSED, color_scheme=scheme, **shape), closed_server, scenes)
 
@@ -135,7 +141,7 @@ def test_axe_finds_no_violation_on_sample_pages(closed_server: Live, windows: Wi
 def test_axe_finds_no_violation_on_any_page(
     closed_server: Live, windows: Windows, screen: dict[str, Any], scheme: str
 ) -> None:
-    check_access(windows(closed_server, REFUSED, color_scheme=scheme, **screen), closed_server, SCENES)
+    check_access(windows(closed_server, REFUSED, color_scheme=scheme, **screen), closed_server, OURS)
 
 
 def test_the_checks_notice_a_broken_page(closed_server: Live, windows: Windows) -> None:

@@ -26,6 +26,7 @@ def test_the_whole_round_works_without_scripts(open_server: Live, windows: Windo
     page.wait_for_url("**/list#main")
     program = open_server.desk.program("by-hand")
     assert page.locator("tr:not(.reserve) td.first a").all_inner_texts() == program.recommendation(1).chosen
+    expect(page.get_by_role("button", name="Print")).to_be_hidden()
 
     page.get_by_role("link", name="Outcomes", exact=True).click()
     page.get_by_text("Or paste rows from a spreadsheet").click()
@@ -34,6 +35,7 @@ def test_the_whole_round_works_without_scripts(open_server: Live, windows: Windo
     page.get_by_role("button", name="Record now").click()
     page.wait_for_url("**/status#main")
     assert open_server.desk.program("by-hand").rounds[0].outcomes == 40
+    expect(page.locator(".plot").first).to_be_hidden()
     page.get_by_text("Show the numbers as a table").click()
     expect(page.get_by_role("region", name="Rewards by round")).to_be_visible()
     page.goto(at("by-hand", "states"))

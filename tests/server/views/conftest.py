@@ -35,7 +35,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         odd.learn([{"agent": agent, "done": True, "next_state": "high"} for agent in HOSTILE[:4]])
         desk.create("new", states=["low", "high"], budget=5)
         tokens = {role: make_token(desk.store, f"the-{role}", {None: role}) for role in ROLES}
-        tokens["stranger"] = make_token(desk.store, "stranger", {"new": "viewer"})
+        tokens["limited"] = make_token(desk.store, "limited", {"new": "viewer"})
         app = make_app(desk, Settings(log="none", rate=1e6, burst=10**6, max_sign_ins_per_minute=10**6))
         yield Site(desk, app, runner, tokens)
         app.state.programs.close()

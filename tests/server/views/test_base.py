@@ -1,4 +1,4 @@
-"""Pages and their JSON endpoints, static files, paging, and errors as pages."""
+"""Pages and their JSON endpoints, the glossary, static files, paging, and errors as pages."""
 
 import json
 import re
@@ -13,8 +13,17 @@ from hypothesis import strategies as st
 
 from restive.errors import NotFound
 from restive.server.views import VIEWS
-from restive.server.views.base import STATIC, TEMPLATES, head, link, paginate, read_number, render, static
-from restive.server.views.glossary import read_glossary
+from restive.server.views.base import (
+    STATIC,
+    TEMPLATES,
+    head,
+    link,
+    paginate,
+    read_glossary,
+    read_number,
+    render,
+    static,
+)
 from server.views.browsing import Browser, Site, read_text
 from server.views.conftest import HOSTILE
 
@@ -125,6 +134,22 @@ def test_definitions_open_in_place_and_have_unique_ids(viewer: Browser) -> None:
     assert read_glossary()["lift"].definition in unescape(page)
 
 
+@pytest.mark.parametrize("key", read_glossary())
+def test_a_definition_has_one_to_three_sentences(key: str) -> None:
+    definition = read_glossary()[key].definition
+    assert 1 <= len(re.findall(r"[.](?:\s|$)", definition)) <= 3
+    assert definition.endswith(".")
+    assert re.fullmatch(r"[a-z-]+", key)
+
+
+def test_the_glossary_has_every_term_under_its_own_anchor_in_alphabetical_order(viewer: Browser) -> None:
+    page = unescape(viewer.get("/glossary").text)
+    for key, entry in read_glossary().items():
+        assert f'<dt id="{key}">{entry.title}</dt><dd>{entry.definition}</dd>' in page
+    titles = [entry["title"] for entry in viewer.get("/glossary.json").json()["glossary"].values()]
+    assert titles == sorted(titles)
+
+
 @pytest.mark.parametrize("path", ["list", "people", "rounds/1", "list.json", "people.json", "rounds/1.json"])
 def test_hostile_ids_are_shown_as_they_are_and_do_nothing(viewer: Browser, path: str) -> None:
     answer = viewer.get(f"/programs/odd/{path}")
@@ -180,8 +205,8 @@ def test_a_missing_page_is_shown_as_not_found(viewer: Browser, path: str) -> Non
 
 
 def test_a_program_without_access_looks_like_a_missing_one(played: Site) -> None:
-    stranger = played.browser("stranger")
-    hidden, missing = (stranger.get(f"/programs/{name}/status") for name in ("demo", "nope"))
+    limited = played.browser("limited")
+    hidden, missing = (limited.get(f"/programs/{name}/status") for name in ("demo", "nope"))
     assert hidden.status_code == missing.status_code == 404
     assert read_text(hidden.text).replace("demo", "nope") == read_text(missing.text)
 

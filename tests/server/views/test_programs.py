@@ -1,20 +1,58 @@
-"""The list of programs."""
+"""The list of programs, and the form for a new one."""
 
+import re
+from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
+import pytest
 from desk.test_desk import OWN
 
 from restive.desk import Desk
+from restive.desk.desk import make_config
 from restive.desk.status import summarize
-from restive.server.views.programs import describe
-from server.views.browsing import Browser, Site
+from restive.desk.templates import TEMPLATES
+from restive.server.views.programs import describe_program, learners
+from server.views.browsing import CROSS_SITE, Browser, Site, open_site, read_fields, read_text
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.setenv("RESTIVE_KEYS", str(tmp_path / "keys"))
+    with open_site(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def browser(site: Site) -> Browser:
+    return site.browser("admin")
+
+
+def read_form(browser: Browser, template: str) -> dict[str, str]:
+    """All fields of the form as they are filled in."""
+    page = browser.get(f"/new?template={template}").text
+    fields = read_fields(page)
+    for tag in re.findall(r"<input (?![^>]*(?:hidden|checkbox))[^>]*>", page):
+        name, value = re.search(r'name="([^"]+)"', tag), re.search(r'value="([^"]*)"', tag)
+        assert name
+        assert value
+        fields[name[1]] = unescape(value[1])
+    for name, options in re.findall(r'<select id="[^"]+" name="([^"]+)".*?>(.*?)</select>', page, re.DOTALL):
+        chosen = re.search(r'<option value="([^"]*)" selected', options)
+        fields[name] = chosen[1] if chosen else ""
+    return fields
+
+
+def send(browser: Browser, fields: dict[str, str]) -> tuple[int, str]:
+    answer = browser.post("/new", fields)
+    return answer.status_code, answer.headers.get("location") or answer.text
 
 
 def test_users_see_the_programs_that_they_have_access_to(viewer: Browser, played: Site) -> None:
     assert [card["name"] for card in viewer.get("/.json").json()["programs"]] == ["demo", "odd", "new"]
-    stranger = played.browser("stranger")
-    assert [card["name"] for card in stranger.get("/.json").json()["programs"]] == ["new"]
-    assert "demo" not in stranger.get("/").text
+    limited = played.browser("limited")
+    assert [card["name"] for card in limited.get("/.json").json()["programs"]] == ["new"]
+    assert "demo" not in limited.get("/").text
 
 
 def test_a_card_has_the_numbers_of_the_desk(viewer: Browser, played: Site) -> None:
@@ -30,8 +68,142 @@ def test_an_unreadable_program_is_shown_without_the_path_of_its_policy(tmp_path:
     (tmp_path / "fair.py").write_text(OWN)
     with Desk(tmp_path / "desk.db") as desk:
         desk.create("own", states=["low", "high"], rewards=[0, 1], budget=1, policy=str(tmp_path / "fair.py"))
-        assert describe(summarize(desk.program("own")))["policy"] == "fair.py"
+        assert describe_program(summarize(desk.program("own")))["policy"] == "fair.py"
         (tmp_path / "fair.py").unlink()
-        card = describe(summarize(desk.program("own")))
+        card = describe_program(summarize(desk.program("own")))
     assert (card["name"], card["readable"]) == ("own", False)
     assert str(tmp_path) not in str(card)
+
+
+def test_every_template_can_be_chosen(browser: Browser) -> None:
+    page = browser.get("/new").text
+    for template in TEMPLATES.values():
+        assert f'href="/new?template={template.name}"' in page
+        assert template.about in unescape(page)
+    assert browser.get("/new?template=nothing").status_code == 404
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_the_form_of_a_template_makes_the_program_that_the_template_makes(
+    site: Site, browser: Browser, template: str
+) -> None:
+    answer = send(browser, read_form(browser, template) | {"name": "mine"})
+    assert answer == (303, "/programs/mine/states#main")
+    assert site.desk.program("mine").config == make_config("mine", template)
+    assert site.desk.store.audit_log(None)[0].by.startswith("the-admin (token ")
+
+
+def test_a_program_without_a_template_has_its_own_states_words_and_rules(site: Site, browser: Browser) -> None:
+    fields = read_form(browser, "own") | {
+        "name": "visits", "state-0": "ill", "reward-0": "-1,5", "state-1": "", "reward-1": "", "state-2": "well",
+        "reward-2": "2", "budget": "7", "control": "0.25", "cool_down": "3", "keep": "4", "horizon": "12", "seed": "5",
+        "shares": "north = 0.3\nsouth=0.2", "shadow": "egt", "policy": "random", "word-person": "patient",
+    }  # fmt: skip
+    assert send(browser, fields)[0] == 303
+    config = site.desk.program("visits").config
+    assert (config.states, config.rewards) == (("ill", "well"), (-1.5, 2.0))
+    assert (config.budget, config.control, config.cool_down, config.keep, config.horizon, config.seed) == (
+        7,
+        0.25,
+        3,
+        4,
+        12,
+        5,
+    )
+    assert (config.shares, config.shadow, config.policy) == ({"north": 0.3, "south": 0.2}, "egt", "random")
+    assert (config.words.person, config.words.people) == ("patient", "people")
+
+
+def test_rewards_can_be_reported(site: Site, browser: Browser) -> None:
+    fields = read_form(browser, "pharmacy") | {"name": "mine", "reported": "yes", "reward_range": "9"}
+    assert send(browser, fields)[0] == 303
+    config = site.desk.program("mine").config
+    assert (config.rewards, config.reward_range) == (None, 9.0)
+
+
+def test_all_errors_are_shown_at_their_fields(site: Site, browser: Browser) -> None:
+    bad = {
+        "name": "two words", "budget": "many", "control": "1.5", "cool_down": "-1", "keep": "2.5", "horizon": "0",
+        "seed": "x", "shares": "north", "reward_range": "0", "reward-1": "lots", "word-person": "x" * 61,
+    }  # fmt: skip
+    status, page = send(browser, read_form(browser, "pharmacy") | bad)
+    assert status == 422
+    wrong = dict(re.findall(r'id="wrong-([\w-]+)">(.*?)</p>', page))
+    fields = {"states" if name == "reward-1" else name for name in bad}
+    assert set(wrong) == fields
+    assert "Budget is &#39;many&#39;; it must be a whole number from 0 to" in wrong["budget"]
+    for name, typed in bad.items():
+        assert f'value="{typed}"' in page or f">{typed}</textarea>" in page, name
+    assert len(site.desk.programs()) == 1
+
+
+@pytest.mark.parametrize(
+    "states", [("low", ""), ("low", "low"), ("low", "LOW"), ("", ""), ("low", "hi\u200bgh\u0007")], ids=repr
+)
+def test_invalid_states_are_refused_at_their_field(browser: Browser, states: tuple[str, str]) -> None:
+    fields = read_form(browser, "own") | {"name": "mine", "state-0": states[0], "state-1": states[1]}
+    status, page = send(browser, fields)
+    assert status == 422
+    assert 'id="wrong-states"' in page
+
+
+def test_an_existing_name_is_refused_at_its_field(site: Site, browser: Browser) -> None:
+    status, page = send(browser, read_form(browser, "pharmacy") | {"name": "coupons"})
+    assert status == 409
+    assert 'id="wrong-name"' in page
+    assert "desk.db" not in page, "the place of the store is nobody's business"
+
+
+def test_a_double_click_creates_one_program(site: Site, browser: Browser) -> None:
+    fields = read_form(browser, "pharmacy") | {"name": "mine"}
+    assert [send(browser, fields)[0] for _ in range(2)] == [303, 303]
+    assert len(site.desk.programs()) == 2
+
+
+@pytest.mark.parametrize("field", ["policy", "shadow"])
+def test_no_file_of_the_server_can_be_a_policy(site: Site, browser: Browser, tmp_path: Path, field: str) -> None:
+    place = tmp_path / "mine.py"
+    place.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    status, page = send(browser, read_form(browser, "pharmacy") | {"name": "mine", field: str(place)})
+    assert status == 422
+    assert f'id="wrong-{field}"' in page
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_policy_that_plans_to_the_horizon_needs_one(site: Site, browser: Browser) -> None:
+    fields = read_form(browser, "pharmacy") | {"name": "mine", "policy": "rma2b"}
+    status, page = send(browser, fields)
+    assert status == 422
+    assert "up to the horizon" in read_text(page)
+    assert send(browser, fields | {"horizon": "12"})[0] == 303
+
+
+def test_only_learning_policies_are_offered() -> None:
+    assert "lagrange" in learners()
+    assert not any("oracle" in name for name in learners())
+
+
+def test_pseudonyms_keep_ids_out_of_the_store(site: Site, browser: Browser) -> None:
+    assert send(browser, read_form(browser, "own") | {"name": "mine", "pseudonyms": "yes"})[0] == 303
+    assert site.desk.program("mine").config.pseudonyms
+
+
+def test_words_with_markup_are_shown_as_they_are(site: Site, browser: Browser) -> None:
+    fields = read_form(browser, "own") | {"name": "mine", "word-people": "<b>people</b>"}
+    assert send(browser, fields)[0] == 303
+    page = browser.get("/programs/mine/states").text
+    assert "<b>people" not in page
+    assert "<b>people</b>" in read_text(page) or "&lt;b&gt;people" in page
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator"])
+def test_only_an_admin_of_the_store_creates_programs(site: Site, role: str) -> None:
+    browser = site.browser(role)
+    assert browser.get("/new").status_code == 403
+    assert browser.post("/new", {"name": "mine", "template": "pharmacy"}).status_code == 403
+
+
+def test_a_form_from_another_site_creates_nothing(site: Site, browser: Browser) -> None:
+    fields = read_form(browser, "pharmacy") | {"name": "mine"}
+    assert browser.post("/new", fields, headers=CROSS_SITE).status_code == 403
+    assert len(site.desk.programs()) == 1

@@ -142,4 +142,4 @@ def test_formulas_in_ids_are_defused_in_a_file(viewer: Browser) -> None:
 
 def test_files_need_access_to_the_program(played: Site) -> None:
     assert played.browser().get("/programs/demo/list.csv").status_code == 303
-    assert played.browser("stranger").get("/programs/demo/list.csv").status_code == 404
+    assert played.browser("limited").get("/programs/demo/list.csv").status_code == 404

@@ -92,7 +92,7 @@ def test_every_error_of_a_table_is_shown_with_row_and_column(site: Site, browser
     assert "2 state 'hihg' is not a state; the states are low, high (did you mean 'high'?)" in text
     assert "3 agent The id is empty" in text
     assert "4 agent 'ann' appears twice, also in row 2; keep one" in text
-    assert 'value="3"' in page.text, "what was typed is kept"
+    assert 'value="3"' in page.text, "the page must repeat what was typed"
     assert "Choose monday.csv again" in text
     assert rounds(site) == 0
 
