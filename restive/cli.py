@@ -35,7 +35,7 @@ from restive.kernels.rng import MAX_SEED
 from restive.policies import POLICIES
 from restive.problem import Problem
 from restive.problems import PROBLEMS, make_problems
-from restive.server.cli import serve
+from restive.server.run import serve
 from restive.version import __version__
 
 if TYPE_CHECKING:

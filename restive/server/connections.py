@@ -1,4 +1,4 @@
-"""Timeouts and limits of connections, which an ASGI app cannot see and uvicorn has no options for.
+"""uvicorn's configuration and signals, and the timeouts and limits of connections that it has no options for.
 
 `Connection` is an `asyncio.Protocol` that passes everything on to uvicorn's own HTTP protocol. It closes a connection
 
@@ -11,11 +11,15 @@ part of a response is buffered. The size of request heads, pipelining and idle c
 """
 
 import asyncio
+import os
+import ssl
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
+from types import FrameType
 from typing import Any, cast
 
+import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -164,3 +168,31 @@ async def _send_in_chunks(send: Send, message: Message) -> None:
 def make_protocol(settings: Settings) -> Callable[..., asyncio.Protocol]:
     """Factory of the connections of one server, for `uvicorn.Config(http=...)`."""
     return partial(Connection, ConnectionPool(settings))
+
+
+def make_config(app: ASGIApp, settings: Settings, tls: ssl.SSLContext | None = None) -> uvicorn.Config:
+    """The configuration of uvicorn."""
+    return uvicorn.Config(
+        ConnectionMiddleware(app),
+        http=cast(Any, make_protocol(settings)),
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # added with the other middleware
+        h11_max_incomplete_event_size=settings.max_header_bytes,
+        timeout_keep_alive=int(settings.idle_seconds),
+        timeout_graceful_shutdown=int(settings.shutdown_seconds),
+        ssl_context_factory=None if tls is None else (lambda *_: tls),
+    )
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which the first signal stops gracefully and the second one at once."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Handle a signal."""
+        if self.should_exit:
+            os._exit(128 + sig)
+        self.should_exit = True

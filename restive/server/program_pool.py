@@ -7,11 +7,13 @@ begun is always finished before the lock is released. Writing files needs no pro
 
 import asyncio
 import contextvars
+import tempfile
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import anyio
@@ -19,10 +21,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from restive.api.types import ProgramSummary
+from restive.desk.config import Config
 from restive.desk.database import StoreError
 from restive.desk.desk import Desk
+from restive.desk.events import Created
 from restive.desk.program import Program
 from restive.desk.status import summarize
+from restive.desk.store import Store
 from restive.errors import NotFound
 from restive.server.limits import client_address
 
@@ -31,6 +36,7 @@ T = TypeVar("T")
 MAX_OPEN = 64  # programs in memory; the least recently used one is closed first
 THREADS = 8
 MAX_FILE_WRITERS = 2  # so that most threads are left for programs
+MAX_WARM_POLICIES, WARM_AGENTS, WARM_ROUNDS = 5, 40, 2
 
 
 class _Opened:
@@ -184,3 +190,24 @@ def _name_caller(request: Request) -> str:
     """The token of a request, or its address without one."""
     principal = getattr(request.state, "principal", None)
     return client_address(request.scope) if principal is None or principal.id is None else f"token {principal.id}"
+
+
+def warm_up(desk: Desk) -> None:
+    """Compile the kernels of the policies in use, by deciding rounds in a temporary store."""
+    with suppress(Exception), tempfile.TemporaryDirectory() as folder, Desk(Path(folder) / "warm.db") as scratch:
+        for number, (policy, shadow) in enumerate(find_policies(desk.store)):
+            name = f"warm-{number}"
+            program = scratch.create(name, states=["low", "high"], rewards=[0, 1], policy=policy, shadow=shadow)
+            for _ in range(WARM_ROUNDS):
+                program.decide([{"agent": f"a{agent}", "state": agent % 2} for agent in range(WARM_AGENTS)], again=True)
+                program.learn([{"agent": f"a{agent}", "next_state": agent % 2} for agent in range(WARM_AGENTS)])
+
+
+def find_policies(store: Store) -> list[tuple[str, str | None]]:
+    """The policies and shadow policies of the newest programs, without duplicates."""
+    found: dict[tuple[str, str | None], None] = {}
+    for row in reversed(store.programs()[-MAX_WARM_POLICIES * 10 :]):
+        created = next(store.events(row.id, kinds=[Created.kind], columns=False), None)
+        if created is not None:
+            found[(created.header["policy"], created.header["shadow"])] = None
+    return list(found)[:MAX_WARM_POLICIES] or [(Config.policy, None)]

@@ -1,7 +1,7 @@
-"""Run the server: check the settings, open the socket, serve until a signal.
+"""The command `restive serve`: check the settings, open the socket, serve until a signal.
 
-The server does not listen beyond this machine without tokens, nor without TLS unless the settings allow it. The first
-signal stops accepting connections and finishes the requests in progress; the second ends the process at once.
+The server does not listen beyond this machine without tokens, nor without TLS unless the settings allow it. The desk and
+the web framework are imported when the command runs, so that other commands start fast and do not need them.
 """
 
 import errno
@@ -9,37 +9,83 @@ import os
 import socket
 import ssl
 import sys
-import tempfile
 import threading
 import webbrowser
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
-from types import FrameType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Annotated
 
-import uvicorn
-from starlette.types import ASGIApp
+import typer
 
-from restive.desk.config import Config
-from restive.desk.desk import Desk
-from restive.desk.events import Created
-from restive.desk.store import Store
-from restive.desk.tokens import has_tokens
-from restive.errors import InputError
-from restive.server.app import make_app
-from restive.server.connections import ConnectionMiddleware, make_protocol
-from restive.server.logging import configure_logging
-from restive.server.settings import Settings, is_local
+from restive.desk.cli import StoreOption, open_store
+from restive.errors import InputError, check_whole
+from restive.server.settings import MIB, Settings, is_local
 
+if TYPE_CHECKING:
+    from restive.desk.desk import Desk
+
+REQUIRED_PACKAGES = ("fastapi", "jinja2", "prometheus_client", "python_multipart", "uvicorn")
+TABLE_TO_JSON = 8  # a JSON body may have this fraction of the size of a table
 BACKLOG = 1024
 SPARE_FILES = 256  # open files beside connections
-MAX_WARM_POLICIES, WARM_AGENTS, WARM_ROUNDS = 5, 40, 2
 
 
-def serve(desk: Desk, settings: Settings, tls: ssl.SSLContext | None = None, browse: bool = False) -> None:
+def serve(
+    store: StoreOption = None,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is all networks of this machine.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.")] = 8787,
+    certificate: Annotated[Path | None, typer.Option(help="Certificate for TLS with its chain, in PEM.")] = None,
+    key: Annotated[Path | None, typer.Option(help="Key of the certificate, in PEM.")] = None,
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="A proxy does TLS and sets X-Forwarded-For and -Proto.")
+    ] = False,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(help="Address or network of a trusted proxy; can be repeated.", show_default="this machine only"),
+    ] = None,
+    plain_http: Annotated[
+        bool, typer.Option("--plain-http", help="Allow unencrypted HTTP beyond this machine, on a trusted network.")
+    ] = False,
+    rate: Annotated[float, typer.Option(help="Requests a second per token or address; bursts of twice as many.")] = (
+        300.0
+    ),
+    max_body: Annotated[int, typer.Option(help="Largest table, in MiB; JSON bodies may have an eighth of it.")] = 256,
+    log: Annotated[str, typer.Option(help="Log format: `text`, `json` or `none`.")] = "json",
+    browse: Annotated[bool, typer.Option("--browse", help="Open the pages in the browser.")] = False,
+) -> None:
+    """Serve the desk: an API for platforms and pages for program teams."""
+    if any(find_spec(name) is None for name in REQUIRED_PACKAGES):
+        raise InputError('The server needs more packages: pip install "restive[server]".')
+    max_bytes = check_whole("--max-body", max_body, 1, 4096) * MIB
+    settings = Settings(
+        host=host,
+        port=port,
+        behind_proxy=behind_proxy or bool(trusted_proxy),
+        trusted_proxies=tuple(trusted_proxy or ()),
+        plain_http=plain_http,
+        rate=rate,
+        burst=max(int(min(2 * rate, 1e9)), 1) if rate == rate else 1,
+        max_table_bytes=max_bytes,
+        max_json_bytes=max(max_bytes // TABLE_TO_JSON, MIB),
+        log=log,
+    )
+    tls = load_tls(certificate, key)
+    with open_store(store, make=True) as desk:
+        serve_desk(desk, settings, tls, browse)
+
+
+def serve_desk(desk: "Desk", settings: Settings, tls: ssl.SSLContext | None = None, browse: bool = False) -> None:
     """Serve a desk until the process gets a signal."""
+    from restive.desk.tokens import has_tokens
+    from restive.server.app import make_app
+    from restive.server.connections import Server, make_config
+    from restive.server.logging import configure_logging
+    from restive.server.program_pool import warm_up
+
     checked = check_exposure(settings, tokens=has_tokens(desk.store), tls=tls is not None)
     listener = listen(checked.host, checked.port)
     with listener:
@@ -141,52 +187,3 @@ def start_messages(settings: Settings, store: str, address: str) -> Iterator[str
     if not is_local(settings.host) and not settings.secure:
         yield "without TLS: tokens and names are sent unencrypted"
     yield f"the store is {store}; press Ctrl+C to stop"
-
-
-def make_config(app: ASGIApp, settings: Settings, tls: ssl.SSLContext | None = None) -> uvicorn.Config:
-    """The configuration of uvicorn."""
-    return uvicorn.Config(
-        ConnectionMiddleware(app),
-        http=cast(Any, make_protocol(settings)),
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,  # added with the other middleware
-        h11_max_incomplete_event_size=settings.max_header_bytes,
-        timeout_keep_alive=int(settings.idle_seconds),
-        timeout_graceful_shutdown=int(settings.shutdown_seconds),
-        ssl_context_factory=None if tls is None else (lambda *_: tls),
-    )
-
-
-class Server(uvicorn.Server):
-    """uvicorn's server, which a first signal stops gracefully and a second one at once."""
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Handle a signal."""
-        if self.should_exit:
-            os._exit(128 + sig)
-        self.should_exit = True
-
-
-def warm_up(desk: Desk) -> None:
-    """Compile the kernels of the policies in use, by deciding rounds in a temporary store."""
-    with suppress(Exception), tempfile.TemporaryDirectory() as folder, Desk(Path(folder) / "warm.db") as scratch:
-        for number, (policy, shadow) in enumerate(find_policies(desk.store)):
-            name = f"warm-{number}"
-            program = scratch.create(name, states=["low", "high"], rewards=[0, 1], policy=policy, shadow=shadow)
-            for _ in range(WARM_ROUNDS):
-                program.decide([{"agent": f"a{agent}", "state": agent % 2} for agent in range(WARM_AGENTS)], again=True)
-                program.learn([{"agent": f"a{agent}", "next_state": agent % 2} for agent in range(WARM_AGENTS)])
-
-
-def find_policies(store: Store) -> list[tuple[str, str | None]]:
-    """The policies and shadow policies of the newest programs, without duplicates."""
-    found: dict[tuple[str, str | None], None] = {}
-    for row in reversed(store.programs()[-MAX_WARM_POLICIES * 10 :]):
-        created = next(store.events(row.id, kinds=[Created.kind], columns=False), None)
-        if created is not None:
-            found[(created.header["policy"], created.header["shadow"])] = None
-    return list(found)[:MAX_WARM_POLICIES] or [(Config.policy, None)]

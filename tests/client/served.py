@@ -14,7 +14,7 @@ from restive.client import Client
 from restive.desk import Desk
 from restive.desk.tokens import make_token
 from restive.server.app import make_app
-from restive.server.run import make_config
+from restive.server.connections import make_config
 from restive.server.settings import Settings
 
 

@@ -27,9 +27,10 @@ from starlette.types import ASGIApp
 
 from restive.desk import StoreError
 from restive.errors import InputError
+from restive.server.connections import Server, make_config
 from restive.server.errors import error_response
 from restive.server.middleware import add_middleware
-from restive.server.run import Server, listen, make_config
+from restive.server.run import listen
 from restive.server.settings import Settings
 
 OPEN = Settings(open=True, log="none")

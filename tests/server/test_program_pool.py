@@ -15,7 +15,7 @@ from restive.desk import Desk
 from restive.desk.program import Program
 from restive.errors import NotFound
 from restive.server import program_pool
-from restive.server.program_pool import Programs, _Opened
+from restive.server.program_pool import Programs, _Opened, find_policies, warm_up
 from server.calling import API, Caller
 
 ROUNDS = "/api/v1/programs/shops/rounds"
@@ -239,3 +239,44 @@ def test_the_length_of_the_queue_is_limited_for_each_token(principals: Callable[
         return refused.status_code, [(await each).status_code for each in waiting]
 
     assert one.run(story()) == (429, [200, 200])
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Desk:
+    return Desk(tmp_path / "desk.db")
+
+
+def make(desk: Desk, name: str, policy: str, shadow: str | None = None) -> None:
+    desk.create(name, states=["low", "high"], rewards=[0, 1], policy=policy, shadow=shadow)
+
+
+def test_the_policies_in_use_are_found_without_duplicates_the_newest_first(empty: Desk) -> None:
+    with empty:
+        assert find_policies(empty.store) == [("lagrange", None)]
+        for name, policy, shadow in (("a", "egt", None), ("b", "egt:eta=0.5", "wiql"), ("c", "egt", None)):
+            make(empty, name, policy, shadow)
+        assert find_policies(empty.store) == [("egt", None), ("egt:eta=0.5", "wiql")]
+
+
+def test_warming_up_uses_each_policy_and_does_not_change_the_desk(empty: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[tuple[str, int]] = []
+
+    class Watched(Desk):
+        def __exit__(self, *rest: object) -> None:
+            played.extend((program.config.policy, len(program.rounds)) for program in self.programs())
+            super().__exit__(None, None, None)
+
+    with empty:
+        make(empty, "a", "egt", "wiql")
+        make(empty, "b", "lagrange")
+        before = empty.store.audit_log(None)
+        monkeypatch.setattr(program_pool, "Desk", Watched)
+        warm_up(empty)
+        assert played == [("lagrange", 2), ("egt", 2)]
+        assert empty.store.audit_log(None) == before
+
+
+def test_errors_while_warming_up_are_ignored(empty: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_pool, "find_policies", lambda store: [("no such policy", None)])
+    with empty:
+        warm_up(empty)

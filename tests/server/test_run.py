@@ -1,4 +1,4 @@
-"""The server as a process: start, socket, TLS, warm-up, signals, and an outage of the store."""
+"""The command `restive serve` and the server as a process: options, socket, TLS, signals, an outage of the store."""
 
 import asyncio
 import resource
@@ -6,6 +6,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -25,16 +26,7 @@ from restive.desk import Desk
 from restive.desk.tokens import make_token
 from restive.errors import InputError
 from restive.server import run
-from restive.server.run import (
-    SPARE_FILES,
-    check_exposure,
-    find_policies,
-    listen,
-    load_tls,
-    reserve_files,
-    start_messages,
-    warm_up,
-)
+from restive.server.run import SPARE_FILES, check_exposure, listen, load_tls, reserve_files, start_messages
 from restive.server.settings import Settings
 from server.running import CLOSED, Command, hear, make_certificate, run_server
 
@@ -258,42 +250,55 @@ def test_the_limit_on_open_files_is_raised_as_far_as_allowed() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path / "desk.db")
+def find_error(**given: Any) -> str:
+    """The message with which the command refuses to start the server."""
+    with pytest.raises(InputError) as error:
+        run.serve(**{"port": 0, **given})
+    return str(error.value)
 
 
-def make(desk: Desk, name: str, policy: str, shadow: str | None = None) -> None:
-    desk.create(name, states=["low", "high"], rewards=[0, 1], policy=policy, shadow=shadow)
+def test_neither_the_command_line_nor_the_desk_imports_the_server() -> None:
+    code = "import sys, restive.cli, restive.desk.desk; print(*{'fastapi', 'starlette', 'uvicorn'} & {*sys.modules})"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
 
 
-def test_the_policies_in_use_are_found_without_duplicates_the_newest_first(desk: Desk) -> None:
-    with desk:
-        assert find_policies(desk.store) == [("lagrange", None)]
-        for name, policy, shadow in (("a", "egt", None), ("b", "egt:eta=0.5", "wiql"), ("c", "egt", None)):
-            make(desk, name, policy, shadow)
-        assert find_policies(desk.store) == [("egt", None), ("egt:eta=0.5", "wiql")]
+def test_without_the_packages_of_the_server_the_error_says_how_to_install_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "REQUIRED_PACKAGES", ("fastapi", "no_such_package"))
+    assert find_error() == 'The server needs more packages: pip install "restive[server]".'
 
 
-def test_warming_up_uses_each_policy_and_does_not_change_the_desk(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    played: list[tuple[str, int]] = []
-
-    class Watched(Desk):
-        def __exit__(self, *rest: object) -> None:
-            played.extend((program.config.policy, len(program.rounds)) for program in self.programs())
-            super().__exit__(None, None, None)
-
-    with desk:
-        make(desk, "a", "egt", "wiql")
-        make(desk, "b", "lagrange")
-        before = desk.store.audit_log(None)
-        monkeypatch.setattr(run, "Desk", Watched)
-        warm_up(desk)
-        assert played == [("lagrange", 2), ("egt", 2)]
-        assert desk.store.audit_log(None) == before
+def test_the_command_refuses_a_port_in_use(store: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert find_error(store=store, port=port).startswith(f"Port {port} of 127.0.0.1 is in use")
 
 
-def test_errors_while_warming_up_are_ignored(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "find_policies", lambda store: [("no such policy", None)])
-    with desk:
-        warm_up(desk)
+def test_listening_beyond_this_machine_needs_a_token_and_then_tls(store: str) -> None:
+    assert "has no token yet" in find_error(store=store, host="0.0.0.0")
+    with Desk(store) as desk:
+        make_token(desk.store, "ann", {None: "admin"})
+    assert "unencrypted" in find_error(store=store, host="0.0.0.0")
+
+
+def test_a_store_that_does_not_answer_is_an_error_without_its_password() -> None:
+    message = find_error(store="postgresql://nobody:hush@127.0.0.1:1/none")
+    assert "127.0.0.1" in message
+    assert "hush" not in message
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"rate": 0.0}, "rate is 0.0; it must be"),
+        ({"rate": float("nan")}, "rate is nan; it must be"),
+        ({"rate": float("inf")}, "rate is inf; it must be"),
+        ({"max_body": 0}, "--max-body is 0; it must be a whole number from 1 to 4096."),
+        ({"log": "loud"}, "log is 'loud'; it must be one of text, json, none."),
+        ({"trusted_proxy": ["proxy"]}, "'proxy' is not a proxy address"),
+        ({"certificate": Path("a.pem")}, "TLS needs both --certificate and --key."),
+        ({"store": "table.csv"}, "a store is a file that ends in .db"),
+    ],
+)
+def test_invalid_options_are_errors_and_create_no_store(given: dict[str, Any], message: str, store: str) -> None:
+    assert message in find_error(**{"store": store, **given})
+    assert not Path(store).exists()
