@@ -22,7 +22,7 @@ def as_rows(states: Mapping[str, str] = STATES) -> list[dict[str, str]]:
 
 
 class Caller:
-    """Whoever holds a token, or anybody at an open server."""
+    """A client with a token, or without one at an open server."""
 
     def __init__(self, app: FastAPI, desk: Desk, runner: asyncio.Runner, token: str | None = None) -> None:
         self.app, self.desk, self.runner = app, desk, runner

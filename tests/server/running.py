@@ -137,7 +137,7 @@ def run_plain(**changes: Any) -> Iterator[tuple[str, int]]:
         yield place
 
 
-def hear(connection: socket.socket) -> bytes:
+def read_all(connection: socket.socket) -> bytes:
     """All that the server sends until it closes the connection."""
     said = b""
     with contextlib.suppress(ConnectionError):

@@ -52,11 +52,11 @@ def test_a_browser_is_shown_a_page_where_software_gets_a_problem(caller: Caller)
 
 
 def test_every_route_of_the_api_asks_for_a_token(principals: Callable[..., Caller]) -> None:
-    stranger = principals(None)
-    asked = [(method, path) for method, path, operation in paths(stranger.app) if "security" in operation]
+    anonymous = principals(None)
+    asked = [(method, path) for method, path, operation in paths(anonymous.app) if "security" in operation]
     assert len(asked) > 25
     for method, path in asked:
-        answer = stranger.call(method, path, headers={"Authorization": "Bearer rst_1_wrong"})
+        answer = anonymous.call(method, path, headers={"Authorization": "Bearer rst_1_wrong"})
         assert check_failure(answer, 401)["recorded"] is False
         assert answer.headers["WWW-Authenticate"].startswith("Bearer")
 

@@ -2,7 +2,6 @@ import asyncio
 import re
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -215,14 +214,14 @@ def test_signing_out_ends_the_session_in_the_store_too(site: Site) -> None:
     assert site.get("/test/page", Cookie=f"restive_session={cookie}").status_code == 303
 
 
-def test_whoever_is_not_signed_in_is_sent_there_and_back(site: Site) -> None:
+def test_a_page_redirects_to_the_sign_in_page_which_redirects_back(site: Site) -> None:
     answer = site.get("/test/page?round=2&find=a b")
     assert answer.headers["location"] == "/login?next=%2Ftest%2Fpage%3Fround%3D2%26find%3Da%2520b"
     part = site.get("/test/page", **{"HX-Request": "true"})
     assert (part.status_code, part.headers["hx-redirect"]) == (401, "/login?next=%2Ftest%2Fpage")
 
 
-def test_the_twin_of_a_page_takes_a_cookie_or_a_token_and_sends_nobody_elsewhere(site: Site) -> None:
+def test_the_json_endpoint_of_a_page_accepts_a_cookie_or_a_token_and_does_not_redirect(site: Site) -> None:
     secret = site.token("ann", all="viewer")
     assert site.get("/test/page.json").status_code == 401
     assert site.get("/test/page.json", secret).json()["principal"] == "ann"
@@ -236,8 +235,15 @@ def test_a_cookie_is_no_token_of_the_api(site: Site) -> None:
     assert site.get("/test/anything").status_code == 401
 
 
-def test_attempts_to_sign_in_are_few_for_each_address(desk: Desk) -> None:
-    for site in make_site(desk, replace(Settings(log="none"), max_sign_ins_per_minute=3)):
+def make_limited_site(desk: Desk, sign_ins: int) -> Iterator[Site]:
+    """A site with a limit on sign-ins for which no time passes."""
+    for site in make_site(desk, Settings(log="none", max_sign_ins_per_minute=sign_ins)):
+        site.app.state.rates.sign_ins._clock = lambda: 0.0
+        yield site
+
+
+def test_sign_in_attempts_are_limited_for_each_address(desk: Desk) -> None:
+    for site in make_limited_site(desk, sign_ins=3):
         secret = site.token("ann", all="viewer")
         assert [site.post("/test/in", secret=f"guess {n}").json() for n in range(3)] == [False] * 3
         refused = site.post("/test/in", secret=secret)
@@ -266,10 +272,11 @@ def test_nobody_is_sent_to_another_site_after_signing_in(elsewhere: str | None) 
     assert local_path("/programs/a/list?round=2") == "/programs/a/list?round=2"
 
 
-def test_whoever_may_try_again_at_once_is_reported_to_wait_a_second(desk: Desk) -> None:
-    for site in make_site(desk, replace(Settings(log="none"), max_sign_ins_per_minute=300)):
-        codes = [site.post("/test/in", secret="guess") for _ in range(310)]
-        assert {answer.headers["retry-after"] for answer in codes if answer.status_code == 429} == {"1"}
+def test_a_wait_of_less_than_a_second_is_rounded_up_in_retry_after(desk: Desk) -> None:
+    for site in make_limited_site(desk, sign_ins=90):
+        answers = [site.post("/test/in", secret="guess") for _ in range(91)]
+        assert [answer.status_code for answer in answers] == [200] * 90 + [429]
+        assert answers[-1].headers["retry-after"] == "1"
 
 
 def hold_store(desk: Desk) -> sqlite3.Connection:
@@ -283,7 +290,7 @@ def test_a_made_up_cookie_is_signed_out_without_writing_to_the_store(site: Site)
     async def play() -> bool:
         held = hold_store(site.desk)
         leaving = asyncio.create_task(site.client.post("/test/out", headers={"Cookie": "restive_session=made-up"}))
-        done, _ = await asyncio.wait([leaving], timeout=5)
+        done, _ = await asyncio.wait([leaving], timeout=30)
         held.close()
         await leaving
         return bool(done)
@@ -306,7 +313,7 @@ def test_look_ups_do_not_wait_behind_sessions_that_wait_for_the_store(site: Site
             for cookie in cookies
         ]
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(50):
                 while waiting() < len(cookies):
                     await asyncio.sleep(0.001)
         except TimeoutError:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from server.running import hear, run_plain
+from server.running import read_all, run_plain
 
 Place = tuple[str, int]
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -50,7 +50,7 @@ def ask(place: Place, request: bytes) -> bytes:
     """All that the server sends until it closes the connection."""
     with call(place) as connection:
         connection.sendall(request)
-        return hear(connection)
+        return read_all(connection)
 
 
 def drip(connection: socket.socket, pieces: Iterator[bytes], ended: threading.Event) -> None:
@@ -70,7 +70,7 @@ def drip_until_closed(place: Place, first: bytes, piece: bytes) -> bytes:
         dripping.start()
         try:
             assert is_served(place)
-            return hear(connection)
+            return read_all(connection)
         finally:
             ended.set()
             dripping.join()
@@ -79,7 +79,7 @@ def drip_until_closed(place: Place, first: bytes, piece: bytes) -> bytes:
 def test_a_silent_connection_is_closed(place: Place) -> None:
     with call(place) as connection:
         assert is_served(place)
-        assert hear(connection) == b""
+        assert read_all(connection) == b""
 
 
 def test_a_slow_request_head_is_cut_off(place: Place) -> None:
@@ -109,8 +109,8 @@ def test_a_slow_body_after_the_response_is_cut_off(place: Place) -> None:
 
 
 def test_an_endless_body_is_rejected_at_the_size_limit() -> None:
-    with run_plain(body_seconds=60, max_json_bytes=1 << 20, linger_seconds=0.2) as patient:
-        answer = drip_until_closed(patient, CHUNKED, b"%x\r\n%b\r\n" % (1 << 18, b"x" * (1 << 18)))
+    with run_plain(body_seconds=60, max_json_bytes=1 << 20, linger_seconds=0.2) as slow:
+        answer = drip_until_closed(slow, CHUNKED, b"%x\r\n%b\r\n" % (1 << 18, b"x" * (1 << 18)))
     assert answer.startswith(b"HTTP/1.1 413 ")
 
 
@@ -140,10 +140,10 @@ def test_endless_headers_and_addresses_are_rejected(place: Place) -> None:
 
 
 def test_endless_trailers_are_cut_off() -> None:
-    with run_plain(body_seconds=60) as patient:
-        drip_until_closed(patient, CHUNKED + b"1\r\nx\r\n0\r\n", b"X-A: " + b"a" * 3000 + b"\r\n")
-        drip_until_closed(patient, CHUNKED + b"1\r\nx\r\n0\r\nX-A: ", b"a" * 60_000)
-        drip_until_closed(patient, CHUNKED + b"1;", b"a" * 60_000)
+    with run_plain(body_seconds=60) as slow:
+        drip_until_closed(slow, CHUNKED + b"1\r\nx\r\n0\r\n", b"X-A: " + b"a" * 3000 + b"\r\n")
+        drip_until_closed(slow, CHUNKED + b"1\r\nx\r\n0\r\nX-A: ", b"a" * 60_000)
+        drip_until_closed(slow, CHUNKED + b"1;", b"a" * 60_000)
 
 
 def test_trailers_are_not_headers(place: Place) -> None:
@@ -192,7 +192,7 @@ def test_very_many_pipelined_requests_do_not_block_the_server(place: Place) -> N
         sending = threading.Thread(target=send_quietly, args=[connection, GET * 3000 + LAST])
         sending.start()
         assert is_served(place)
-        assert hear(connection).count(b"HTTP/1.1 200 ") <= 3001
+        assert read_all(connection).count(b"HTTP/1.1 200 ") <= 3001
         sending.join()
 
 
@@ -249,9 +249,9 @@ def test_waiting_connections_make_room_for_new_ones(count: int) -> None:
     with run_plain(max_connections=count // 3, header_seconds=60) as place, contextlib.ExitStack() as stack:
         waiting = open_many(place, count, stack)
         assert is_served(place)
-        assert hear(waiting[0]) == b""
+        assert read_all(waiting[0]) == b""
         waiting[-1].sendall(LAST)
-        assert hear(waiting[-1]).startswith(b"HTTP/1.1 200 ")
+        assert read_all(waiting[-1]).startswith(b"HTTP/1.1 200 ")
 
 
 def test_many_slow_connections_do_not_block_the_server(place: Place) -> None:
@@ -260,7 +260,7 @@ def test_many_slow_connections_do_not_block_the_server(place: Place) -> None:
         for connection in waiting[::2]:
             connection.sendall(b"GET / HT")
         assert is_served(place)
-        answers = [hear(connection) for connection in waiting]
+        answers = [read_all(connection) for connection in waiting]
     assert set(answers) == {b""}
 
 

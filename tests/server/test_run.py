@@ -28,7 +28,7 @@ from restive.errors import InputError
 from restive.server import run
 from restive.server.run import SPARE_FILES, check_exposure, listen, load_tls, reserve_files, start_messages
 from restive.server.settings import Settings
-from server.running import CLOSED, Command, hear, make_certificate, run_server
+from server.running import CLOSED, Command, make_certificate, read_all, run_server
 
 BEYOND = Settings(host="0.0.0.0")
 
@@ -133,7 +133,7 @@ def test_requests_in_progress_are_finished_while_new_connections_are_refused() -
         caller.start()
         assert slow.begun.wait(30)
         ending.start()
-        assert hear(idle) == b""
+        assert read_all(idle) == b""
     assert not slow.done.is_set()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(place, timeout=30)

@@ -124,7 +124,7 @@ def test_people_are_erased_for_good(decided: Caller) -> None:
     given = {"json": {"agents": ["ann"]}, "headers": {"Idempotency-Key": "k"}}
     first, again = (decided.call("POST", "erase", **given) for _ in range(2))
     assert first.json() == {"count": 1, "recorded": True}
-    # Nothing seals what a key was used for at an open server, so that it is forgotten too.
+    # At an open server the digest of a request has no key, so it is erased too.
     assert again.status_code == 409
     assert "ann" not in decided.call("GET", "people").text
     assert "ann" not in [row["agent"] for row in decided.call("GET", "rounds/1/list").json()["items"]]

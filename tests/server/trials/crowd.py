@@ -22,7 +22,7 @@ KINDS = {
     "xlsx": b"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "json": b"application/json",
 }
-PATIENCE = 120  # seconds for an answer
+TIMEOUT_SECONDS = 120  # seconds for an answer
 BILLION = 1_000_000_000
 
 
@@ -45,9 +45,9 @@ class Rogue(threading.Thread):
             self.ending.wait(0.2)
 
     def call(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self._port), timeout=PATIENCE)
+        return socket.create_connection(("127.0.0.1", self._port), timeout=TIMEOUT_SECONDS)
 
-    def hear(self, connection: socket.socket) -> None:
+    def read_all(self, connection: socket.socket) -> None:
         """Note how the server answers, until it hangs up."""
         said = b""
         with contextlib.suppress(OSError):
@@ -56,11 +56,11 @@ class Rogue(threading.Thread):
         self.responses[said.partition(b"\r\n")[0].decode(errors="replace")] += 1
 
     def post(self, kind: str, body: bytes) -> None:
-        """Send a whole body, and hear what becomes of it."""
+        """Send a whole body, and read the response."""
         with self.call() as connection:
             head = HEAD % self.secret + b"Content-Type: %b\r\nContent-Length: %d\r\n" % (KINDS[kind], len(body))
             connection.sendall(ROUNDS + head + b"Connection: close\r\n\r\n" + body)
-            self.hear(connection)
+            self.read_all(connection)
 
 
 Harm = Callable[[Rogue], None]
@@ -87,7 +87,7 @@ def send_endless_body(rogue: Rogue) -> None:
         with contextlib.suppress(OSError):
             for _ in range(200):
                 connection.sendall(piece)
-        rogue.hear(connection)
+        rogue.read_all(connection)
 
 
 def stop_reading(rogue: Rogue) -> None:
@@ -102,12 +102,12 @@ def stop_reading(rogue: Rogue) -> None:
 
 def send_garbage(rogue: Rogue) -> None:
     """Bytes that are no request."""
-    luck = np.random.default_rng(rogue.turns)
+    rng = np.random.default_rng(rogue.turns)
     for size in (1, 5000, 100_000):
         with rogue.call() as connection, contextlib.suppress(OSError):
-            connection.sendall(luck.bytes(size) + b"\r\n\r\n")
+            connection.sendall(rng.bytes(size) + b"\r\n\r\n")
             connection.shutdown(socket.SHUT_WR)
-            rogue.hear(connection)
+            rogue.read_all(connection)
 
 
 def close_half(rogue: Rogue) -> None:
@@ -120,7 +120,7 @@ def close_half(rogue: Rogue) -> None:
                 if not gone:
                     connection.shutdown(socket.SHUT_WR)
                     connection.settimeout(1)
-                    rogue.hear(connection)
+                    rogue.read_all(connection)
 
 
 def guess_tokens(rogue: Rogue) -> None:
@@ -129,7 +129,7 @@ def guess_tokens(rogue: Rogue) -> None:
         with rogue.call() as connection:
             secret = b"rst_%d_%b" % (guess, b"A" * 43)
             connection.sendall(b"GET /api/v1/me HTTP/1.1\r\n" + HEAD % secret + b"Connection: close\r\n\r\n")
-            rogue.hear(connection)
+            rogue.read_all(connection)
 
 
 def nest_deeply(rogue: Rogue) -> None:
@@ -140,14 +140,14 @@ def nest_deeply(rogue: Rogue) -> None:
 
 def send_damaged(rogue: Rogue) -> None:
     """A Parquet file some bytes of which are not what they were."""
-    content, luck = bytearray(make_parquet()), np.random.default_rng(rogue.turns)
-    for place in luck.integers(4, len(content), size=20).tolist():
+    content, rng = bytearray(make_parquet()), np.random.default_rng(rogue.turns)
+    for place in rng.integers(4, len(content), size=20).tolist():
         content[place] ^= 255
     rogue.post("parquet", bytes(content))
 
 
 def send_billion(rogue: Rogue) -> None:
-    """A small Parquet file that stands for a billion rows."""
+    """A small Parquet file that expands to a billion rows."""
     rogue.post("parquet", make_billion())
 
 

@@ -72,11 +72,11 @@ class Board:
 
 
 class Caller(threading.Thread):
-    """One who asks again and again; `patient`, sends a request again until it is answered."""
+    """A client that sends one request after another; with `retry`, each until it is answered."""
 
-    def __init__(self, address: str, board: Board, number: int, seed: int, patient: bool = True) -> None:
+    def __init__(self, address: str, board: Board, number: int, seed: int, retry: bool = True) -> None:
         super().__init__(name=f"caller {number}")
-        self.board, self.number, self.patient = board, number, patient
+        self.board, self.number, self.retry = board, number, retry
         self.sent: list[Sent] = []
         self.failed: Exception | None = None
         self._luck = np.random.default_rng(seed)
@@ -107,7 +107,7 @@ class Caller(threading.Thread):
             except (httpx.NetworkError, httpx.RemoteProtocolError):
                 sent.lost += 1
             if sent.answer is None or sent.answer.status_code == 503:
-                if not self.patient:
+                if not self.retry:
                     return sent.answer is not None
                 threading.Event().wait(PAUSE)
         self._hear(sent, sent.answer)
@@ -156,9 +156,9 @@ class Caller(threading.Thread):
         return self._make("learn", "/outcomes", json.dumps({"outcomes": rows, "round": round_}))
 
 
-def start_callers(address: str, board: Board, count: int, seed: int, patient: bool = True) -> list[Caller]:
+def start_callers(address: str, board: Board, count: int, seed: int, retry: bool = True) -> list[Caller]:
     """Callers at work."""
-    callers = [Caller(address, board, number, 1000 * seed + number, patient) for number in range(count)]
+    callers = [Caller(address, board, number, 1000 * seed + number, retry) for number in range(count)]
     for caller in callers:
         caller.start()
     return callers

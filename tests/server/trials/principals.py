@@ -1,6 +1,6 @@
-"""Whoever may come to a server: nobody, a token for each role in all programs or in one, one of others, one long over.
+"""Clients of a server: anonymous, with a token for each role in all programs or in one, in another program, expired.
 
-`Door` is a server in this process with all of them; whatever it answers must say no secret and nothing of others.
+`Door` is a server in this process with all of them; no answer may contain a secret or anything of another program.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ OVER = ("revoked", "expired")
 
 
 class Clock:
-    """A clock that is put on once, so that what was to last a day is over."""
+    """A clock that can be advanced by days, so that tokens expire."""
 
     def __init__(self) -> None:
         self.days = 0
@@ -114,7 +114,7 @@ def open_door(folder: Path) -> Iterator[Door]:
 
 
 def expect(need: str | None, grants: Grants, path: str) -> int:
-    """What a principal of these grants is to hear where that role is needed; 200 stands for being let in."""
+    """The status for a principal with these grants where that role is needed; 200 if it is admitted."""
     if need is None:
         return 200
     if "{name}" not in path:

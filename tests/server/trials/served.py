@@ -14,7 +14,7 @@ from server.running import Command
 
 # Below the ports that a system gives to callers, or one who calls while nobody listens may reach itself.
 FIRST_PORT, LAST_PORT = 20_000, 30_000
-PATIENCE = 45  # seconds for a process to end
+TIMEOUT_SECONDS = 45  # seconds for a process to end
 PLACES = itertools.count(7 * os.getpid())  # each server of each run of the tests has another
 
 
@@ -70,7 +70,7 @@ class Served:
         command, self.command = self.running, None
         with command:
             try:
-                command._process.wait(PATIENCE)
+                command._process.wait(TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired:
                 command.tell(signal.SIGABRT)  # which has it say where it hangs
             ended = command.wait()

@@ -22,7 +22,7 @@ from server.trials.served import Served
 
 HONEST = 3
 MIB = 1 << 20
-ROOM = 400 * MIB  # that the server may take beyond what it has before the crowd comes
+MAX_GROWTH_BYTES = 400 * MIB  # memory that the server may take beyond what it has at the start
 PEOPLE = [f"p{place:02}" for place in range(20)]
 
 
@@ -147,7 +147,7 @@ def test_nobody_honest_notices_a_crowd(
         assert [each.decided for each in honest] == [rounds] * HONEST
         served.end()
     statuses = check_answers(served, rogues)
-    assert weigher.most - weigher.before < ROOM
+    assert weigher.most - weigher.before < MAX_GROWTH_BYTES
     with Desk(store) as desk:
         assert all(replay(desk.program(each.name)).proven for each in honest)
         assert len(desk.program(NAME).rounds) == 1

@@ -24,28 +24,28 @@ SOON = 0.03  # seconds after an answer within which the server is killed
 BEGINNING, TO_BEGIN = 0.05, 1.5  # of the kills are while it begins, which takes about so many seconds
 
 
-def kill_and_begin(served: Served, board: Board, luck: np.random.Generator) -> None:
+def kill_and_begin(served: Served, board: Board, rng: np.random.Generator) -> None:
     """Kill the server somewhere between two answers, now and then once more while it begins."""
-    board.wait_for(int(luck.integers(1, 10)))
-    board.ending.wait(float(luck.random()) * SOON)  # the point of the kill, not a wait for anything
+    board.wait_for(int(rng.integers(1, 10)))
+    board.ending.wait(float(rng.random()) * SOON)  # the point of the kill, not a wait for anything
     served.kill()
-    if luck.random() < BEGINNING:
+    if rng.random() < BEGINNING:
         served.launch()
-        board.ending.wait(float(luck.random()) * TO_BEGIN)
+        board.ending.wait(float(rng.random()) * TO_BEGIN)
         served.kill()
     served.begin()
 
 
 def check_kills(address: str, kills: int, seed: int) -> str:
     """Kill a server under load so often; the figures in a line."""
-    luck, board = np.random.default_rng(seed), Board()
+    rng, board = np.random.default_rng(seed), Board()
     with Desk(address) as desk:
         desk.create(NAME, **PLAN)
     with Served(address) as served:
         callers = start_callers(served.address, board, CALLERS, seed)
         try:
             for _ in range(kills):
-                kill_and_begin(served, board, luck)
+                kill_and_begin(served, board, rng)
             board.wait_for(CALLERS)
         finally:
             sent = end_callers(callers)
@@ -72,14 +72,14 @@ def test_what_a_server_acknowledged_survives_kills(
 
 def check_end(address: str, seed: int) -> Counter[str]:
     """Tell a server to end under load: whatever it recorded it also answered, and whole."""
-    luck, board = np.random.default_rng(seed), Board()
+    rng, board = np.random.default_rng(seed), Board()
     with Desk(address) as desk:
         desk.create(NAME, **PLAN)
     with Served(address) as served:
-        callers = start_callers(served.address, board, CALLERS, seed, patient=False)
+        callers = start_callers(served.address, board, CALLERS, seed, retry=False)
         try:
-            board.wait_for(int(luck.integers(8, 30)))
-            board.ending.wait(float(luck.random()) * SOON)
+            board.wait_for(int(rng.integers(8, 30)))
+            board.ending.wait(float(rng.random()) * SOON)
             served.end()
         finally:
             sent = end_callers(callers)

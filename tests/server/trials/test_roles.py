@@ -84,7 +84,7 @@ def test_the_list_is_that_of_the_document(door: Door) -> None:
 
 
 @pytest.mark.parametrize("principal", [None, *OVER])
-def test_whoever_has_no_token_that_holds_is_let_in_nowhere(door: Door, principal: str | None) -> None:
+def test_a_client_without_a_valid_token_is_admitted_nowhere(door: Door, principal: str | None) -> None:
     ask = door.by_token(principal)
     for operation, way in WAYS.items():
         for program in (fill("{name}"), NONE):
@@ -113,11 +113,11 @@ def test_a_program_of_others_is_as_one_that_is_not_there(door: Door) -> None:
             there = theirs(method, path, **rest)
             assert there.status_code == 404, operation
             method, path, rest = make_request(operation, way, NONE)
-            for ask in (theirs, all_):  # whoever sees every program is reported that it is not there
+            for ask in (theirs, all_):  # even for a token that sees every program
                 assert is_same(there, ask(method, path, **rest)), operation
 
 
-def test_nothing_was_recorded_by_whoever_may_not(door: Door) -> None:
+def test_clients_without_the_role_record_nothing(door: Door) -> None:
     store = door.app.state.desk.store
     before = [row.number for row in store.audit_log(None, limit=1000)]
     for principal in (None, *OVER, "viewer of all", "viewer of ours", "admin of theirs"):

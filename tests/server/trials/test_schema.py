@@ -1,6 +1,6 @@
-"""Requests made from the whole document, by whoever may come: nobody, a viewer, anybody at an open server.
+"""Requests generated from the whole document, by anonymous clients, by a viewer and at an open server.
 
-`tests/server/test_fuzzing.py` does the same as an admin. Here nothing may be recorded by whoever may not.
+`tests/server/test_fuzzing.py` does the same as an admin. Here clients without the role must not record anything.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from server.test_fuzzing import Fuzzed
 
 
 class Visited(Fuzzed):
-    """The server of the other trial, asked by somebody else."""
+    """The server of the other test, with another client."""
 
     def __init__(self, desk: Desk, role: str | None) -> None:
         super().__init__(desk)
@@ -26,7 +26,7 @@ class Visited(Fuzzed):
 
 
 class Opened(Fuzzed):
-    """A server that asks nobody for a token."""
+    """A server that needs no token."""
 
     def __init__(self, desk: Desk) -> None:
         program = desk.create("shops", states=["low", "high"], rewards=[0, 1], budget=2, control=0.0, policy="egt")

@@ -1,4 +1,4 @@
-"""Two servers over one store: whoever asks whichever of them, a round is decided once and a key is done once."""
+"""Two servers over one store: a round is decided once and an idempotency key is used once, whichever server is asked."""
 
 from collections import Counter
 from collections.abc import Iterator
