@@ -27,7 +27,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
-from restive.desk.audit import KEYED
+from restive.desk.audit import KEYED, RequestContext
 from restive.desk.config import parse_shares
 from restive.desk.table_files import EXTENSION_LIST
 from restive.desk.tokens import Principal
@@ -98,6 +98,11 @@ class Form:
     def digest_all(self) -> str:
         """HMAC of all fields but the idempotency key."""
         return self.digest(sorted(set(self.fields) - {"key"}))
+
+    async def context(self, principal: Principal) -> RequestContext:
+        """The audit context of a form that is recorded as a whole."""
+        asked = await run_in_threadpool(self.digest_all)
+        return RequestContext(by=principal.signature, key=self.text("key") or None, asked=asked)
 
 
 def read_whole(text: str) -> int | str:

@@ -86,9 +86,7 @@ async def take_marks(request: Request, name: str, principal: Operator) -> Respon
     async with take_form(request) as form:
         round_, number = read_number(form.text("round"), "round"), read_number(form.text("page"), "page")
         rows = read_rows(form)
-        context = RequestContext(
-            by=principal.signature, key=form.text("key") or None, asked=await run_in_threadpool(form.digest_all)
-        )
+        context = await form.context(principal)
         try:
             asked = (rows, round_, number, form.checked("correct"), context, request.app.state.metrics)
             message, goes_on = await ask(request, name, record_marks, *asked)

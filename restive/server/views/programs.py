@@ -71,9 +71,7 @@ async def create_program(request: Request, principal: Admin) -> Response:
         known = template if template in TEMPLATES else OWN
         wrong, status = await run(check_fields, form), 422
         if not wrong:
-            context = RequestContext(
-                by=principal.signature, key=form.text("key") or None, asked=await run(form.digest_all)
-            )
+            context = await form.context(principal)
             try:
                 name = await run(create, request.app.state.desk, form, known, context)
                 message = f"{name} is ready. Upload the first states."

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Request, Response
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from restive.desk.audit import Repeated, RequestContext
@@ -58,9 +57,7 @@ async def take_step(request: Request, name: str, principal: Operator) -> Respons
         if form.text("step") not in STEPS:
             raise HTTPException(400, "The form has no step. Reload the page.")
         admit(request, principal, STEPS[form.text("step")].role)
-        context = RequestContext(
-            by=principal.signature, key=form.text("key") or None, asked=await run_in_threadpool(form.digest_all)
-        )
+        context = await form.context(principal)
         try:
             message = await ask(request, name, run_step, form, context)
         except Question as question:
