@@ -68,7 +68,7 @@ def store(tmp_path: Path) -> str:
 
 
 def test_it_creates_its_store_is_closed_by_the_first_token_and_stops_on_sigterm(store: str) -> None:
-    with Command("--store", store) as command, httpx.Client(base_url=command.address()) as client:
+    with Command("--store", store) as command, httpx.Client(base_url=command.address(), timeout=60) as client:
         assert client.get("/health").status_code == 200
         assert client.get("/api/v1/me").json()["name"] == "local"
         with Desk(store) as desk:
@@ -93,12 +93,12 @@ def test_it_serves_tls_and_stops_on_ctrl_c(store: str, tmp_path: Path) -> None:
         address = command.address()
         assert address.startswith("https://")
         context = ssl.create_default_context(cafile=str(certificate))
-        with httpx.Client(base_url=address, verify=context) as client:
+        with httpx.Client(base_url=address, verify=context, timeout=60) as client:
             answer = client.get("/api/v1/me", headers={"Authorization": f"Bearer {secret}"})
         assert answer.status_code == 200
         assert "strict-transport-security" in answer.headers
         with pytest.raises(httpx.RemoteProtocolError):
-            httpx.get(address.replace("https", "http"))
+            httpx.get(address.replace("https", "http"), timeout=60)
         command.tell(signal.SIGINT)
         assert command.wait() == 0
 

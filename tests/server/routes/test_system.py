@@ -82,7 +82,7 @@ def test_the_audit_log_of_the_store_has_pages(caller: Caller) -> None:
 
 
 def test_a_real_server_answers_on_a_socket(live: str) -> None:
-    answer = httpx.get(f"{live}/api/v1/programs/shops")
+    answer = httpx.get(f"{live}/api/v1/programs/shops", timeout=60)
     assert answer.status_code == 200
     assert answer.json()["name"] == "shops"
     assert httpx.head(f"{live}/api/v1/programs/shops").status_code == 405
