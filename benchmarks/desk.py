@@ -22,7 +22,6 @@ import polars as pl
 
 from benchmarks.timing import Row, clock
 from restive.desk import Desk, Program
-from restive.desk.history import find_history
 from restive.desk.replay import replay
 from restive.desk.table_files import write_table_file
 
@@ -88,7 +87,7 @@ def play(address: str, agents: int, rounds: int, shadow: str) -> dict[str, Any]:
     with Desk(address) as desk:
         program = desk.program("load")
         opening, projection = clock(lambda: program.projection)
-        history, met = clock(lambda: find_history(program, name(agents // 2)))
+        history, met = clock(lambda: program.history(name(agents // 2)))
         reading, listed = clock(lambda: program.recommendation(1).chosen)
         right = {
             "proven": replay(program).proven,

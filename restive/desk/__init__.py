@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from restive.desk.audit import Repeated, RequestContext
     from restive.desk.config import Config, Words
     from restive.desk.desk import Desk
+    from restive.desk.ingest import AlreadyDecided
     from restive.desk.program import LearnResult, Program
     from restive.desk.recommendation import Recommendation
-    from restive.desk.round_input import AlreadyDecided
     from restive.desk.store import Store, StoreError
     from restive.desk.table_schema import Fault, TableError
 
@@ -39,7 +39,7 @@ MODULES = {
     "audit": ("RequestContext", "Repeated"),
     "desk": ("Desk",),
     "config": ("Config", "Words"),
-    "round_input": ("AlreadyDecided",),
+    "ingest": ("AlreadyDecided",),
     "program": ("LearnResult", "Program"),
     "store": ("Store", "StoreError"),
     "table_schema": ("Fault", "TableError"),

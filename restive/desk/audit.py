@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from restive.desk.schema import audit_log, programs
+from restive.desk.database import audit_log, programs
 from restive.errors import Conflict, InputError
 
 MAX_KEY = 200

@@ -325,12 +325,11 @@ def history(
 ) -> None:
     """Show the rounds of one person."""
     from restive.console import print_json
-    from restive.desk.history import find_history
     from restive.desk.output import print_history
 
     with open_store(store) as opened:
         program = opened.program(name)
-        rows = find_history(program, agent)
+        rows = program.history(agent)
         if as_json:
             print_json(rows)
         else:

@@ -9,6 +9,7 @@ Layout, little endian: magic word, checksum of all that follows, number of colum
 its name, dtype, form, whether it is compressed, length, size of the body before and after compression, name, body.
 """
 
+import json
 import struct
 import zlib
 from collections.abc import Callable, Mapping
@@ -31,7 +32,9 @@ PLACES = {dtype: place for place, dtype in enumerate(DTYPES)}
 NARROW = tuple(np.dtype(kind) for kind in ("<u1", "<u2", "<u4"))
 RAW, BITS, RANGE, STEPS, PALETTE, OFFSETS = range(6)
 SAMPLE = 4096  # bytes tried before a body is compressed, values looked at before a palette is
-MOST = 1 << 27  # no column is longer: a forged length must not ask for all the memory there is
+MAX_LENGTH = 1 << 27  # of a column; a forged length must not allocate all memory
+SNAPSHOT_FORMAT = "restive-projection-1"
+SNAPSHOT_PIECE = 1 << 26  # the longest column of a snapshot; longer arrays are split
 
 
 def pack(columns: Mapping[str, Column]) -> bytes:
@@ -60,13 +63,51 @@ def unpack(content: bytes) -> dict[str, Column]:
         raise InputError(f"The packed columns are damaged: {error}.") from error
 
 
+def pack_snapshot(about: dict[str, Any], arrays: Mapping[str, Column]) -> bytes:
+    """Plain data and named arrays of any shape and numeric dtype as bytes.
+
+    >>> about, arrays = unpack_snapshot(pack_snapshot({"length": 3}, {"moves": np.eye(2)}))
+    >>> about["length"], arrays["moves"].tolist()
+    (3, [[1.0, 0.0], [0.0, 1.0]])
+    """
+    dtypes = {name: [array.dtype.str, array.shape] for name, array in arrays.items()}
+    header = json.dumps({"format": SNAPSHOT_FORMAT, "arrays": dtypes, "about": about}, allow_nan=False).encode()
+    columns = {"header": np.frombuffer(header, np.uint8)}
+    for name, array in arrays.items():
+        flat = np.ascontiguousarray(array).reshape(-1)
+        column = flat if flat.dtype in DTYPES else flat.view(np.uint8)
+        for piece in range(-(-column.size // SNAPSHOT_PIECE)):
+            columns[f"{name}/{piece}"] = column[piece * SNAPSHOT_PIECE : (piece + 1) * SNAPSHOT_PIECE]
+    return pack(columns)
+
+
+def unpack_snapshot(content: bytes) -> tuple[dict[str, Any], dict[str, Column]]:
+    """The plain data and the arrays of a snapshot; other formats and damaged bytes are refused with an `InputError`."""
+    columns = unpack(content)
+    try:
+        header = json.loads(columns.pop("header").tobytes())
+        if header["format"] != SNAPSHOT_FORMAT:
+            raise InputError(f"The snapshot has format {header['format']!r}; this version reads {SNAPSHOT_FORMAT!r}.")
+        return header["about"], {name: _join_pieces(columns, name, *array) for name, array in header["arrays"].items()}
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"These bytes are not a snapshot of a projection ({error}).") from None
+
+
+def _join_pieces(columns: Mapping[str, Column], name: str, dtype: str, shape: list[int]) -> Column:
+    pieces = [columns[f"{name}/{piece}"] for piece in range(sum(key.startswith(f"{name}/") for key in columns))]
+    flat = np.concatenate(pieces) if len(pieces) > 1 else pieces[0] if pieces else np.zeros(0, np.dtype(dtype))
+    return (flat if flat.dtype == np.dtype(dtype) else flat.view(np.dtype(dtype))).reshape(shape)
+
+
 def _pack_column(name: str, column: Column) -> list[bytes]:
     """The entry of one column: header, name, body."""
     title = name.encode()
     little = column.dtype.newbyteorder("<")
-    if column.ndim != 1 or little not in PLACES or len(title) > 255 or len(column) > MOST:
+    if column.ndim != 1 or little not in PLACES or len(title) > 255 or len(column) > MAX_LENGTH:
         raise InputError(
-            f"Column {name!r} is {column.dtype} of shape {column.shape}; a column has one dimension, at most {MOST} "
+            f"Column {name!r} is {column.dtype} of shape {column.shape}; a column has one dimension, at most {MAX_LENGTH} "
             "places, is bool, whole numbers or float64, and its name has at most 255 bytes."
         )
     form, body = _encode(np.ascontiguousarray(column, dtype=little))
@@ -172,7 +213,7 @@ def _unpack_columns(content: memoryview, count: int) -> dict[str, Column]:
         name = bytes(content[place : place + title]).decode()
         body = content[place + title : place + title + kept]
         place += title + kept
-        if place > len(content) or length > MOST or size > 16 * MOST or small > 1:
+        if place > len(content) or length > MAX_LENGTH or size > 16 * MAX_LENGTH or small > 1:
             raise ValueError("an entry is longer than the content")
         whole = _stretch(body, size) if small else body
         columns[name] = _FORMS[form](whole, _Entry(DTYPES[kind], length))

@@ -14,17 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from restive.api.types import HistoryEntry
 from restive.desk.audit import NO_CONTEXT, Repeated, RequestContext
 from restive.desk.cache import ProgramCache
 from restive.desk.config import Config
 from restive.desk.corrections import correct_outcomes, correct_states, find_wrong_states
-from restive.desk.decision import decide
-from restive.desk.events import Cancelled, Changed, Erased, Event, Left, Reported
+from restive.desk.events import Cancelled, Changed, Corrected, Decided, Erased, Event, Left, Reported
 from restive.desk.explanations import count_people
 from restive.desk.ingest import (
+    AlreadyDecided,
     find_listed,
     name_few,
     name_people,
+    prepare_round,
     read_given,
     read_list,
     read_outcome_table,
@@ -35,12 +37,13 @@ from restive.desk.ingest import (
 from restive.desk.projection import Projection, RoundTotals
 from restive.desk.recommendation import Recommendation
 from restive.desk.roster import Names
-from restive.desk.round_input import AlreadyDecided, prepare_round
-from restive.desk.rounds import Round
+from restive.desk.rounds import Round, describe_agent, gather_rounds
+from restive.desk.selection import decide
 from restive.desk.store import ProgramRow, Store, StoreError, Writer
 from restive.desk.table_files import ROW
 from restive.desk.table_schema import Fault, TableError, read_states
 from restive.errors import Conflict, Hint, InputError, NotFound, check_whole
+from restive.formats import show_minute
 from restive.types import Ints
 
 # The last rounds that a table without a round is compared with.
@@ -137,6 +140,18 @@ class Program:
     def recommendation(self, round: int, notes: Sequence[str] = ()) -> Recommendation:
         """The list of a round, as it was decided."""
         return self._recommend(self.projection, self.get_round(round), notes)
+
+    def history(self, agent: str) -> list[HistoryEntry]:
+        """An entry for each round in which the agent took part, read from the agent's own chunk of each event."""
+        projection, names = self.projection, self.names
+        number = names.find(names.inward(pl.Series("agent", [agent])))[0]
+        if number is None:
+            raise NotFound(f"{agent!r} is not in the program {self.name}.")
+        kinds = (Decided.kind, Reported.kind, Corrected.kind)
+        return [
+            describe_agent(found, projection.config.states, projection.totals(found.round).cancelled)
+            for found in gather_rounds(self.store.history(self.id, number, kinds=kinds))
+        ]
 
     def recognise(self, agents: object) -> None:
         """Show these names from now on where the store knows only their pseudonyms."""
@@ -374,4 +389,4 @@ def _check_next(projection: Projection, round_: int | None) -> None:
     totals = projection.totals(round_)
     if totals.cancelled:
         raise Conflict(f"Round {round_} was cancelled.", location="round")
-    raise AlreadyDecided(f"Round {round_} was decided at {totals.at}.", location="round")
+    raise AlreadyDecided(f"Round {round_} was decided at {show_minute(totals.at)} UTC.", location="round")

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from restive.contract import Draws, Estimate, Ranking, as_ranking
+from restive.desk.codec import pack_snapshot, unpack_snapshot
 from restive.desk.config import Config, make_learner
 from restive.desk.events import (
     Cancelled,
@@ -32,8 +33,6 @@ from restive.desk.events import (
     States,
     interpret,
 )
-from restive.desk.selection import in_control
-from restive.desk.snapshots import keep, read_kept
 from restive.errors import InputError
 from restive.kernels import rng
 from restive.policies.belief import agent_axes, flatten, grow, put, take, unflatten
@@ -44,6 +43,16 @@ CACHED_ROUNDS = 4
 Recorded = TypeVar("Recorded", States, Outcomes)
 # A round so long ago that no rule remembers it.
 NEVER = -(10**9)
+
+# Random stream of the control group, beyond those of the policies.
+CONTROL = 2**32
+
+
+def in_control(seed: int, share: float, numbers: Ints) -> Bools:
+    """Whether agents are in the control group: a function of the seed and the agent's number."""
+    keys = rng.branch(rng.run_keys(seed, np.zeros(1, np.int64)), CONTROL, 0)
+    drawn: Bools = rng.uniform(keys, numbers)[0] < share
+    return drawn
 
 
 @dataclass
@@ -389,11 +398,11 @@ class Projection:
         arrays = {f"agents.{name}": array for name, array in self.agents.arrays().items()}
         for slot, policy_state in self.policy_states.items():
             arrays |= {f"{slot}.{name}": array for name, array in flatten(policy_state.belief).items()}
-        return keep(about, arrays)
+        return pack_snapshot(about, arrays)
 
     def restore(self, content: bytes) -> None:
         """Go on from what `dump` wrote; refused if it is of other policies than those of the config as they are here."""
-        about, arrays = read_kept(content)
+        about, arrays = unpack_snapshot(content)
         try:
             self._restore(about, arrays)
         except (KeyError, TypeError, ValueError) as error:

@@ -10,11 +10,10 @@ import polars as pl
 
 from restive.api import types
 from restive.desk.config import Config
-from restive.desk.decision import CHOSEN, MUST, RESERVE
 from restive.desk.explanations import explain
 from restive.desk.roster import ERASED, Names
 from restive.desk.rounds import Round
-from restive.desk.selection import EXCLUSIONS, ON_MUST
+from restive.desk.selection import CHOSEN, EXCLUSIONS, MUST, ON_MUST, RESERVE
 from restive.formats import finite_or_none
 from restive.types import Floats, Ints
 

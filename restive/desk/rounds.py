@@ -1,11 +1,12 @@
 """A round as it is known now: who was present, who was advised, what was done and the outcomes, with all corrections."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from restive.api.types import HistoryEntry
 from restive.desk.events import (
     Cancelled,
     Corrected,
@@ -18,6 +19,7 @@ from restive.desk.events import (
     interpret,
     write_outcomes,
 )
+from restive.desk.selection import EXCLUSIONS
 from restive.errors import NotFound
 from restive.types import Bools, Floats, Ints
 
@@ -135,3 +137,37 @@ def gather(log: Iterable[Event]) -> Round:
     if found is None:
         raise NotFound("There is no such round.")
     return found
+
+
+def gather_rounds(log: Iterable[Event]) -> list[Round]:
+    """The rounds that the events of several rounds lead to, in order."""
+    rounds: dict[int, Round] = {}
+    for event in log:
+        assert event.round is not None
+        if event.round in rounds:
+            rounds[event.round].apply(event)
+        else:
+            rounds[event.round] = Round.start(event)
+    return [rounds[round_] for round_ in sorted(rounds)]
+
+
+def describe_agent(found: Round, states: Sequence[str], cancelled: bool) -> HistoryEntry:
+    """A round that holds one agent only as plain data; unknown values are left out."""
+    notes = (
+        EXCLUSIONS[int(found.choice["exclusion"][0])],
+        "corrected" * int(found.corrected[0]),
+        "cancelled" * cancelled,
+    )
+    row: HistoryEntry = {
+        "round": found.round,
+        "at": found.at,
+        "state": states[int(found.state[0])],
+        "chosen": bool(found.chosen[0]),
+        "probability": float(found.choice["probability"][0]),
+        "note": ", ".join(filter(None, notes)),
+    }
+    if found.done[0] != UNKNOWN:
+        row["done"] = bool(found.done[0] == DONE)
+    if found.after[0] >= 0:
+        row["reward"], row["next_state"] = float(found.reward[0]), states[int(found.after[0])]
+    return row

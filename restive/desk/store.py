@@ -32,16 +32,23 @@ from restive.desk.database import (
     LOCKED,
     LOST,
     StoreError,
+    audit_log,
     check_place,
     connect,
+    create_tables,
+    events,
     explain,
     find_cause,
+    has_tables,
+    parts,
+    programs,
     purge_deleted,
+    roster,
+    snapshots,
     use_write_ahead_log,
 )
 from restive.desk.events import CHUNK, Event, Part, assemble, link, pick
 from restive.desk.roster import split_names
-from restive.desk.schema import audit_log, create_tables, events, has_tables, parts, programs, roster, snapshots
 from restive.desk.writer import Writer, write_time
 from restive.errors import Conflict, InputError, NotFound
 

@@ -18,8 +18,8 @@ import sqlalchemy as sa
 
 from restive.desk.audit import NO_CONTEXT, RequestContext, record_audit_entry
 from restive.desk.config import NAME
-from restive.desk.schema import grants as roles
-from restive.desk.schema import programs, sessions, tokens
+from restive.desk.database import grants as roles
+from restive.desk.database import programs, sessions, tokens
 from restive.desk.store import Store
 from restive.desk.writer import write_time
 from restive.errors import Conflict, InputError, NotFound, check_whole

@@ -9,9 +9,9 @@ import polars as pl
 import sqlalchemy as sa
 
 from restive.desk.audit import NO_CONTEXT, RequestContext, forget_people, record_audit_entry
+from restive.desk.database import events, parts, roster, snapshots
 from restive.desk.events import Columns, Event, Header, divide, link
 from restive.desk.roster import ROSTER_CHUNK, as_names, join_names, split_names
-from restive.desk.schema import events, parts, roster, snapshots
 from restive.errors import InputError
 
 # Built once: building a statement takes longer than running it.

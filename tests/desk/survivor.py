@@ -85,7 +85,7 @@ def report(program: Program, luck: np.random.Generator, correct: bool) -> tuple[
     places = np.flatnonzero(known & (luck.random(known.size) < (0.1 if correct else 0.8)))
     rows = [row for row in make_rows(program, found, places, luck) if row["agent"] != ERASED]
     if not rows:
-        raise InputError(f"round {round_} has nobody to tell of.")
+        raise InputError(f"round {round_} has nobody to report on.")
     taken = program.learn(rows, round=round_, correct=correct)
     return round_, taken.new
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from desk.stories import make
 from restive.desk import Desk, Program
 from restive.desk.audit import FORGOTTEN, KEYED, KeyTaken, Repeated, RequestContext
-from restive.desk.schema import audit_log
+from restive.desk.database import audit_log
 from restive.errors import Conflict, InputError
 
 FOUR = {"ann": "bad", "ben": "good", "cem": "bad", "dee": "bad"}

@@ -11,9 +11,9 @@ import pytest
 from desk.stories import call, know, make, record, write
 from restive.desk import Desk, cache
 from restive.desk.audit import RequestContext
+from restive.desk.codec import pack_snapshot
 from restive.desk.program import Program
 from restive.desk.replay import digest, replay
-from restive.desk.snapshots import keep
 from restive.desk.store import Event, Store, StoreError, Writer
 from restive.policies.egt import Egt
 
@@ -97,7 +97,9 @@ def test_a_snapshot_that_cannot_be_written_changes_nothing(desk: Desk, monkeypat
     assert len(desk.program("one").rounds) == 1
 
 
-@pytest.mark.parametrize("content", [b"", b"nonsense", keep({"length": 3}, {}), keep({}, {"a": np.arange(2)})])
+@pytest.mark.parametrize(
+    "content", [b"", b"nonsense", pack_snapshot({"length": 3}, {}), pack_snapshot({}, {"a": np.arange(2)})]
+)
 def test_a_snapshot_that_cannot_be_read_is_ignored(desk: Desk, content: bytes) -> None:
     program = make(desk)
     record(program, write(rounds=2))

@@ -200,7 +200,7 @@ WRONG = {
     "no such ending to write": (("decide", "shops", "--out", "list.pdf"), "cannot write files that end in '.pdf'"),
     "a folder to write to": (("decide", "shops", "--again", "--out", "folder.csv"), "folder.csv"),
     "the same states": (("decide", "shops", "--states", "states.csv"), "from the same states"),
-    "a round decided": (("decide", "shops", "--round", "1"), "round 1 was decided already, at 20"),
+    "a round decided": (("decide", "shops", "--round", "1"), "Round 1 was decided at 20"),
     "a round far off": (("decide", "shops", "--round", "7"), "from 1 to 2"),
     "a budget below 0": (("decide", "shops", "--budget", "-1"), "budget is -1; it must be a whole number from 0"),
     "a budget of words": (("decide", "shops", "--budget", "few"), "Invalid value for '--budget'"),
@@ -319,7 +319,7 @@ def test_a_list_that_was_a_mistake_is_cancelled_and_another_decided(shops: Call)
     again = shops("decide", "shops", "--states", "states.csv", "--json").data
     assert (again["round"], again["exclusions"], again["notes"]) == (2, {}, [])  # nobody is cooling down
     refused = shops("cancel", "shops", "1")
-    assert (refused.code, "round 1 of shops was cancelled before; nothing was changed" in refused.err) == (2, True)
+    assert (refused.code, "Round 1 of shops is cancelled already" in refused.err) == (2, True)
     write_states("came.csv", 1)
     late = shops("learn", "shops", "--outcomes", "came.csv", "--round", "1")
     assert (late.code, "came.csv: round 1 was cancelled" in late.err) == (2, True)
@@ -652,7 +652,7 @@ def test_a_decision_that_comes_out_otherwise_is_reported_and_the_exit_code_says_
     Path("fair.py").write_text(OWN.replace("-self.weight", "self.weight"))
     ended = call("replay", "own")
     assert ended.code == 1
-    assert "round 2 came out otherwise in " in ended.out
+    assert "Round 2 differs in " in ended.out
     reported = call("replay", "own", "--json")
     assert (reported.code, json.loads(reported.out)["proven"]) == (1, False)
 

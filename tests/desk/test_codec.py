@@ -1,7 +1,10 @@
-"""Packed columns come back bit for bit, are as small as their kind allows, and refuse every damage."""
+"""Packed columns and snapshots come back bit for bit, are as small as their form allows, and refuse every damage."""
 
+import json
 import struct
 import zlib
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,12 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from desk.stories import LEARNERS, make, record, write
+from restive.desk import Desk
 from restive.desk import codec as module
-from restive.desk.codec import DTYPES, MAGIC, Column, pack, unpack
+from restive.desk.codec import DTYPES, MAGIC, SNAPSHOT_FORMAT, Column, pack, pack_snapshot, unpack, unpack_snapshot
+from restive.desk.program import Program
+from restive.desk.projection import Projection
+from restive.desk.replay import digest
 from restive.errors import InputError
 
 N = 100_000
-LUCK = np.random.default_rng(7)
+RNG = np.random.default_rng(7)
 
 
 def assert_same(columns: dict[str, Column]) -> None:
@@ -59,16 +67,16 @@ def test_special_floats_come_back_bit_for_bit() -> None:
 def test_whole_numbers_at_the_ends_of_their_width_come_back(dtype: np.dtype[np.integer]) -> None:
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     ends = np.array([low, low + 1, 0, high - 1, high], dtype)
-    assert_same({"up": ends, "down": ends[::-1], "wide": np.resize(ends[[0, -1]], 50), "luck": LUCK.permutation(ends)})
-    assert_same({"all": LUCK.integers(low, high, 3000, dtype, endpoint=True)})
+    assert_same({"up": ends, "down": ends[::-1], "wide": np.resize(ends[[0, -1]], 50), "random": RNG.permutation(ends)})
+    assert_same({"all": RNG.integers(low, high, 3000, dtype, endpoint=True)})
 
 
 @pytest.mark.parametrize("values", [255, 256, 257])
 def test_palette_holds_up_to_256_values_wherever_they_first_appear(values: int) -> None:
     column = np.zeros(N)
-    column[-values:] = LUCK.random(values)
+    column[-values:] = RNG.random(values)
     column[-1] = 0.0
-    assert_same({"late": column, "mixed": LUCK.permutation(column)})
+    assert_same({"late": column, "mixed": RNG.permutation(column)})
     assert forms_in(pack({"late": column})) == [(module.PALETTE if values <= 256 else module.RAW, 1)]
 
 
@@ -78,12 +86,12 @@ def test_palette_holds_up_to_256_values_wherever_they_first_appear(values: int) 
         (np.arange(5, N), 80),
         (np.full(N, 3, np.int16), 80),
         (np.full(N, np.nan), 80),
-        (LUCK.random(N) < 0.5, N // 8 + 80),
-        (np.flatnonzero(LUCK.random(2 * N) < 0.5), N),
-        (LUCK.choice([0.1, 0.2, 0.9], N), N),
-        (LUCK.integers(0, 4, N).astype(np.int16), N),
-        (10**12 + LUCK.permutation(N), 4 * N + 80),
-        (LUCK.random(N), 8 * N + 80),
+        (RNG.random(N) < 0.5, N // 8 + 80),
+        (np.flatnonzero(RNG.random(2 * N) < 0.5), N),
+        (RNG.choice([0.1, 0.2, 0.9], N), N),
+        (RNG.integers(0, 4, N).astype(np.int16), N),
+        (10**12 + RNG.permutation(N), 4 * N + 80),
+        (RNG.random(N), 8 * N + 80),
     ],
 )
 def test_columns_are_as_small_as_their_kind_allows(column: Column, most: int) -> None:
@@ -147,7 +155,7 @@ def test_every_damaged_byte_and_every_cut_is_refused() -> None:
 def test_forged_bytes_with_a_right_checksum_are_refused_or_read_but_never_crash(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "MOST", 1000)
+    monkeypatch.setattr(module, "MAX_LENGTH", 1000)
     content, refused = sample(), 0
     for place in range(module.TOP.size - 2, len(content)):
         for change in (0x01, 0x02, 0x80, 0xFF):
@@ -167,3 +175,107 @@ def test_a_body_that_expands_beyond_its_size_is_refused() -> None:
     rest = struct.pack("<H", 1) + entry
     with pytest.raises(InputError, match="another size"):
         unpack(MAGIC + struct.pack("<I", zlib.crc32(rest)) + rest)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    with Desk(tmp_path / "desk.db") as desk:
+        yield desk
+
+
+def projection_from(program: Program, content: bytes | None) -> Projection:
+    """The projection of the whole log from a snapshot, or from nothing."""
+    projection = program.cache.fresh_projection(program.store.length(program.id))
+    if content is not None:
+        projection.restore(content)
+    for event in program.store.events(program.id, first=projection.length):
+        projection.apply(event)
+    return projection
+
+
+@pytest.mark.parametrize("policy", LEARNERS)
+def test_a_projection_from_a_snapshot_is_that_of_the_whole_log_bit_for_bit(desk: Desk, policy: str) -> None:
+    program, story = make(desk, policy=policy, shadow="lagrange", control=0.2, cool_down=2), write(rounds=6)
+    record(program, story[:3])
+    content = program.projection.dump()
+    record(program, story[3:], first=3)
+    restored, scratch = projection_from(program, content), projection_from(program, None)
+    assert digest(restored) == digest(scratch) == digest(program.projection)
+    assert restored.dump() == scratch.dump()
+
+
+numbers = st.sampled_from(["<f8", "<i8", "?", "|u1", "<i2"])
+shapes = st.lists(st.integers(0, 4), max_size=4).map(tuple)
+
+
+@settings(derandomize=True, max_examples=40, deadline=None)
+@given(
+    st.dictionaries(st.text(min_size=1, max_size=5).filter(lambda name: name != "header"), st.tuples(numbers, shapes))
+)
+def test_arrays_of_any_shape_and_type_come_back(wanted: dict[str, tuple[str, tuple[int, ...]]]) -> None:
+    rng = np.random.default_rng(1)
+    arrays = {name: (rng.normal(size=shape) * 9).astype(kind) for name, (kind, shape) in wanted.items()}
+    about, found = unpack_snapshot(pack_snapshot({"text": "é", "number": 0.1}, arrays))
+    assert about == {"text": "é", "number": 0.1}
+    assert found.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
+        assert found[name].tobytes() == array.tobytes()
+
+
+def as_header(record: object) -> bytes:
+    return pack({"header": np.frombuffer(json.dumps(record).encode(), np.uint8)})
+
+
+OTHERS = {
+    "another format": (
+        as_header({"format": "restive-projection-0", "shapes": {}, "about": {}}),
+        "^The snapshot has format 'restive-projection-0'; this version reads",
+    ),
+    "no header": (pack({"moves": np.arange(3)}), "not a snapshot of a projection"),
+    "no JSON": (pack({"header": np.arange(3, dtype=np.uint8)}), "not a snapshot of a projection"),
+    "no format": (as_header({"about": {}}), "not a snapshot of a projection"),
+    "a list": (as_header([1]), "not a snapshot of a projection"),
+    "no shapes": (as_header({"format": SNAPSHOT_FORMAT}), "not a snapshot of a projection"),
+    "no pack": (b"restive", "damaged|not packed|packed"),
+    "nothing": (b"", "damaged|not packed|packed"),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_is_no_snapshot_is_refused(other: str) -> None:
+    content, sentence = OTHERS[other]
+    with pytest.raises(InputError, match=sentence):
+        unpack_snapshot(content)
+
+
+def test_a_shape_that_does_not_fit_is_refused() -> None:
+    columns = unpack(pack_snapshot({}, {"moves": np.eye(2)}))
+    with pytest.raises(InputError, match="not a snapshot of a projection"):
+        unpack_snapshot(pack({**columns, "moves/0": np.arange(3.0)}))
+
+
+def test_a_snapshot_with_something_missing_is_refused(desk: Desk) -> None:
+    program = make(desk, shadow="wiql")
+    record(program, write(rounds=2))
+    about, arrays = unpack_snapshot(program.projection.dump())
+    for name in about:
+        less = {key: value for key, value in about.items() if key != name}
+        with pytest.raises(InputError, match="a snapshot that this version cannot read"):
+            projection_from(program, pack_snapshot(less, arrays))
+    for name in arrays:
+        with pytest.raises(InputError, match="a snapshot that this version cannot read"):
+            projection_from(program, pack_snapshot(about, {key: value for key, value in arrays.items() if key != name}))
+    with pytest.raises(InputError, match="a snapshot that this version cannot read"):
+        projection_from(program, pack_snapshot(about, arrays | {"agents.mood": np.zeros(9)}))
+
+
+def test_a_snapshot_of_other_policies_is_refused(desk: Desk) -> None:
+    one, two, three = make(desk, "1"), make(desk, "2", policy="egt:eta=2.0"), make(desk, "3", shadow="wiql")
+    for program in (one, two, three):
+        record(program, write(rounds=2))
+    for program, other in ((one, two), (two, one), (one, three)):
+        about, arrays = unpack_snapshot(other.projection.dump())
+        mine, _ = unpack_snapshot(program.projection.dump())
+        with pytest.raises(InputError, match="a snapshot"):
+            projection_from(program, pack_snapshot(mine | {"policy_states": about["policy_states"]}, arrays))

@@ -301,7 +301,7 @@ def own_server() -> Iterator[Postgres]:
 
 def stop_at(kind: str, server: Postgres, monkeypatch: pytest.MonkeyPatch, before: bool) -> None:
     """Stop the server before an event of this kind is sent, or after the last that is sent with it; once."""
-    place = "append" if before else "tell"
+    place = "append" if before else "record_audit_entry"
     plain = getattr(Writer, place)
 
     def stop(writer: Writer, reported: str, *rest: Any, **more: Any) -> Any:

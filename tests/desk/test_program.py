@@ -16,6 +16,7 @@ from restive.desk import AlreadyDecided, Desk, Program, TableError
 from restive.desk.replay import digest, replay
 from restive.desk.store import Store
 from restive.errors import Hint, InputError
+from restive.formats import show_minute
 
 FOUR = {"ann": "low", "ben": "high", "cem": "low", "dee": "low"}
 SETTINGS: dict[str, Any] = {"states": ["low", "high"], "rewards": [0, 1], "budget": 2, "control": 0.0, "seed": 1}
@@ -241,11 +242,11 @@ def test_a_round_is_decided_once_and_the_second_is_reported_when(tmp_path: Path)
         program = desk.create("one", **SETTINGS)
         at = program.decide(FOUR).found.at
         assert at == program.get_round(1).at
-        with pytest.raises(AlreadyDecided, match=rf"Round 1 was decided at {at[:19]}") as refused:
+        with pytest.raises(AlreadyDecided, match=rf"Round 1 was decided at {show_minute(at)} UTC\.$") as refused:
             program.decide(round=1)
         assert (refused.value.code, refused.value.location, refused.value.hint) == ("already_decided", "round", None)
         with pytest.raises(
-            AlreadyDecided, match=rf"Round 1 of one was decided at {at[:19]}.* from the same"
+            AlreadyDecided, match=rf"Round 1 of one was decided at {show_minute(at)} UTC from the same"
         ) as refused:
             program.decide(FOUR)
         assert refused.value.hint == Hint.AGAIN

@@ -13,10 +13,10 @@ from desk.stories import STEADY, make, record, write
 from restive.contract import Draws
 from restive.desk import Desk
 from restive.desk.cache import SLOT
+from restive.desk.database import events, parts
 from restive.desk.events import divide, link
 from restive.desk.program import Program
 from restive.desk.replay import replay
-from restive.desk.schema import events, parts
 from restive.desk.store import Event
 from restive.errors import InputError
 from restive.policies.egt import Egt

@@ -14,7 +14,6 @@ from desk.postgres import Postgres
 from desk.test_store import readable_text
 from restive.desk import Desk, Program
 from restive.desk.export import export
-from restive.desk.history import find_history
 from restive.desk.replay import replay
 from restive.desk.roster import (
     ERASED,
@@ -201,7 +200,7 @@ def test_ids_are_never_in_the_store_and_lists_have_them_when_the_table_gave_them
     with Desk(folder / "desk.db") as desk:
         later = desk.program("one")
         assert later.recommendation(1).chosen == [code]
-        assert find_history(later, "ann@example.org")[0]["chosen"]
+        assert later.history("ann@example.org")[0]["chosen"]
         assert later.decide({"ann@example.org": "low"}, must=["ann@example.org"]).chosen == ["ann@example.org"]
         assert len(later.names) == 3
         export(later, tmp_path / "out")
@@ -238,7 +237,7 @@ def test_an_erased_code_is_nowhere_in_sqlite_and_the_name_finds_nothing(tmp_path
         assert ann.encode() not in found
         assert ben.encode() in found
         with pytest.raises(InputError, match=r"ann@example\.org' is not in the program"):
-            find_history(program, "ann@example.org")
+            program.history("ann@example.org")
         assert replay(program).proven
 
 

@@ -1,13 +1,15 @@
-"""A round as its events add it up."""
+"""A round and the history of one person, as their events add them up."""
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from desk.stories import make, record, write
-from restive.desk import Desk
+from restive.api.types import HistoryEntry
+from restive.desk import Desk, Program
 from restive.desk.events import (
     Cancelled,
     Change,
@@ -20,7 +22,7 @@ from restive.desk.events import (
     States,
 )
 from restive.desk.rounds import UNKNOWN, Round, gather
-from restive.errors import NotFound
+from restive.errors import InputError, NotFound
 
 
 @pytest.fixture
@@ -127,3 +129,66 @@ def test_a_round_at_hand_is_what_the_log_gathers(desk: Desk) -> None:
     assert (mine.decided.about, mine.at) == (theirs.decided.about, theirs.at)
     for number in (1, 2, 3):
         assert program.get_round(number).round == number
+
+
+@pytest.fixture
+def program(address: str) -> Iterator[Program]:
+    with Desk(address) as desk:
+        yield desk.create(
+            "one", states=["low", "high"], rewards=[0, 5], budget=1, control=0.0, seed=1, cool_down=2, policy="egt"
+        )
+
+
+def without_time(rows: list[HistoryEntry]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "at"} for row in rows]
+
+
+def test_a_history_has_a_row_for_each_round_with_corrections_in_their_places(program: Program) -> None:
+    program.decide({"ann": "low", "ben": "low"}, must=["ann"])
+    program.learn([{"agent": "ann", "next_state": "high"}, {"agent": "ben", "next_state": "low"}])
+    program.decide({"ann": "high", "ben": "low"})
+    program.learn([{"agent": "ann", "done": "yes"}])  # done, though it was not on the list
+    first = {"round": 1, "state": "low", "chosen": True, "probability": 1.0, "done": True, "note": "must list"}
+    second = {"round": 2, "state": "high", "chosen": False, "probability": 0.0, "done": True, "note": "cooling down"}
+    assert without_time(program.history("ann")) == [first | {"reward": 5.0, "next_state": "high"}, second]
+    program.learn([{"agent": "ann", "done": "no", "next_state": "low"}], round=1, correct=True)
+    program.correct_states({"ann": "low"}, 2)
+    first |= {"done": False, "reward": 0.0, "next_state": "low", "note": "must list, corrected"}
+    assert without_time(program.history("ann")) == [
+        first, second | {"state": "low", "note": "cooling down, corrected"},
+    ]  # fmt: skip
+
+
+def test_rounds_without_the_person_are_not_in_its_history(program: Program) -> None:
+    program.decide({"ann": "low", "ben": "low"})
+    program.leave(["ann"])
+    program.decide({"ben": "low", "cem": "low"})
+    assert [row["round"] for row in program.history("ann")] == [1]
+    assert [row["round"] for row in program.history("ben")] == [1, 2]
+    assert [row["round"] for row in program.history("cem")] == [2]
+    assert "done" not in program.history("cem")[0]
+
+
+def test_one_who_joined_without_a_state_has_an_empty_history(program: Program) -> None:
+    program.decide({"ann": "low", "ben": None})
+    assert program.history("ben") == []
+
+
+def test_somebody_unknown_or_erased_has_no_history(program: Program) -> None:
+    program.decide({"ann": "low", "ben": "low"})
+    program.erase(["ann"])
+    for name in ("ann", "zoe", "(erased)", ""):
+        with pytest.raises(
+            InputError, match=f"{name}' is not in the program one".replace("(", r"\(").replace(")", r"\)")
+        ):
+            program.history(name)
+
+
+def test_a_round_that_was_cancelled_is_called_so(tmp_path: Path) -> None:
+    with Desk(tmp_path / "desk.db") as desk:
+        program = desk.create("one", states=["low", "high"], rewards=[0, 1], control=0.0, budget=1, seed=1)
+        program.decide({"ann": "low", "ben": "low"}, never=["ben"])
+        program.cancel(1)
+        program.decide({"ann": "low"})
+        notes = {name: [row["note"] for row in program.history(name)] for name in ("ann", "ben")}
+    assert notes == {"ann": ["cancelled", ""], "ben": ["never list, cancelled", ""]}

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from restive.desk import Desk
 from restive.desk.audit import RequestContext
-from restive.desk.schema import sessions, tokens
+from restive.desk.database import sessions, tokens
 from restive.desk.store import Store
 from restive.desk.tokens import (
     LOCAL,

@@ -8,7 +8,6 @@ from fastapi import Query, Request, Response
 
 from restive.api import types
 from restive.desk.export import agents_table
-from restive.desk.history import find_history
 from restive.desk.program import Program
 from restive.desk.tokens import Principal
 from restive.server.openapi import (
@@ -114,7 +113,7 @@ async def history(name: Name, request: Request, principal: Viewer, query: Annota
     """One entry for each round in which the person took part."""
 
     def read(program: Program) -> types.Page[types.HistoryEntry]:
-        return {"items": find_history(program, query.agent), "next": None}
+        return {"items": program.history(query.agent), "next": None}
 
     return await read_program(request, name, read)
 

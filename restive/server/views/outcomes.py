@@ -12,13 +12,13 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from restive.desk.audit import Repeated, RequestContext
-from restive.desk.decision import RESERVE
 from restive.desk.ingest import name_few
 from restive.desk.program import Program
 from restive.desk.projection import RoundTotals
 from restive.desk.recommendation import Recommendation
 from restive.desk.roster import ERASED
 from restive.desk.rounds import DONE, UNKNOWN
+from restive.desk.selection import RESERVE
 from restive.errors import InputError, NotFound
 from restive.server.metrics import Metrics
 from restive.server.views.base import PageRoute, ask, head, link, page, paginate, read_number, render_in_thread

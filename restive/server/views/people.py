@@ -7,7 +7,6 @@ import polars as pl
 from fastapi import APIRouter, Request
 
 from restive.desk.export import agents_table
-from restive.desk.history import find_history
 from restive.desk.program import Program
 from restive.desk.projection import NEVER
 from restive.desk.roster import Names
@@ -65,7 +64,7 @@ def build_person(program: Program, agent: str, page: int) -> dict[str, Any]:
     """One person with all rounds, newest first."""
     if not agent:
         raise NotFound("The URL has no id of a person.")
-    rounds = find_history(program, agent)[::-1]
+    rounds = program.history(agent)[::-1]
     names = program.names
     number = names.find(names.inward(pl.Series("agent", [agent])))[0]
     part = paginate(page, len(rounds), ROUNDS_PER_PAGE)

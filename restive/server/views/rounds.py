@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from fastapi import APIRouter, Depends, Request, Response
 
-from restive.desk.decision import RESERVE
 from restive.desk.lift import lift_by_round
 from restive.desk.program import Program
 from restive.desk.projection import RoundTotals
 from restive.desk.recommendation import LISTS, Recommendation
 from restive.desk.rounds import DONE, UNKNOWN, Round
+from restive.desk.selection import RESERVE
 from restive.errors import NotFound
 from restive.server.auth import need_session
 from restive.server.downloads import Sheet, send_sheet

@@ -17,8 +17,8 @@ import sqlalchemy as sa
 from desk.test_kills import check_rounds
 
 from restive.desk import Desk, Program
+from restive.desk.database import audit_log
 from restive.desk.replay import replay
-from restive.desk.schema import audit_log
 
 NAME, PEOPLE = "calls", 30
 PLACE = f"/api/v1/programs/{NAME}"

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from restive.desk import Desk
-from restive.desk.history import find_history
 from restive.desk.program import Program
 from restive.desk.roster import Names
 from restive.server.views.people import build_person, search
@@ -46,7 +45,7 @@ def test_erased_people_are_not_found_and_people_who_left_are_marked(program: Pro
 
 def test_a_person_has_the_history_of_the_desk_newest_first(viewer: Browser, played: Site) -> None:
     reported = viewer.get("/programs/demo/person.json?agent=pharmacist-03").json()
-    known = find_history(played.desk.program("demo"), "pharmacist-03")
+    known = played.desk.program("demo").history("pharmacist-03")
     assert reported["rounds"] == known[::-1]
     assert reported["listed"] == sum(row["chosen"] for row in known)
     assert reported["person"]["rounds_seen"] == sum("reward" in row for row in known)
