@@ -1,9 +1,10 @@
-"""Named columns of numbers as compact bytes, and back: exact, fast, and safe to read from a stranger.
+"""A compact, exact binary format for named columns of numbers, safe to read from untrusted sources.
 
 A column is a one-dimensional array of bool, whole numbers of any width, or float64; lengths may differ. Each is stored
 in the first form that fits: bits (bool), a range (start and step), ascending differences in the narrowest width, a
 palette of at most 256 values with one byte each, offsets from the smallest in the narrowest width, raw. Floats are
-handled by their bits, so NaN, -0.0 and infinities come back as they were. A body is compressed where that shortens it.
+handled by their bits, so NaN, -0.0 and infinities are restored exactly. A body is compressed if that makes it shorter.
+A snapshot is plain data and arrays of any shape, packed as columns.
 
 Layout, little endian: magic word, checksum of all that follows, number of columns; then for each column the length of
 its name, dtype, form, whether it is compressed, length, size of the body before and after compression, name, body.
@@ -31,7 +32,9 @@ DTYPES = tuple(np.dtype(kind) for kind in ("?", "<i1", "<i2", "<i4", "<i8", "<u1
 PLACES = {dtype: place for place, dtype in enumerate(DTYPES)}
 NARROW = tuple(np.dtype(kind) for kind in ("<u1", "<u2", "<u4"))
 RAW, BITS, RANGE, STEPS, PALETTE, OFFSETS = range(6)
-SAMPLE = 4096  # bytes tried before a body is compressed, values looked at before a palette is
+SAMPLE = (
+    4096  # bytes compressed to decide whether to compress a body; values counted to decide whether to use a palette
+)
 MAX_LENGTH = 1 << 27  # of a column; a forged length must not allocate all memory
 SNAPSHOT_FORMAT = "restive-projection-1"
 SNAPSHOT_PIECE = 1 << 26  # the longest column of a snapshot; longer arrays are split
@@ -51,12 +54,12 @@ def pack(columns: Mapping[str, Column]) -> bytes:
 
 
 def unpack(content: bytes) -> dict[str, Column]:
-    """The columns that were packed, each an array of its own; damaged bytes are refused with an `InputError`."""
+    """The packed columns as new arrays; damaged bytes are refused with an `InputError`."""
     if len(content) < TOP.size or content[: len(MAGIC)] != MAGIC:
         raise InputError("These bytes are not packed columns of this version: the magic word is missing.")
     _, checksum, count = TOP.unpack_from(content)
     if zlib.crc32(memoryview(content)[TOP.size - 2 :]) != checksum:
-        raise InputError("The packed columns are damaged: the checksum does not fit.")
+        raise InputError("The packed columns are damaged: the checksum differs.")
     try:
         return _unpack_columns(memoryview(content), count)
     except (ValueError, IndexError, OverflowError, MemoryError, struct.error, zlib.error) as error:
@@ -118,7 +121,7 @@ def _pack_column(name: str, column: Column) -> list[bytes]:
 
 
 def _encode(column: Column) -> tuple[int, bytes]:
-    """The form that suits the column, and its body in it."""
+    """The first form that fits the column, and its body."""
     if column.dtype.kind == "b":
         return BITS, np.packbits(column).tobytes()
     if column.dtype.kind in "iu" and (found := _encode_ascending(column)):
@@ -131,7 +134,7 @@ def _encode(column: Column) -> tuple[int, bytes]:
 
 
 def _bits_of(column: Column) -> Bits:
-    """The same bytes as unsigned numbers, which compare and subtract without NaN and without overflow."""
+    """The same bytes as unsigned integers, which compare and subtract without NaN or overflow."""
     return column.view(f"<u{column.dtype.itemsize}")
 
 
@@ -197,14 +200,14 @@ def _squeeze(body: bytes) -> bytes | None:
 
 
 class _Entry(NamedTuple):
-    """What is written about a column before its body."""
+    """The dtype and length of a column."""
 
     dtype: np.dtype[np.generic]
     length: int
 
 
 def _unpack_columns(content: memoryview, count: int) -> dict[str, Column]:
-    """Read entry after entry; whatever does not fit is a ValueError."""
+    """The columns of all entries; an inconsistent entry is a ValueError."""
     columns: dict[str, Column] = {}
     place = TOP.size
     for _ in range(count):
@@ -218,12 +221,12 @@ def _unpack_columns(content: memoryview, count: int) -> dict[str, Column]:
         whole = _stretch(body, size) if small else body
         columns[name] = _FORMS[form](whole, _Entry(DTYPES[kind], length))
     if place != len(content) or len(columns) != count:
-        raise ValueError("there is something left over")
+        raise ValueError("there are bytes after the last column")
     return columns
 
 
 def _stretch(body: memoryview, size: int) -> memoryview:
-    """The body before compression; never more than `size` bytes are made of it."""
+    """The decompressed body, never more than `size` bytes."""
     stream = zlib.decompressobj()
     whole = stream.decompress(body, size) if size else b""
     if len(whole) != size or stream.decompress(stream.unconsumed_tail, 1):

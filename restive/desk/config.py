@@ -5,10 +5,11 @@ reported with each outcome; `reward_range` is then the largest difference of two
 """
 
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from pathlib import PureWindowsPath
+from pathlib import Path, PureWindowsPath
 from typing import Any, cast
 
 import numpy as np
@@ -128,7 +129,15 @@ def policy_label(spec: str) -> str:
 
 def make_learner(spec: str) -> Learner[Any]:
     """The policy of that name and settings; oracles are refused, because the model of a real program is unknown."""
-    policy = make_policy(spec)
+    file = Path(spec.partition(":")[0])
+    try:
+        policy = make_policy(spec)
+    except InputError as error:
+        if file.suffix != ".py" or os.sep not in error.message:
+            raise
+        # Pages show the message, so it must not contain a path of the server's machine.
+        reason = type(error.__cause__).__name__ if error.__cause__ else "its settings are not valid"
+        raise InputError(f"{file.name}: the policy cannot be loaded ({reason}).", location=file) from error
     if not isinstance(policy, Learner):
         raise InputError(f"{policy.name} is an oracle, which needs the true model; use a learner.")
     return policy

@@ -231,7 +231,7 @@ def _connect_postgresql(text: str, read_only: bool) -> tuple[sa.Engine, str]:
     shown = url._replace(password=None).set(drivername="postgresql", query=query).render_as_string()
     engine = sa.create_engine(
         url.update_query_dict({} if "connect_timeout" in url.query else {"connect_timeout": "10"}),
-        isolation_level="READ COMMITTED",  # so that what is read after the lock was got is what the last one left
+        isolation_level="READ COMMITTED",  # so that reads after taking the lock see the last writer's changes
         pool_pre_ping=True,
         pool_size=POOL_SIZE,
         max_overflow=MAX_CONNECTIONS - POOL_SIZE,
@@ -257,9 +257,9 @@ def _connect_sqlite(text: str, read_only: bool) -> tuple[sa.Engine, str]:
             raise
         return connection
 
-    room = {} if read_only else {"pool_size": POOL_SIZE, "max_overflow": MAX_CONNECTIONS - POOL_SIZE}
+    limits = {} if read_only else {"pool_size": POOL_SIZE, "max_overflow": MAX_CONNECTIONS - POOL_SIZE}
     pool = NullPool if read_only else QueuePool
-    engine = sa.create_engine("sqlite://", creator=open_file, poolclass=pool, hide_parameters=True, **room)
+    engine = sa.create_engine("sqlite://", creator=open_file, poolclass=pool, hide_parameters=True, **limits)
     sa.event.listen(engine, "begin", _begin_sqlite)
     sa.event.listen(engine, "connect", lambda _, record: record.info.update(writable=_may_write(path)))
     sa.event.listen(engine, "checkin", _let_go_if_read_only)
@@ -269,8 +269,8 @@ def _connect_sqlite(text: str, read_only: bool) -> tuple[sa.Engine, str]:
 def _read_only_mode(path: Path) -> str:
     """How to read a file: a folder that may not be written cannot hold the shared memory that a WAL needs.
 
-    Without a WAL the file alone is read, as if nobody could change it. Somebody might all the same, so that such a
-    connection is used for one transaction only and the question asked anew for the next.
+    Without a WAL the file alone is read, as if nobody could change it. Somebody might, so such a connection is
+    used for one transaction only, and the next connection decides again.
     """
     return "?mode=ro" if _may_write(path.parent) or path.with_name(path.name + "-wal").exists() else "?immutable=1"
 
@@ -280,20 +280,20 @@ def _may_write(path: Path) -> bool:
 
 
 def _let_go_if_read_only(_: object, record: sa.pool.ConnectionPoolEntry) -> None:
-    """A connection made while the file could only be read stays like that, so the next is made anew."""
+    """Drop a connection that was made while the file was read-only: it would stay read-only."""
     if not record.info.get("writable", True):
         record.invalidate()
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
-    """A writer takes the lock at once: one that began by reading could be refused it later, without waiting."""
+    """Take the write lock at once: a transaction that starts by reading can be refused the lock without waiting."""
     options = connection.get_execution_options()
     if not options.get("alone"):
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writing") else "BEGIN")
 
 
 def connect_alone(engine: sa.Engine) -> sa.Connection:
-    """A connection whose statements are in no transaction, for those that must not be in one."""
+    """A connection outside of transactions, for statements that must not be in one."""
     if engine.dialect.name == "sqlite":
         return engine.connect().execution_options(alone=True)
     return engine.connect().execution_options(isolation_level="AUTOCOMMIT")
@@ -311,7 +311,7 @@ def check_place(shown: str, read_only: bool) -> None:
 
 
 def use_write_ahead_log(engine: sa.Engine) -> None:
-    """Put a SQLite file into WAL mode; SQLite does not wait for others here, so this does."""
+    """Put a SQLite file into WAL mode, waiting for other processes, which SQLite does not do here."""
     deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
     while True:
         try:
@@ -326,7 +326,7 @@ def use_write_ahead_log(engine: sa.Engine) -> None:
 
 
 def purge_deleted(engine: sa.Engine, *tables: str) -> str | None:
-    """Take what was deleted from the tables out of the files too; what prevented it, if anything did."""
+    """Remove deleted rows from the files too; returns what prevented it, or None."""
     with connect_alone(engine) as connection:
         if connection.dialect.name == "sqlite":
             busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]

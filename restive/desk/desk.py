@@ -38,9 +38,9 @@ def default_store() -> Path:
 
 
 def name_store(address: str) -> str:
-    """What a command needs beside the name of a program to find this store: nothing, if it is the usual one."""
-    usual = address in (str(default_store()), os.environ.get(STORE_VARIABLE))
-    return "" if usual else f" --store {shlex.quote(address)}"
+    """The option that names this store in a command; empty for the default store."""
+    default = address in (str(default_store()), os.environ.get(STORE_VARIABLE))
+    return "" if default else f" --store {shlex.quote(address)}"
 
 
 class Desk:
@@ -85,11 +85,11 @@ class Desk:
         context: RequestContext = NO_CONTEXT,
         **settings: Any,
     ) -> Program:
-        """Make a program by a config, or by a template and settings, or by settings alone."""
+        """Create a program from a config, from a template and settings, or from settings alone."""
         check_name(name)
         made = make_config(name, template, **settings) if config is None else config
         with self.store.creating(name, context, "created") as writer:
-            if pseudonyms and made.pseudonyms is None:  # only now, or a name that is taken would leave a key behind
+            if pseudonyms and made.pseudonyms is None:  # only now: a name that is taken must not leave a key behind
                 made = replace(made, pseudonyms=make_key().fingerprint)
             writer.append(Created.kind, *Created({**made.as_json()}).record())
             writer.record_audit_entry("created", None, {"config": made.as_json()})
@@ -106,12 +106,12 @@ def open_desk(store: str | None = None, make: bool = False) -> Desk:
             f"{place}: a store is a file that ends in .db, or an address such as postgresql://user@host/name."
         )
     if not make and not place.exists():
-        raise InputError(f"{place}: there is no store yet; `restive desk init` makes one with its first program.")
+        raise InputError(f"{place}: there is no store yet; the first program creates it.")
     return Desk(store, read_only=place.exists() and not os.access(place, os.W_OK))
 
 
 def refuse_taken(name: str, store: str | None) -> None:
-    """Refuse a name that a program of the store has already, and a store that could not be; none is made here."""
+    """Refuse a name that is taken and an address that cannot be a store; creates nothing."""
     place = default_store() if store is None else Path(store)
     if (store is None or "://" not in store) and place.suffix in STORE_SUFFIXES and not place.exists():
         if store is not None:
@@ -123,7 +123,7 @@ def refuse_taken(name: str, store: str | None) -> None:
 
 
 def make_config(name: str, template: str | None = None, **settings: Any) -> Config:
-    """The config of a template with other settings, or one by settings alone; its seed follows from the name."""
+    """The config of a template with changed settings, or of settings alone; the default seed follows from the name."""
     usual: dict[str, Any] = {"seed": int.from_bytes(hashlib.sha256(name.encode()).digest()[:6], "big")}
     if template is not None:
         usual |= from_template(template)
@@ -144,13 +144,13 @@ def make_config(name: str, template: str | None = None, **settings: Any) -> Conf
 
 
 def _settle_file(spec: str) -> str:
-    """A policy of one's own with the whole path of its file, so that the program runs from any folder."""
+    """The absolute path of a policy file, so that the program runs from any folder."""
     file, colon, settings = spec.partition(":")
     return f"{Path(file).absolute()}{colon}{settings}" if file.endswith(".py") else spec
 
 
 def from_template(name: str) -> Mapping[str, Any]:
-    """The settings that a template gives."""
+    """The settings of a template."""
     template = asdict(find_template(name))
     taken = ("states", "rewards", "budget", "control", "cool_down", "keep", "horizon")
     words = {each.name: template[each.name] for each in fields(Words)}

@@ -2,8 +2,8 @@
 
     FOLDER/agents.parquet, rounds.parquet, records/round-00001.parquet, ...
 
-Records hold what off-policy evaluation needs: state, whether the agent was advised, with what probability, what was
-done, the reward and the next state. Read them as one table with the pattern records/*.parquet.
+Records hold what off-policy evaluation needs: the state, whether the agent was advised and with what probability,
+whether the action was done, the reward and the next state. Read them as one table with the pattern records/*.parquet.
 """
 
 from collections.abc import Callable
@@ -26,10 +26,10 @@ from restive.types import Ints
 def export(
     program: Program, folder: str | PathLike[str], progress: Callable[[int, int], None] = lambda done, total: None
 ) -> list[Path]:
-    """Write all of a program into a folder; returns the files."""
+    """Write a program into a folder; returns the files."""
     place = Path(folder)
     if place.exists() and not place.is_dir():
-        raise InputError(f"{place}: there is a file of that name; an export is a folder.")
+        raise InputError(f"{place} is a file; an export needs a folder.")
     (place / "records").mkdir(parents=True, exist_ok=True)
     files = [place / "agents.parquet", place / "rounds.parquet"]
     write_table_file(agents_table(program), files[0])
@@ -40,12 +40,12 @@ def export(
         write_table_file(records_table(program, found), files[-1])
         progress(line.round, len(program.rounds))
     for other in set((place / "records").glob("round-*.parquet")) - set(files):
-        other.unlink()  # of an export of something else: the pattern would read it too
+        other.unlink()  # of another export; the pattern would read it too
     return files
 
 
 def agents_table(program: Program, numbers: Ints | None = None) -> pl.DataFrame:
-    """A row for each agent there ever was, or for some of them; one that was erased has no name."""
+    """A row for each agent that ever joined, or for some of them; an erased agent has no name."""
     projection, states = program.projection, [*program.config.states, None]
     agents, groups = projection.agents, [*projection.groups, None]
     some = np.arange(agents.count) if numbers is None else numbers

@@ -1,10 +1,10 @@
-"""What the events of a program add up to: its config, its agents and rounds, and what each of its policies believes.
+"""The state of a program after its events: config, agents, rounds, and the belief of each policy.
 
     projection = Projection(read, corrections); for event in log: projection.apply(event)
 
-A policy meets the events in the order of the log: it ranks where a round was decided, and learns where outcomes came
-in, from what was really done. Corrections known when the projection begins stand in the place of the records that they
-correct, so the projection ends as if those had been right at once.
+A policy processes the events in the order of the log: it ranks when a round is decided, and learns when outcomes are
+reported, from what was really done. Corrections known at the start replace the records that they correct, so the
+projection ends as if those records had been right from the start.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ from restive.kernels import rng
 from restive.policies.belief import agent_axes, flatten, grow, put, take, unflatten
 from restive.types import Bools, Floats, Ints
 
-# Rounds whose states are kept in memory, because outcomes of them are likely to come.
+# Rounds whose states stay in memory, because their outcomes are likely to be reported next.
 CACHED_ROUNDS = 4
 Recorded = TypeVar("Recorded", States, Outcomes)
 # A round so long ago that no rule remembers it.
@@ -57,14 +57,14 @@ def in_control(seed: int, share: float, numbers: Ints) -> Bools:
 
 @dataclass
 class RewardTotals:
-    """Rewards seen on one side of the comparison in a round: how many, their sum and that of their squares."""
+    """Rewards of treated or control agents in a round: their number, sum and sum of squares."""
 
     seen: int = 0
     total: float = 0.0
     square: float = 0.0
 
     def add(self, reward: Floats) -> None:
-        """Count some more."""
+        """Add rewards."""
         self.seen += reward.size
         self.total += float(reward.sum())
         self.square += float((reward * reward).sum())
@@ -72,7 +72,7 @@ class RewardTotals:
 
 @dataclass
 class RoundTotals:
-    """A round in short."""
+    """The totals of a round."""
 
     round: int
     at: str  # when it was decided
@@ -99,12 +99,12 @@ class RoundTotals:
 
     @property
     def waiting(self) -> int:
-        """How many outcomes are still to come."""
+        """The number of outcomes that are still missing."""
         return 0 if self.cancelled else self.present - self.outcomes - self.gone
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "RoundTotals":
-        """The totals that `as_json` made a record of."""
+        """The totals from the record of `as_json`."""
         return cls(
             **{**record, "treated": RewardTotals(**record["treated"]), "control": RewardTotals(**record["control"])}
         )
@@ -127,17 +127,17 @@ class Agents:
 
     @classmethod
     def empty(cls) -> "Agents":
-        """Nobody yet."""
+        """No agents."""
         none = np.zeros(0, np.int64)
         return cls(none, none > 0, none > 0, none > 0, none, none, none, none, none.astype(np.float64), none)
 
     @property
     def count(self) -> int:
-        """How many agents there ever were."""
+        """The number of agents that ever joined."""
         return self.group.size
 
     def join(self, group: Ints, control: Bools) -> None:
-        """Agents appear for the first time."""
+        """Add new agents."""
         new = np.full(group.size, NEVER)
         blank: dict[str, Any] = {
             "group": group, "active": np.ones(group.size, np.bool_), "erased": np.zeros(group.size, np.bool_),
@@ -148,14 +148,14 @@ class Agents:
             setattr(self, name, np.concatenate([getattr(self, name), values]))
 
     def record_selected(self, numbers: Ints, round_: int) -> None:
-        """Agents are on the list of a round, which need not be the last one."""
+        """Record the agents on the list of a round, which need not be the last one."""
         last, before = self.last_action[numbers], self.previous_action[numbers]
         earlier = np.where(last == round_, before, np.maximum(before, round_))
         self.previous_action[numbers] = np.where(last < round_, last, earlier)
         self.last_action[numbers] = np.maximum(last, round_)
 
     def record_done(self, numbers: Ints, done: Bools, round_: int) -> None:
-        """Whether the action was really done: one that failed is none."""
+        """Record whether the action was done; an action that failed does not count."""
         failed = numbers[~done]
         back = failed[self.last_action[failed] == round_]
         self.last_action[back], self.previous_action[back] = self.previous_action[back], NEVER
@@ -163,7 +163,7 @@ class Agents:
         self.record_selected(numbers[done], round_)
 
     def record_states(self, numbers: Ints, state: Ints, round_: int) -> None:
-        """Agents are known to be in these states in that round, unless something newer is known."""
+        """Record the states of agents in a round, unless newer ones are known."""
         newer = self.state_round[numbers] < round_
         self.state[numbers[newer]], self.state_round[numbers[newer]] = state[newer], round_
 
@@ -173,7 +173,7 @@ class Agents:
 
 
 class PolicyState:
-    """A policy of the program, and what it believes of all agents."""
+    """A policy of the program and its belief about all agents."""
 
     def __init__(self, spec: str, config: Config) -> None:
         self.policy = make_learner(spec)
@@ -182,17 +182,17 @@ class PolicyState:
         self.axes = agent_axes(self.policy, self.policy.start(config.shape(2)))
 
     def grow(self, agents: int) -> None:
-        """There are so many agents now."""
+        """Extend the belief to this number of agents."""
         shape = self.config.shape(agents)
         self.belief = self.policy.start(shape) if self.belief is None else grow(self.policy, self.belief, shape)
 
     def about(self) -> dict[str, Any]:
-        """What policy it is, as plain data."""
+        """Name, version and settings of the policy, as plain data."""
         policy = self.policy
         return {"policy": policy.name, "version": policy.version, "settings": policy.settings()}
 
     def rank(self, present: States, draws: Draws, agents: int) -> tuple[Ranking, Estimate]:
-        """Its wish for a round, over those present, [1, M]."""
+        """The ranking and estimate of a round for the agents present, [1, M]."""
         whole = present.number.size == agents
         belief = self.belief if whole else take(self.belief, self.axes, present.number)
         state = np.ascontiguousarray(present.state[None], np.int64)
@@ -204,7 +204,7 @@ class PolicyState:
         return ranking, estimate
 
     def learn(self, number: Ints, state: Ints, done: Bools, reward: Floats, after: Ints) -> None:
-        """What happened to some agents."""
+        """Learn from the outcomes of some agents."""
         here, acted, there = (np.ascontiguousarray(row[None], np.int64) for row in (state, done, after))
         gained = np.ascontiguousarray(reward[None], np.float64)
         self.policy.learn_some(self.belief, number, here, acted, gained, there)
@@ -254,7 +254,9 @@ class Projection:
                 self._cancel(_round_of(event))
             case Corrected():
                 if all(known.number != event.number for known in self.corrections):
-                    raise InputError(f"event {event.number}: a correction that the projection did not start with.")
+                    raise InputError(
+                        f"Event {event.number} is a correction that was unknown when the projection started."
+                    )
 
     def use_config(self, config: Config) -> None:
         """Start or continue with this config."""
@@ -286,7 +288,7 @@ class Projection:
         return len(self.rounds) + 1
 
     def states(self, round_: int) -> States:
-        """Who was present in a round in which state, as far as is known now."""
+        """The agents present in a round and their states, with corrections."""
         if round_ not in self._states:
             event = self.read(self.totals(round_).event)
             self._cache_states(round_, self._correct(event, States.read(event.columns)))
@@ -298,7 +300,7 @@ class Projection:
             del self._states[next(iter(self._states))]
 
     def _correct(self, event: Event, recorded: Recorded) -> Recorded:
-        """What an event recorded, as later corrections have it."""
+        """The record of an event, with later corrections."""
         for later in self.corrections:
             if later.round == event.round and later.number > event.number:
                 change = interpret(later)
@@ -310,7 +312,7 @@ class Projection:
     def _join(self, event: Event, change: Joined) -> None:
         if change.number.size and change.number[0] != self.agents.count:
             raise InputError(
-                f"event {event.number}: agents join as {change.number[0]}, there are {self.agents.count}."
+                f"Event {event.number}: new agents start at number {change.number[0]}, but there are {self.agents.count} agents."
             )  # fmt: skip
         self._add_groups(change.groups)
         self.agents.join(change.group, in_control(self.config.seed, self.config.control, change.number))
@@ -386,7 +388,7 @@ class Projection:
             policy_state.learn(number, state, news.done, news.reward, news.after)
 
     def dump(self) -> bytes:
-        """All of it as bytes."""
+        """The projection as a snapshot."""
         about = {
             "length": self.length,
             "ranked": self.ranked,
@@ -401,17 +403,17 @@ class Projection:
         return pack_snapshot(about, arrays)
 
     def restore(self, content: bytes) -> None:
-        """Go on from what `dump` wrote; refused if it is of other policies than those of the config as they are here."""
+        """Restore a snapshot of `dump`; a snapshot of other policies, or of other versions of them, is refused."""
         about, arrays = unpack_snapshot(content)
         try:
             self._restore(about, arrays)
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"a snapshot that this version cannot read ({error}).") from None
+            raise InputError(f"This version cannot read the snapshot ({error}).") from None
 
     def _restore(self, about: dict[str, Any], arrays: dict[str, Any]) -> None:
         self.use_config(Config.from_json(about["config"]))
         if about["policy_states"] != {slot: policy_state.about() for slot, policy_state in self.policy_states.items()}:
-            raise InputError("a snapshot of other policies, or of another version of them.")
+            raise InputError("The snapshot is of other policies, or of other versions of them.")
         self.agents = Agents(**_within("agents.", arrays))
         self.groups = list(about["groups"])
         self.rounds = [RoundTotals.from_json(record) for record in about["rounds"]]

@@ -1,6 +1,7 @@
 """Configs: every refusal with its sentence, and JSON that gives back the same config."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -201,3 +202,25 @@ def test_words_that_say_nothing_or_are_not_used_are_refused(text: str) -> None:
 
 def test_a_word_may_have_an_equals_sign_and_the_last_one_counts() -> None:
     assert parse_words(["action=a=b", "person=x", "person=y"]) == {"action": "a=b", "person": "y"}
+
+
+@pytest.mark.parametrize(
+    ("content", "ending", "reason"),
+    [
+        ("open(__file__ + 'x')\n", "", "FileNotFoundError"),
+        (
+            "from restive.policies.egt import Egt\n\nclass Mine(Egt):\n    pass\n",
+            ":depth",
+            "its settings are not valid",
+        ),
+    ],
+)
+def test_a_policy_file_that_fails_is_reported_without_its_folder(
+    tmp_path: Path, content: str, ending: str, reason: str
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(content)
+    with pytest.raises(InputError) as refused:
+        make_learner(f"{file}{ending}")
+    assert refused.value.message == f"mine.py: the policy cannot be loaded ({reason})."
+    assert refused.value.location == file

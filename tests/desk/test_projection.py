@@ -317,10 +317,10 @@ def test_a_log_that_does_not_fit_is_refused(desk: Desk) -> None:
     projection = Projection(lambda number: log[number])
     projection.apply(log[0])
     late = log[1]._replace(columns={**log[1].columns, "number": np.array([4, 5])})
-    with pytest.raises(InputError, match="event 1: agents join as 4, there are 0"):
+    with pytest.raises(InputError, match="Event 1: new agents start at number 4, but there are 0 agents"):
         projection.apply(late)
     for event in log[1:]:
         projection.apply(event)
     correction = Event(9, "corrected", 1, "", *Corrected(projection.states(1)).record(), "")
-    with pytest.raises(InputError, match="event 9: a correction that the projection did not start with"):
+    with pytest.raises(InputError, match="Event 9 is a correction that was unknown when the projection started"):
         projection.apply(correction)
