@@ -129,10 +129,10 @@ def policy_label(spec: str) -> str:
 
 def make_learner(spec: str) -> Learner[Any]:
     """The policy of that name and settings; oracles are refused, because the model of a real program is unknown."""
-    file = Path(spec.partition(":")[0])
     try:
         policy = make_policy(spec)
     except InputError as error:
+        file = Path(str(spec).partition(":")[0])
         if file.suffix != ".py" or os.sep not in error.message:
             raise
         # Pages show the message, so it must not contain a path of the server's machine.
