@@ -219,7 +219,7 @@ WRONG = {
     "no such round": (("round", "shops", "5"), "round is 5; it must be a whole number from 1 to 1"),
     "an unknown person to erase": (
         ("erase", "shops", "nobody", "--yes"),
-        "nobody: not in the program shops; nothing was",
+        "nobody: not in the program shops.",
     ),
     "an unknown person who leaves": (("leave", "shops", "--agents", "bad.csv"), "nobody: not in the program shops"),
     "Nothing to change": (("change", "shops"), "Nothing to change"),
