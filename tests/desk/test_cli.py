@@ -234,7 +234,7 @@ WRONG = {
     "half a share": (("change", "shops", "--share", "coast"), "write GROUP=SHARE"),
     "shares above 1": (("change", "shops", "--share", "a=0.7", "--share", "b=0.6"), "add up to 1.3"),
     "a figure of no kind": (("status", "shops", "--figure", "x.doc"), "x.doc"),
-    "an export onto a file": (("export", "shops", "--out", "list.csv"), "an export is a folder"),
+    "an export onto a file": (("export", "shops", "--out", "list.csv"), "an export needs a folder"),
     "a name taken": (("init", "shops", "--template", "loyalty"), "already has a program 'shops'"),
     "a bad name": (("init", "my shops", "--template", "loyalty"), "The program's name is 'my shops'"),
     "a bad template": (("init", "new", "--template", "farmacy"), "did you mean 'pharmacy'?"),
