@@ -32,7 +32,7 @@ def saved(path: Path, policy: str = "egt", steps: int = 10) -> Simulation:
 
 @pytest.mark.parametrize("policy", CORE)
 @pytest.mark.parametrize("pause", [0, 1, 23])
-def test_a_restarted_simulation_goes_on_as_if_uninterrupted(policy: str, pause: int, tmp_path: Path) -> None:
+def test_a_restarted_simulation_continues_as_if_uninterrupted(policy: str, pause: int, tmp_path: Path) -> None:
     whole_reward, whole_cost = Simulation(world_of(), make_policy(policy)).advance(50)
     saved(tmp_path / "a.npz", policy, pause)
     again = Simulation.load(tmp_path / "a.npz", world_of())
@@ -63,7 +63,7 @@ def test_a_chunk_is_saved_like_any_world(tmp_path: Path) -> None:
     assert np.array_equal(rest, whole[2:5, 8:])
 
 
-def test_going_on_does_not_touch_what_was_saved(tmp_path: Path) -> None:
+def test_continuing_does_not_change_what_was_saved(tmp_path: Path) -> None:
     simulation = saved(tmp_path / "a.npz")
     before = (tmp_path / "a.npz").read_bytes()
     simulation.advance(10)
@@ -114,7 +114,7 @@ class Nested(Learner[Outer]):
         belief.inner.hits[...] += action
 
 
-def test_a_policy_of_ones_own_goes_on_too(tmp_path: Path) -> None:
+def test_a_user_policy_continues_too(tmp_path: Path) -> None:
     policy = Nested(weights=(0.0, 3.0))
     whole, _ = Simulation(world_of(), policy).advance(20)
     simulation = Simulation(world_of(), policy)
@@ -127,7 +127,7 @@ def test_a_policy_of_ones_own_goes_on_too(tmp_path: Path) -> None:
     assert np.array_equal(again.advance(11)[0], whole[:, 9:])
 
 
-def test_a_policy_of_ones_own_needs_its_class(tmp_path: Path) -> None:
+def test_a_user_policy_needs_its_class(tmp_path: Path) -> None:
     simulation = Simulation(world_of(), Nested())
     simulation.save(tmp_path / "a.npz")
     with pytest.raises(
@@ -177,7 +177,7 @@ def test_another_world_is_refused(changes: dict[str, Any], tmp_path: Path) -> No
         Simulation.load(tmp_path / "a.npz", world_of(**changes))
 
 
-def test_a_checkpoint_that_is_of_no_simulation_is_refused_by_one(tmp_path: Path) -> None:
+def test_a_checkpoint_without_a_simulation_is_refused_by_a_simulation(tmp_path: Path) -> None:
     world = world_of()
     checkpoint.save(tmp_path / "a.npz", Egt(), Egt().begin(world.shape, world.model), {})
     assert checkpoint.load(tmp_path / "a.npz").policy == Egt()

@@ -15,28 +15,28 @@ from restive.types import Floats, Ints
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_every_policy_keeps_the_contract_with_two_states(name: str) -> None:
+def test_every_policy_fulfils_the_contract_with_two_states(name: str) -> None:
     check_policy(make_policy(name))
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_every_policy_keeps_the_contract_with_four_states(name: str) -> None:
+def test_every_policy_fulfils_the_contract_with_four_states(name: str) -> None:
     check_policy(make_policy(name), make_problems("many-state-v1", agents=5, budget=2, seed=1, states=4)[0])
 
 
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("budget", [0, 3])
-def test_every_policy_plays_when_nobody_or_everybody_is_acted_on(name: str, budget: int) -> None:
+def test_every_policy_works_when_nobody_or_everybody_is_acted_on(name: str, budget: int) -> None:
     check_policy(make_policy(name), make_problems("two-state-v1", agents=3, budget=budget, seed=2)[0])
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_every_policy_plays_agents_of_a_single_state(name: str) -> None:
+def test_every_policy_works_with_agents_of_a_single_state(name: str) -> None:
     check_policy(make_policy(name), Problem(np.ones((3, 2, 1, 1)), [1.0], budget=1))
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_every_problem_is_whole(name: str) -> None:
+def test_every_problem_passes_its_checks(name: str) -> None:
     check_problem(make_problems(name)[0])
 
 
@@ -182,7 +182,7 @@ class Sloth(Sound):
 
 
 class Spiller(Sound):
-    """Writes what it saw of some agents to whoever comes first."""
+    """Writes the observations of some agents to the first agents."""
 
     def learn_some(self, belief: Any, agents: Ints, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         self.learn(Memory(belief.seen[:, : agents.size]), state, action, reward, after)
@@ -224,7 +224,7 @@ class Usurper(Sound):
         belief.seen[:] = belief.seen.mean()
 
 
-class Stranger(Sound):
+class UnknownNewcomer(Sound):
     def welcome(self, belief: Any, newcomers: int) -> None:
         belief.seen[:, -newcomers:] = np.nan
 
@@ -244,7 +244,7 @@ class Stranger(Sound):
         (Undeclared, "common of its belief .* or declare its axis of agents in agent_axes"),
         (Misnamed, "agent_axes names commons, which its belief does not have"),
         (Usurper, "seen of its belief changed for present agents when new ones joined"),
-        (Stranger, "a priority is NaN after new agents joined"),
+        (UnknownNewcomer, "a priority is NaN after new agents joined"),
         (Forgetful, "start must return a NamedTuple"),
         (Hoarder, r"the belief's seen is a list; make it a plain array"),
         (Undecided, "the priority of agent 0 is NaN in step 0"),
@@ -271,7 +271,7 @@ def test_each_fault_is_named(policy: type[Sound], sentence: str) -> None:
         check_policy(policy())
 
 
-def test_a_sound_policy_of_ones_own_passes() -> None:
+def test_a_correct_user_policy_passes() -> None:
     check_policy(Sound())
     check_policy(Declared())
 

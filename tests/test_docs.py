@@ -1,11 +1,11 @@
-"""Documents are true and leave nothing out: what they show is run, and what there is they name.
+"""Documents are correct and complete: their examples are executed, and every public name is documented.
 
-A page is played from top to bottom in one namespace and one empty folder: `>>>` examples, plain ```python blocks (with
+A page is executed from top to bottom in one namespace and one empty folder: `>>>` examples, plain ```python blocks (with
 their printed output in a ```text block right below; one that begins with `# name.py` is also saved as that file), and
-```console blocks, whose `$ restive`, `$ curl`, `$ grep` and `$ export` lines are run. `$ restive serve ... &` is a
-server that lasts until the page ends, on a free port; where the page has its own (8787, or the one it names) the other
-is put in and taken out. JSON that curl prints is laid out with a blank after each comma and colon, so that a page can
-break its lines. `...` stands for anything; speeds are not compared.
+```console blocks, whose `$ restive`, `$ curl`, `$ grep` and `$ export` lines are run. `$ restive serve ... &` starts a
+server that runs until the page ends, on a free port; the port of the page (8787, or the one it names) is replaced in
+commands and in their output. JSON that curl prints gets a blank after each comma and colon, so that a page can break
+its lines. `...` matches anything; speeds are not compared.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 
 
 def find_verbs(group: Any, before: str = "") -> dict[str, Any]:
-    """The verbs of a group and of the groups in it: `desk decide` beside `desk` itself."""
+    """All verbs of a group by name, including nested groups: `desk decide` as well as `desk`."""
     verbs: dict[str, Any] = {}
     for name, command in getattr(group, "commands", {}).items():
         verbs |= {before + name: command} | find_verbs(command, f"{before}{name} ")
@@ -66,7 +66,7 @@ def read(name: str) -> str:
 
 
 class Piece(NamedTuple):
-    """A stretch of a page: a fenced block of some language, or the prose between them (language "")."""
+    """A part of a page: a fenced block with its language, or the prose between blocks (language "")."""
 
     language: str
     text: str
@@ -74,7 +74,7 @@ class Piece(NamedTuple):
 
 
 def cut(text: str) -> Iterator[Piece]:
-    """The pieces of a page in order; fence lines belong to none of them."""
+    """The pieces of a page in order, without the fence lines."""
     language, lines, first, fenced = "", list[str](), 0, False
     for number, line in enumerate(text.splitlines(keepends=True), start=1):
         if fence := re.match(r" {0,3}```(\w*)", line):
@@ -97,7 +97,7 @@ def complain(piece: Piece, what: str, shown: str, printed: str) -> str:
 
 
 def run_examples(piece: Piece, names: dict[str, object], page: str) -> list[str]:
-    """The complaints of doctest."""
+    """Run the examples of a piece and return the failures that doctest reports."""
     examples = doctest.DocTestParser().get_examples(piece.text, page)
     said: list[str] = []
     test = doctest.DocTest(examples, names, page, page, piece.line, piece.text)
@@ -107,7 +107,7 @@ def run_examples(piece: Piece, names: dict[str, object], page: str) -> list[str]
 
 
 def run_block(piece: Piece, below: Piece | None, names: dict[str, object], page: str) -> list[str]:
-    """Execute a plain block, and save it if it names its file; a text block right below it is what it prints."""
+    """Execute a plain block, and save it if it names its file; a text block right below it is its expected output."""
     if named := re.match(r"# (\w+\.py)\n", piece.text):
         Path(named[1]).write_text(piece.text, encoding="utf-8")
     printed = io.StringIO()
@@ -118,7 +118,7 @@ def run_block(piece: Piece, below: Piece | None, names: dict[str, object], page:
 
 
 def run_console(piece: Piece, shell: "Shell") -> list[str]:
-    """Run the lines that can be; without output shown they must succeed, and what is not run may not show any."""
+    """Run the supported commands; without shown output they must succeed, and other commands must not show output."""
     failed = []
     for part in re.split(r"^\$ ", piece.text, flags=re.MULTILINE)[1:]:
         command, shown = take_command(re.sub(r" *\\\n +", " ", part))
@@ -130,7 +130,7 @@ def run_console(piece: Piece, shell: "Shell") -> list[str]:
 
 
 def take_command(text: str) -> tuple[str, str]:
-    """The command that a text begins with, on several lines as long as a quotation goes on, and the rest."""
+    """The first command of a text, which extends over several lines inside quotes, and the rest."""
     command, _, rest = text.partition("\n")
     while command.count("'") % 2 and rest:
         more, _, rest = rest.partition("\n")
@@ -139,15 +139,15 @@ def take_command(text: str) -> tuple[str, str]:
 
 
 class Shell:
-    """Where the commands of a page are run: in one environment, beside servers that end with the page."""
+    """Runs the commands of a page in one environment; its servers stop at the end of the page."""
 
     def __init__(self) -> None:
         self._environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
         self._servers: list[subprocess.Popen[bytes]] = []
-        self._ports: dict[str, str] = {}  # as the page has them, and as they are
+        self._ports: dict[str, str] = {}  # the port on the page, and the real one
 
     def run(self, command: str) -> tuple[int, str]:
-        """The exit code of a command, and all that it prints."""
+        """The exit code of a command, and its output."""
         for said, real in self._ports.items():
             command = command.replace(said, real)
         if command.startswith("restive serve ") and command.endswith(" &"):
@@ -179,10 +179,10 @@ class Shell:
         return code, said
 
     def _serve(self, command: str) -> tuple[int, str]:
-        """Start a server and wait until it listens; what it says until then."""
+        """Start a server, wait until it listens, and return its output."""
         port = re.search(r" --port (\d+)", command)
-        kept = re.search(r" 2> (\S+)$", command)
-        log = Path(kept[1] if kept else f"server-{len(self._servers)}.txt")
+        redirected = re.search(r" 2> (\S+)$", command)
+        log = Path(redirected[1] if redirected else f"server-{len(self._servers)}.txt")
         bare = re.sub(r" --port \d+| 2> \S+$", "", command)
         with log.open("wb") as output:
             arguments = ["/bin/sh", "-c", f"exec {bare} --port 0"]
@@ -193,7 +193,7 @@ class Shell:
         printed = log.read_text(encoding="utf-8")
         if found := re.search(r"https?://[\w.]+(:\d+)", printed):
             self._ports[f":{port[1] if port else 8787}"] = found[1]
-        return server.poll() or 0, "" if kept else printed
+        return server.poll() or 0, "" if redirected else printed
 
     def __enter__(self) -> "Shell":
         return self
@@ -214,8 +214,8 @@ def lay_out(printed: str) -> str:
     return "\n".join(lines)
 
 
-def play(text: str, page: str) -> list[str]:
-    """Run all there is to run on a page and return the complaints."""
+def run_page(text: str, page: str) -> list[str]:
+    """Run all examples of a page and return the failures."""
     names: dict[str, object] = {"__name__": "__main__"}
     pieces = [piece for piece in cut(text) if piece.language or piece.text.strip()]
     failed: list[str] = []
@@ -233,45 +233,45 @@ def play(text: str, page: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_page_shows_what_its_examples_print(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    failed = play(page.read_text(encoding="utf-8"), name_of(page))
+    failed = run_page(page.read_text(encoding="utf-8"), name_of(page))
     assert not failed, "\n".join(failed)
 
 
-def test_player_finds_every_kind_of_lie() -> None:
-    lies = ["    >>> 1 + 1\n    3\n", "```python\n>>> 1 + 1\n3\n```\n", "```python\nprint(2)\n```\n```text\n3\n```\n",
+def test_a_wrong_example_of_every_kind_is_found() -> None:
+    wrong = ["    >>> 1 + 1\n    3\n", "```python\n>>> 1 + 1\n3\n```\n", "```python\nprint(2)\n```\n```text\n3\n```\n",
             "```console\n$ restive --version\n9.9.9\n```\n",
             "```console\n$ restive simulate --policy nobody\n```\n",
             "```console\n$ curl -s http://127.0.0.1:1/health\nall is well\n```\n",
             "```console\n$ make test\nall is well\n```\n"]  # fmt: skip
-    assert [len(play(lie, "lie")) > 0 for lie in lies] == [True] * len(lies)
+    assert [len(run_page(each, "page")) > 0 for each in wrong] == [True] * len(wrong)
 
 
-def test_player_keeps_names_from_block_to_block_and_leaves_speeds_aside() -> None:
+def test_blocks_of_a_page_share_names_and_speeds_are_ignored() -> None:
     page = "```python\na = 2\nprint(a)\n```\n```text\n2\n```\n\n    >>> b = a + 1\n\n```python\n>>> a + b\n5\n```\n"
-    assert not play(page, "page")
+    assert not run_page(page, "page")
     assert agree("egt  9.1 ± 0.2  0.75 [0.69, 0.81]  7.1\n───", "egt  9.1 ± 0.2  0.75 [0.69, 0.81]  12.3  \n─────")
     assert not agree("egt  9.1 ± 0.2  0.75 [0.69, 0.81]  7.1", "egt  9.1 ± 0.2  0.75 [0.69, 0.82]  7.1")
     assert agree("random  9.1 ± 0.2      0    7.1", "random  9.1 ± 0.2      0   12.3")
     assert not agree("random  9.1 ± 0.2      0    7.1", "random  9.1 ± 0.2      1    7.1")
 
 
-def test_player_serves_what_a_page_serves_until_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_of_a_page_runs_until_the_page_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PLACE", raising=False)
     begun = "$ restive serve --store a.db --port 9911 &\nrestive: listening on http://127.0.0.1:9911, ...\n...\n"
     asked = '$ export PLACE=http://127.0.0.1:9911\n$ curl -s $PLACE/health\n{"status": "ok",\n "version": ...}\n'
     page = f"```console\n{begun}{asked}$ grep -c listening server-0.txt\n1\n```\n"
-    assert not play(page, "page")
+    assert not run_page(page, "page")
     assert "PLACE" not in os.environ
     (address,) = re.findall(r"http://[\w.:]+", Path("server-0.txt").read_text())
-    assert len(play(f"```console\n$ curl -s {address}/health\n```\n", "page")) == 1  # it is gone
+    assert len(run_page(f"```console\n$ curl -s {address}/health\n```\n", "page")) == 1  # it is gone
 
 
-def test_player_saves_a_block_that_names_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_block_that_names_its_file_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     page = "```python\n# mine.py\na = 2\n```\n\n    >>> import mine\n    >>> mine.a\n    2\n"
     monkeypatch.syspath_prepend(tmp_path)
-    assert not play(page, "page")
+    assert not run_page(page, "page")
 
 
 @pytest.mark.parametrize("page", [page for page in DOCS.rglob("*.md") if page.name != "index.md"], ids=name_of)
@@ -295,7 +295,7 @@ def rows(text: str, *heads: str) -> list[list[str]]:
 
 
 def section(text: str, head: str) -> str:
-    """What stands under a heading of the second level."""
+    """The text below a heading of the second level."""
     assert f"\n## {head}\n" in text, f"no section {head!r}"
     return text.partition(f"\n## {head}\n")[2].partition("\n## ")[0]
 
@@ -316,8 +316,8 @@ def test_every_policy_is_in_the_overview(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_problem_has_a_section_with_its_settings_and_defaults(name: str) -> None:
-    reported = section(read("docs/problems.md"), f"`{name}`")
-    named = [tuple(row[:2]) for row in rows(reported, "setting", "default")]
+    documented = section(read("docs/problems.md"), f"`{name}`")
+    named = [tuple(row[:2]) for row in rows(documented, "setting", "default")]
     parameters = inspect.signature(PROBLEMS[name]).parameters.values()
     assert named == [(f"`{each.name}`", f"`{each.default!r}`") for each in parameters]
     assert name in read("docs/command.md")
@@ -342,16 +342,16 @@ def test_verbs_of_groups_are_among_the_verbs() -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_a_section_with_exactly_its_options_and_defaults(verb: str) -> None:
-    reported = section(read("docs/command.md"), f"`restive {verb}`")
-    named = [tuple(row[:2]) for row in rows(reported, "option", "default", "meaning")]
+    documented = section(read("docs/command.md"), f"`restive {verb}`")
+    named = [tuple(row[:2]) for row in rows(documented, "option", "default", "meaning")]
     assert named == [(describe_names(option), describe_default(option)) for option in VERBS[verb].params]
 
 
-def test_every_public_module_and_name_is_reported_of() -> None:
-    reported = "\n".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
+def test_every_public_module_and_name_is_documented() -> None:
+    documented = "\n".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
     modules = [path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "restive").rglob("[!_]*.py")]
     wanted = [*(module.replace("/", ".") for module in modules), *restive.__all__]
-    assert [word for word in wanted if not re.search(rf"(?<![\w.]){re.escape(word)}\b", reported)] == []
+    assert [word for word in wanted if not re.search(rf"(?<![\w.]){re.escape(word)}\b", documented)] == []
 
 
 def test_index_links_every_page() -> None:
@@ -366,12 +366,12 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_have_a_target(page: Path) -> None:
     prose = "".join(piece.text for piece in cut(page.read_text(encoding="utf-8")) if not piece.language)
     for target in re.findall(r"\]\((?!\w+:)([^)\s]+)\)", prose):
         file, _, anchor = target.partition("#")
         place = page.parent / file if file else page
-        assert place.exists(), f"{target} is not there"
+        assert place.exists(), f"{target} does not exist"
         assert not anchor or anchor in anchors(place), f"{target} has no such heading"
 
 
@@ -392,5 +392,5 @@ def test_readme_is_short() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_no_page_has_a_gap_to_be_filled(page: Path) -> None:
+def test_no_page_has_a_placeholder(page: Path) -> None:
     assert not re.search(r"^(TODO|TBD|FIXME|[A-Z]{4,})$", page.read_text(encoding="utf-8"), re.MULTILINE)

@@ -99,7 +99,7 @@ def test_acting_on_nobody_and_on_everybody_passes_the_checker(budget: int) -> No
 
 
 @pytest.mark.parametrize("budget", [0, 4])
-def test_a_problem_of_the_users_own_passes_the_checker(budget: int) -> None:
+def test_a_user_problem_passes_the_checker(budget: int) -> None:
     problem = make_problems("counterexample-heterogeneous-v1")[0].with_budget(budget)
     check_env(Environment(problem, horizon=5), skip_render_check=True)
 
@@ -140,7 +140,7 @@ def test_without_an_instance_seed_it_is_the_familys_instance_0() -> None:
 
 @pytest.mark.parametrize("noise", [0.0, 1.0])
 @pytest.mark.parametrize("policy", ["egt", "wiql", "random", "greedy-oracle"])
-def test_a_policy_meets_in_an_environment_what_it_meets_in_simulate(policy: str, noise: float) -> None:
+def test_an_environment_gives_a_policy_the_same_run_as_simulate(policy: str, noise: float) -> None:
     problem, outside, inside = small_problem(seed=3), watch(policy), watch(policy)
     trace = simulate(problem, inside, horizon=60, seed=11, noise=noise, threads=1)
     environment = Environment(problem, horizon=60, noise=noise)
@@ -153,7 +153,7 @@ def test_a_policy_meets_in_an_environment_what_it_meets_in_simulate(policy: str,
 
 @pytest.mark.parametrize("noise", [0.0, 1.0])
 @pytest.mark.parametrize("policy", ["egt", "wiql", "random", "greedy-oracle"])
-def test_a_policy_meets_in_a_vector_environment_what_it_meets_in_simulate(policy: str, noise: float) -> None:
+def test_a_vector_environment_gives_a_policy_the_same_runs_as_simulate(policy: str, noise: float) -> None:
     problem, outside, inside = small_problem(seed=3), watch(policy), watch(policy)
     trace = simulate(problem, inside, horizon=60, runs=5, seed=11, noise=noise, threads=1)
     environment = VectorEnvironment(problem, num_envs=5, horizon=60, noise=noise)
@@ -164,7 +164,7 @@ def test_a_policy_meets_in_a_vector_environment_what_it_meets_in_simulate(policy
     assert [truncated.all() for _, _, truncated, _ in results] == [False] * 59 + [True]
 
 
-def test_a_policy_without_a_horizon_is_told_of_none() -> None:
+def test_a_policy_gets_no_horizon_if_there_is_none() -> None:
     environment = Environment(small_problem(), horizon=None)
     agent = PolicyAgent("egt", environment)
     results = play(agent, environment, 1100, seed=0)
@@ -216,7 +216,7 @@ def test_two_environments_never_seeded_differ() -> None:
 
 
 @pytest.mark.parametrize("vector", [False, True])
-def test_the_option_start_plays_the_problem_with_that_start(vector: bool) -> None:
+def test_the_option_start_sets_the_first_states(vector: bool) -> None:
     problem, start = small_problem(), [1, 0, 0, 1, 1, 0]
     begun = Problem(problem.transition, problem.reward, problem.budget, start)
     environment = VectorEnvironment(problem, 3) if vector else Environment(problem)
@@ -236,7 +236,7 @@ def test_the_option_start_plays_the_problem_with_that_start(vector: bool) -> Non
         ({"begin": 1}, "unknown option 'begin'; the only option is 'start'"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
+def test_invalid_options_are_refused(options: dict[str, Any], message: str) -> None:
     for environment in (Environment(small_problem()), VectorEnvironment(small_problem(), 2)):
         with pytest.raises(InputError, match=message):
             environment.reset(options=options)
@@ -305,11 +305,11 @@ def test_observations_belong_to_the_caller() -> None:
             shown = environment.step(environment.action_space.sample())[0]
 
 
-def test_a_copied_environment_goes_on_alike() -> None:
+def test_a_copied_environment_continues_the_same_way() -> None:
     environment = Environment(small_problem(), noise=1.0)
     play(PolicyAgent("random", environment), environment, 5, seed=0)
-    twin = copy.deepcopy(environment)
-    assert environment.step([0, 1])[1] == twin.step([0, 1])[1]
+    copied = copy.deepcopy(environment)
+    assert environment.step([0, 1])[1] == copied.step([0, 1])[1]
 
 
 def test_an_episode_ends_at_its_horizon_and_not_before_a_reset() -> None:
@@ -324,7 +324,7 @@ def test_an_episode_ends_at_its_horizon_and_not_before_a_reset() -> None:
     assert not environment.step([0, 1])[3]
 
 
-def test_a_vector_environment_begins_anew_in_the_step_after_truncation() -> None:
+def test_a_vector_environment_resets_in_the_step_after_truncation() -> None:
     environment = gymnasium.make_vec("restive/two-state-v1", num_envs=3, horizon=2, agents=40, budget=4)
     assert environment.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
     first, _ = environment.reset(seed=5)
@@ -387,7 +387,7 @@ def test_wrappers_of_gymnasium_count_steps_and_rewards() -> None:
     assert [set(info) for info in infos] == [{"reward", "expected_reward", "cost"}] * 3
 
 
-def test_rendering_tells_how_many_agents_are_where() -> None:
+def test_rendering_shows_how_many_agents_are_in_each_state() -> None:
     problem = Problem([np.eye(3)[np.newaxis].repeat(2, axis=0)] * 4, [0, 1, 2.5], budget=1, start=[2, 0, 2, 1])
     environment = Environment(problem, render_mode="ansi")
     environment.reset(seed=0)
@@ -422,7 +422,7 @@ def test_frames_can_be_collected() -> None:
         ({"problem": "two-state-v1", "render_mode": "human"}, "render_mode is 'human'; it must be 'ansi' or None"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused_at_once(settings: dict[str, Any], message: str) -> None:
+def test_invalid_settings_are_refused_at_once(settings: dict[str, Any], message: str) -> None:
     for kind in (Environment, VectorEnvironment):
         with pytest.raises(InputError, match=message):
             kind(**settings)
@@ -442,11 +442,11 @@ def test_a_problem_has_no_family_settings() -> None:
 # --- the agent
 
 
-def test_a_player_begins_anew_with_every_episode() -> None:
+def test_an_agent_starts_again_with_every_episode() -> None:
     problem, watched = small_problem(), watch("egt")
     environment = VectorEnvironment(problem, num_envs=2, horizon=10)
     agent = PolicyAgent(watched, environment)
-    play(agent, environment, 21, seed=6)  # ten steps, one that only begins anew, ten more
+    play(agent, environment, 21, seed=6)  # ten steps, one that only resets, ten more
     assert environment.episode is not None
     assert agent.belief.visits.sum() == 10 * 2 * 6
     halves = []
@@ -475,7 +475,7 @@ def test_a_policy_is_not_asked_about_a_step_after_the_horizon() -> None:
     assert asked == [0, 1, 2, 0, 1, 2]
 
 
-def test_a_player_sees_observed_rewards_and_nothing_else_of_the_info() -> None:
+def test_an_agent_uses_only_the_observed_rewards_of_the_info() -> None:
     problem = small_problem()
     outcomes = []
     for keys in (("reward",), ("reward", "expected_reward", "cost")):
@@ -510,7 +510,7 @@ def test_a_learner_is_given_the_shape_alone() -> None:
     assert shape.reward_range.tolist() == [1.0] * 3
 
 
-def test_a_player_plays_through_wrappers_but_only_environments_of_ours() -> None:
+def test_an_agent_works_through_wrappers_but_only_with_our_environments() -> None:
     environment = gymnasium.make("restive/two-state-v1", max_episode_steps=3, **SMALL)
     results = play(PolicyAgent("wiql", environment), environment, 3, seed=0)
     assert results[-1][2] is True
@@ -518,7 +518,7 @@ def test_a_player_plays_through_wrappers_but_only_environments_of_ours() -> None
         PolicyAgent("wiql", gymnasium.make("CartPole-v1"))
 
 
-def test_a_player_refuses_what_is_out_of_turn_or_no_observation() -> None:
+def test_an_agent_refuses_calls_out_of_order_and_invalid_observations() -> None:
     environment = Environment(small_problem())
     agent = PolicyAgent("egt", environment)
     with pytest.raises(gymnasium.error.ResetNeeded, match="call reset first"):
@@ -587,10 +587,13 @@ def test_a_mask_restricts_the_sample() -> None:
 
 
 def test_probabilities_are_those_of_drawing_without_replacement() -> None:
-    chance = np.array([0.5, 0.3, 0.2, 0.0])
-    sample = AgentSets(4, 2, (20_000,), seed=1).sample(probability=chance)
+    probability = np.array([0.5, 0.3, 0.2, 0.0])
+    sample = AgentSets(4, 2, (20_000,), seed=1).sample(probability=probability)
     pairs, tally = np.unique(sample, axis=0, return_counts=True)
-    wanted = [chance[i] * chance[j] * (1 / (1 - chance[i]) + 1 / (1 - chance[j])) for i, j in ((0, 1), (0, 2), (1, 2))]
+    wanted = [
+        probability[i] * probability[j] * (1 / (1 - probability[i]) + 1 / (1 - probability[j]))
+        for i, j in ((0, 1), (0, 2), (1, 2))
+    ]
     assert pairs.tolist() == [[0, 1], [0, 2], [1, 2]]
     # A share of 20,000 has a standard deviation of at most 0.0036.
     np.testing.assert_allclose(tally / 20_000, wanted, atol=4 * 0.0036)
@@ -599,7 +602,7 @@ def test_probabilities_are_those_of_drawing_without_replacement() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "message"),
+    ("arguments", "message"),
     [
         ({"mask": [1, 0, 0, 0]}, "mask leaves fewer than 2 agents"),
         ({"mask": [1, 1, 2, 0]}, "mask must be 0 or 1"),
@@ -610,9 +613,9 @@ def test_probabilities_are_those_of_drawing_without_replacement() -> None:
         ({"mask": [1, 1, 1, 1], "probability": [0.25] * 4}, "not both"),
     ],
 )
-def test_a_wish_that_cannot_be_met_is_refused(wish: dict[str, Any], message: str) -> None:
+def test_a_sample_that_is_impossible_is_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        AgentSets(4, 2).sample(**wish)
+        AgentSets(4, 2).sample(**arguments)
 
 
 def test_the_same_seed_samples_the_same_sets() -> None:
@@ -662,7 +665,7 @@ def test_without_gymnasium_the_error_says_what_to_install(monkeypatch: pytest.Mo
         importlib.import_module("restive.gym")
 
 
-def test_the_page_about_it_is_true() -> None:
+def test_the_documentation_page_is_correct() -> None:
     result = doctest.testfile(str(ROOT / "docs" / "gym.md"), module_relative=False)
     assert result.attempted > 20
     assert result.failed == 0

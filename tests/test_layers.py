@@ -1,4 +1,4 @@
-"""The rooms import one way, kernels stay cacheable, files and functions stay short, and no luck comes from outside."""
+"""Packages import one way, kernels stay cacheable, files and functions stay short, and all random numbers come from a seed."""
 
 import ast
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ MODULES = {
     path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__") for path in SOURCES
 }
 
-# From the ground up: a module imports from its own layer and from those above it in this list, never from below.
+# Lowest layer first: a module imports only from its own layer and from lower ones.
 LAYERS = (
     {"types", "errors", "version", "problem", "parallel", "files", "formats", "api"},
     {"kernels"},
@@ -26,7 +26,7 @@ LAYERS = (
     {"cli"},
     {"__main__", ""},
 )
-LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+LEVEL = {package: level for level, packages in enumerate(LAYERS) for package in packages}
 MAX_MODULE, MAX_BODY = 500, 60
 
 
@@ -38,19 +38,19 @@ def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
-def room_of(module: str) -> str:
-    """The first part below the package: a file, or a folder with all that is in it."""
+def package_of(module: str) -> str:
+    """The first part of a module's name below `restive`: a module or a package."""
     return [*module.split("."), ""][1]
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Every name that is imported anywhere, also inside functions, with the module that it comes from."""
+    """Every imported name, also inside functions, with the module that it comes from."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.asname or alias.name.partition(".")[0], alias.name
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"line {node.lineno}: write the whole name of the module"
+            assert node.level == 0, f"line {node.lineno}: write the full name of the module"
             for alias in node.names:
                 within = f"{node.module}.{alias.name}"
                 yield alias.asname or alias.name, within if within in MODULES else str(node.module)
@@ -76,14 +76,14 @@ def body_length(function: ast.FunctionDef) -> int:
     return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
 
 
-def climbing_imports(tree: ast.AST, room: str) -> list[str]:
-    """What a module in that room imports from a layer above its own."""
-    return [source for _, source in imports(tree) if own(source) and LEVEL[room_of(source)] > LEVEL[room]]
+def upward_imports(tree: ast.AST, package: str) -> list[str]:
+    """What a module of that package imports from a higher layer."""
+    return [source for _, source in imports(tree) if own(source) and LEVEL[package_of(source)] > LEVEL[package]]
 
 
 def stray_names(tree: ast.AST) -> set[str]:
-    """What kernels use of other files than their own and the shared kernels; numba would not see it change."""
-    foreign = {name for name, source in imports(tree) if own(source) and room_of(source) not in ("kernels", "types")}
+    """Names that kernels use from modules other than their own and the shared kernels; numba would not notice a change."""
+    foreign = {name for name, source in imports(tree) if own(source) and package_of(source) not in ("kernels", "types")}
     bodies = [statement for kernel in filter(is_compiled, functions(tree)) for statement in kernel.body]
     return foreign & {node.id for body in bodies for node in ast.walk(body) if isinstance(node, ast.Name)}
 
@@ -92,8 +92,8 @@ def long_functions(tree: ast.AST) -> list[str]:
     return [node.name for node in functions(tree) if body_length(node) > MAX_BODY]
 
 
-def ambient_luck(tree: ast.AST) -> set[str]:
-    """Sources of luck other than the seed; np.random.Generator may be named, where a caller hands one over."""
+def ambient_randomness(tree: ast.AST) -> set[str]:
+    """Sources of random numbers other than the seed; np.random.Generator is allowed as the type of an argument."""
     taken = {whole for name, source in imports(tree) for whole in (source, f"{source}.{name}")}
     modules = {"random", "uuid", "numpy.random"} & taken  # `secrets` makes tokens and keys, which need no replay
     parts = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
@@ -104,13 +104,13 @@ def ambient_luck(tree: ast.AST) -> set[str]:
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_imports_run_one_way(path: Path) -> None:
     module = name_of(path).removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-    assert climbing_imports(parse(path), room_of(module)) == []
+    assert upward_imports(parse(path), package_of(module)) == []
 
 
-def test_policies_and_problem_families_do_not_know_each_other() -> None:
-    for room, other in (("policies", "problems"), ("problems", "policies")):
-        for path in (ROOT / "restive" / room).rglob("*.py"):
-            assert [source for _, source in imports(parse(path)) if room_of(source) == other and own(source)] == []
+def test_policies_and_problem_families_do_not_import_each_other() -> None:
+    for package, other in (("policies", "problems"), ("problems", "policies")):
+        for path in (ROOT / "restive" / package).rglob("*.py"):
+            assert [source for _, source in imports(parse(path)) if package_of(source) == other and own(source)] == []
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
@@ -118,7 +118,7 @@ def test_kernels_use_only_their_own_file_and_the_shared_kernels(path: Path) -> N
     assert stray_names(parse(path)) == set()
 
 
-def test_every_kernel_is_compiled_in_the_one_way() -> None:
+def test_only_one_module_imports_numba() -> None:
     trees = {name_of(path): parse(path) for path in SOURCES}
     users = [
         name for name, tree in trees.items() if any(source.split(".")[0] == "numba" for _, source in imports(tree))
@@ -133,18 +133,23 @@ def test_files_and_functions_are_short(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
-def test_no_luck_comes_from_outside(path: Path) -> None:
-    assert ambient_luck(parse(path)) == set()
+def test_random_numbers_come_only_from_the_seed(path: Path) -> None:
+    assert ambient_randomness(parse(path)) == set()
 
 
 def test_rules_catch_what_they_forbid() -> None:
     upward = ast.parse("def late():\n    from restive import simulation\n")
-    assert climbing_imports(upward, "solvers") == ["restive.simulation"]
-    assert climbing_imports(upward, "cli") == []
+    assert upward_imports(upward, "solvers") == ["restive.simulation"]
+    assert upward_imports(upward, "cli") == []
     stray = "from restive.solvers.joint_dp import TIE\n@compiled\ndef kernel(a: Floats) -> float:\n    return a + TIE\n"
     assert stray_names(ast.parse(stray)) == {"TIE"}
     assert stray_names(ast.parse(stray.replace("solvers.joint", "kernels.box"))) == set()
     long = "def long() -> None:\n    'Doc.'\n" + "    pass\n" * (MAX_BODY + 1)
     assert long_functions(ast.parse(long)) == ["long"]
-    assert ambient_luck(ast.parse("import random\nnp.random.default_rng()")) == {"random", "np.random.default_rng"}
-    assert ambient_luck(ast.parse("from numpy import random\nfrom restive.policies import random")) == {"numpy.random"}
+    assert ambient_randomness(ast.parse("import random\nnp.random.default_rng()")) == {
+        "random",
+        "np.random.default_rng",
+    }
+    assert ambient_randomness(ast.parse("from numpy import random\nfrom restive.policies import random")) == {
+        "numpy.random"
+    }

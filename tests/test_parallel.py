@@ -35,7 +35,7 @@ def test_the_first_error_comes_out_and_drops_what_has_not_begun() -> None:
     assert len(begun) <= 3
 
 
-def test_work_under_way_is_told_to_stop() -> None:
+def test_work_in_progress_is_asked_to_stop() -> None:
     halted = threading.Event()
 
     def work(first: int, last: int) -> None:

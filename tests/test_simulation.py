@@ -33,7 +33,7 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True)
 class Rotate(Learner[Memory]):
-    """Whoever was acted on least, in NumPy alone."""
+    """Acts on the agents that were acted on least, in NumPy only."""
 
     name: ClassVar[str] = "rotate"
 
@@ -72,7 +72,7 @@ def test_a_simulation_in_pieces_is_the_whole(policy: str) -> None:
     assert np.hstack([cost for _, cost in pieces]).tobytes() == whole.cost.tobytes()
 
 
-def test_a_clockwork_world_takes_its_known_course() -> None:
+def test_a_deterministic_world_follows_its_known_course() -> None:
     # Agents stay while waiting and swap when acted on; each is acted on every third step, in turn.
     problem = Problem([[STAY, LEAVE]] * 3, [0, 1], budget=1, start=[0, 0, 0])
     trace = simulate(problem, Rotate(), horizon=9, runs=2)
@@ -86,7 +86,7 @@ def test_the_cost_is_that_of_acting_below_the_threshold() -> None:
     assert simulate(problem, "random", horizon=4).cost.tolist() == [[0.0] * 4]
 
 
-def test_runs_of_an_instance_stay_when_more_instances_are_played() -> None:
+def test_runs_of_an_instance_stay_the_same_when_instances_are_added() -> None:
     problems = some(4)
     few, many = (simulate(each, "egt", horizon=50, runs=3, seed=6) for each in (problems[:2], problems))
     assert few.reward.tobytes() == many.reward[:6].tobytes()
@@ -114,14 +114,14 @@ class Fixed(Learner[Record]):
         return Record()
 
     def rank(self, belief: Record, state: Ints, draws: Draws) -> Floats:
-        wish = np.broadcast_to(-np.arange(state.shape[1], dtype=np.float64), state.shape)
-        return draws.uniform() if draws.step >= self.stray else wish
+        priority = np.broadcast_to(-np.arange(state.shape[1], dtype=np.float64), state.shape)
+        return draws.uniform() if draws.step >= self.stray else priority
 
     def learn(self, belief: Record, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         self.shown.append((state.copy(), action.copy()))
 
 
-def test_policies_meet_the_same_noise_while_they_act_alike() -> None:
+def test_policies_get_the_same_random_numbers_while_they_act_the_same() -> None:
     shown = []
     for policy in (Fixed(), Fixed(stray=12)):
         Fixed.shown.clear()
@@ -153,7 +153,7 @@ def test_exactly_the_budget_is_spent_in_every_step(policy: str, agents: int, bud
 
 
 @pytest.mark.parametrize("policy", CORE)
-def test_agents_of_a_single_state_can_be_played(policy: str) -> None:
+def test_agents_with_a_single_state_can_be_simulated(policy: str) -> None:
     problem = Problem(np.ones((3, 2, 1, 1)), [2.0], budget=1)
     trace = simulate(problem, policy, horizon=5, runs=2)
     assert (trace.reward == 6.0).all()
@@ -182,7 +182,7 @@ def test_reordering_the_agents_reorders_what_happens_to_them(policy: str) -> Non
         lambda priority: Ranking(priority, np.zeros(len(priority))),
     ],
 )
-def test_a_policy_in_plain_numpy_plays_whatever_kind_of_array_it_gives(make: Any) -> None:
+def test_a_policy_in_plain_numpy_can_return_any_kind_of_array(make: Any) -> None:
     @dataclass(frozen=True)
     class Odd(Rotate):
         name: ClassVar[str] = "odd"
@@ -301,14 +301,14 @@ def test_memory_does_not_grow_with_the_horizon(policy: str) -> None:
         ({"problem": "two-state-v1"}, "problems must be one Problem or a list of at least one"),
     ],
 )
-def test_what_makes_no_sense_is_refused(settings: dict[str, Any], sentence: str) -> None:
+def test_invalid_arguments_are_refused(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         simulate(**{"problem": some(), "policy": "random", "horizon": 5, **settings})
 
 
 @pytest.mark.parametrize("agents", [100_000, pytest.param(1_000_000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("policy", ["egt", "wiql", "random"])
-def test_very_many_agents_are_played_with_exactly_the_budget(policy: str, agents: int) -> None:
+def test_exactly_the_budget_is_spent_with_very_many_agents(policy: str, agents: int) -> None:
     good = np.random.default_rng(1).random((agents, 2, 2))
     problem = Problem(np.stack([1 - good, good], axis=-1), [0.0, 1.0], budget=agents // 20)
     simulation = Simulation(World(problem, seed=2, noise=0.1, horizon=20), make_policy(policy))

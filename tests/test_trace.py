@@ -62,14 +62,14 @@ def test_the_gap_at_a_step_uses_only_what_came_before() -> None:
 
 
 @pytest.mark.parametrize("step", [0, -1, 13, 2.0])
-def test_a_step_that_was_not_played_is_refused(step: Any) -> None:
+def test_a_step_that_was_not_simulated_is_refused(step: Any) -> None:
     trace = played()
     with pytest.raises(InputError, match=f"step is {step}; it must be a whole number from 1 to 12"):
         trace.gap_closed(trace, trace, step=step)
 
 
 @pytest.mark.parametrize("first", [-1, 12])
-def test_a_beginning_that_was_not_played_is_refused(first: int) -> None:
+def test_a_first_step_that_was_not_simulated_is_refused(first: int) -> None:
     with pytest.raises(InputError, match=f"first is {first}; it must be a whole number from 0 to 11"):
         played().mean_reward(first=first)
 
@@ -82,7 +82,7 @@ def test_seed_and_version_are_at_hand() -> None:
 @pytest.mark.parametrize(
     "settings", [{}, {"horizon": 1}, {"runs": 1}, {"horizon": 1, "runs": 1}, {"threshold": np.inf}]
 )
-def test_a_file_brings_back_every_bit(tmp_path: Path, settings: dict[str, Any]) -> None:
+def test_a_file_round_trips_bit_for_bit(tmp_path: Path, settings: dict[str, Any]) -> None:
     trace = played(**settings)
     trace.save(tmp_path / "trace.parquet")
     again = Trace.load(tmp_path / "trace.parquet")
@@ -123,7 +123,7 @@ def test_a_loaded_trace_can_be_made_again_from_its_spec(tmp_path: Path) -> None:
     assert again.spec == trace.spec
 
 
-def test_the_spec_tells_problems_apart() -> None:
+def test_the_spec_distinguishes_problems() -> None:
     first, second = make_problems("two-state-v1", instances=2, agents=4, budget=1)
     digests = {
         simulate(each, "random", 1).spec["fingerprint"] for each in (first, second, [first, second], [second, first])

@@ -118,7 +118,7 @@ def test_given_first_states_are_taken_in_every_run() -> None:
     assert World(problems, runs=2).first_states().tolist() == [[0, 1], [0, 1], [1, 1], [1, 1]]
 
 
-def test_the_model_tells_oracles_how_runs_begin() -> None:
+def test_the_model_has_the_first_states_of_runs() -> None:
     assert (World(some(1)[0]).model.start == 1 / 3).all()
     fixed = World(Problem([[STAY, LEAVE]] * 2, [0, 1], 1, start=[0, 1])).model.start
     assert fixed.tolist() == [[[1.0, 0.0], [0.0, 1.0]]]
@@ -148,7 +148,7 @@ def test_one_agent_with_one_state_is_a_world(budget: int) -> None:
     assert outcome.cost.tolist() == [0.0] * 3
 
 
-def test_a_missing_priority_is_told_by_agent_step_and_run() -> None:
+def test_a_missing_priority_is_reported_by_agent_step_and_run() -> None:
     world = World(some(2), runs=4)
     priority = np.zeros((8, 5))
     priority[6, 3] = np.nan
@@ -161,7 +161,7 @@ def test_a_missing_priority_is_told_by_agent_step_and_run() -> None:
         part.choose(Ranking(priority[5:], np.ones(3)), part.draws(9))
 
 
-def test_worlds_are_told_apart_by_all_that_matters() -> None:
+def test_the_fingerprint_distinguishes_different_worlds() -> None:
     problems = some(2)
     changed = Problem(problems[0].transition[:, ::-1], problems[0].reward, 2)
     worlds = [
@@ -198,7 +198,7 @@ def test_worlds_are_told_apart_by_all_that_matters() -> None:
         ({"horizon": 0}, "horizon is 0; it must be a whole number from 1 on"),
     ],
 )
-def test_a_world_that_makes_no_sense_is_refused(settings: dict[str, Any], sentence: str) -> None:
+def test_invalid_arguments_of_a_world_are_refused(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence) as caught:
         World(**{"problems": some(), **settings})
     assert str(caught.value).count(".") <= 2
@@ -228,7 +228,7 @@ def test_a_run_keeps_its_noise_when_there_are_more_instances_or_repetitions() ->
     assert len(set(many.keys.tolist())) == 15
 
 
-def test_the_range_of_rewards_is_told_for_each_instance_apart() -> None:
+def test_the_range_of_rewards_is_reported_for_each_instance() -> None:
     small, large = some(2)
     large = Problem(large.transition, 10 * large.reward, large.budget)
     assert World([small, large], runs=2).shape.reward_range.tolist() == [2.0, 2.0, 20.0, 20.0]

@@ -12,13 +12,13 @@ DRAWS = 4000
 
 
 @pytest.mark.parametrize("shape", [0.05, 0.5, 1.0, 1.7, 20.0, 3000.0])
-def test_gamma_numbers_have_the_gamma_law(shape: float) -> None:
+def test_gamma_variates_have_the_gamma_distribution(shape: float) -> None:
     keys = run_keys(1, np.arange(DRAWS))
     drawn = [sample_gamma(shape, key, 0)[0] for key in keys]
     assert stats.kstest(drawn, stats.gamma(shape).cdf).pvalue > 0.001
 
 
-def test_a_key_goes_on_where_it_stopped() -> None:
+def test_a_key_continues_where_it_stopped() -> None:
     key = run_keys(3, np.arange(1))[0]
     _, used = sample_gamma(2.0, key, 0)
     again, _ = sample_gamma(2.0, key, used)

@@ -66,7 +66,7 @@ def test_the_rows_and_the_weight_of_a_population_are_found_again(states: int, we
     assert logs.std() < 0.25
 
 
-def test_counts_of_any_size_speak_for_the_same_weight() -> None:
+def test_counts_of_any_size_give_the_same_weight() -> None:
     """Agents seen often and agents seen rarely are of one population: neither biases the weight."""
     rng = np.random.default_rng(8)
     mean = rng.dirichlet(np.full(3, 4.0), (2, 3))
@@ -76,14 +76,14 @@ def test_counts_of_any_size_speak_for_the_same_weight() -> None:
     assert np.abs(np.log(weight / 10)).max() < 0.2
 
 
-def test_agents_that_are_all_alike_weigh_as_much_as_allowed() -> None:
+def test_identical_agents_give_the_largest_weight() -> None:
     rng = np.random.default_rng(1)
     mean = rng.dirichlet(np.full(3, 4.0), (2, 3))
     moves = rng.multinomial(60, np.broadcast_to(mean, (300, 2, 3, 3))).astype(np.float64)
     np.testing.assert_allclose(settle(moves)[1], MAX_WEIGHT, rtol=1e-6)
 
 
-def test_agents_with_nothing_in_common_weigh_next_to_nothing() -> None:
+def test_agents_with_nothing_in_common_give_a_weight_near_zero() -> None:
     where = np.random.default_rng(2).integers(0, 3, (300, 2, 3))
     _, weight = settle(60.0 * np.eye(3)[where])
     assert (weight >= MIN_WEIGHT).all()
@@ -133,7 +133,7 @@ def test_the_order_of_agents_does_not_matter() -> None:
 
 
 class Rewards:
-    """Rewards seen by agents in states, kept one by one: `mean` [N, S] and noise around it, `arrivals` of each."""
+    """Rewards seen by agents in states, stored one by one: `mean` [N, S] and noise around it, `arrivals` of each."""
 
     def __init__(self, arrivals: Floats | Ints, mean: Floats, noise: float, seed: int = 0) -> None:
         rng = np.random.default_rng(seed)
@@ -158,14 +158,14 @@ def random_effects(rewards: Rewards) -> tuple[float, Floats]:
     cells = [cell for cell in seen if seen[cell].size]
     count = sum(seen[cell].size for cell in cells)
     within = sum(((seen[cell] - seen[cell].mean()) ** 2).sum() for cell in cells) / (count - len(cells))
-    between, room, freedom = 0.0, 0.0, 0
+    between, denominator, freedom = 0.0, 0.0, 0
     for s in range(states):
         groups = [seen[n, s] for n in range(agents) if seen[n, s].size]
         sizes, all_of_it = np.array([group.size for group in groups]), np.concatenate(groups)
         between += sum(group.size * (group.mean() - all_of_it.mean()) ** 2 for group in groups)
-        room += all_of_it.size - (sizes**2).sum() / all_of_it.size
+        denominator += all_of_it.size - (sizes**2).sum() / all_of_it.size
         freedom += len(groups) - 1
-    among = (between - freedom * within) / room
+    among = (between - freedom * within) / denominator
     shrunken = np.empty((agents, states))
     for s in range(states):
         means = np.array([seen[n, s].mean() if seen[n, s].size else 0.0 for n in range(agents)])
@@ -187,7 +187,7 @@ def test_rewards_that_are_alike_and_noisy_are_pooled() -> None:
         raw = np.array([rewards.seen[n, 0].mean() for n in range(40)])
         assert learnt.std() < 0.5 * raw.std()
         pooled += bool(np.abs(learnt - mean).max() < 1e-6)
-    assert 6 <= pooled <= 18  # about half the time chance alone leaves less variance between agents than within
+    assert 6 <= pooled <= 18  # about half the time random variation leaves less variance between agents than within
 
 
 def test_rewards_without_noise_are_each_agents_own() -> None:
@@ -203,7 +203,7 @@ def test_rewards_without_noise_that_are_the_same_for_all_stay_the_same_for_all()
     np.testing.assert_allclose(learnt, np.tile([0.1, 0.7, 1 / 3], (10, 1)), rtol=1e-12)
 
 
-def test_where_an_agent_never_was_it_is_worth_what_it_is_for_all() -> None:
+def test_a_state_that_an_agent_never_visited_has_the_pooled_reward() -> None:
     arrivals = np.full((6, 2), 4.0)
     arrivals[2, 1] = 0.0
     mean = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 9.0], [0.0, 3.0], [0.0, 4.0], [0.0, 5.0]])
@@ -212,7 +212,7 @@ def test_where_an_agent_never_was_it_is_worth_what_it_is_for_all() -> None:
     np.testing.assert_allclose(learnt[[0, 5], 1], [1.0, 5.0])
 
 
-def test_one_reward_of_each_agent_is_pooled_because_nothing_tells_noise_from_difference() -> None:
+def test_one_reward_of_each_agent_is_pooled_because_noise_and_difference_cannot_be_separated() -> None:
     learnt = Rewards(np.ones((5, 1)), np.arange(5.0)[:, None], noise=0.0).learn()
     np.testing.assert_allclose(learnt, 2.0, atol=1e-6)
 
@@ -233,7 +233,7 @@ def test_a_large_offset_of_all_rewards_is_only_added(offset: float) -> None:
     np.testing.assert_allclose(rewards.learn(offset) - offset, rewards.learn(), atol=1e-7)
 
 
-def test_a_state_that_nobody_has_been_in_is_taken_for_an_average_one() -> None:
+def test_a_state_that_nobody_visited_has_an_average_reward() -> None:
     arrivals = np.array([[2.0, 2.0, 0.0]] * 3)
     rewards = Rewards(arrivals, np.tile([0.0, 1.0, 7.0], (3, 1)), noise=0.0)
     np.testing.assert_allclose(rewards.learn(), np.tile([0.0, 1.0, 0.5], (3, 1)), atol=1e-9)

@@ -30,9 +30,9 @@ def draw_near_normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats
 
 def best(priority: Floats, may: Bools, places: int, rng: np.random.Generator) -> Bools:
     """Who has one of the places in each draw, of those who may; equals in an order of their own."""
-    wish = np.where(may, priority, -np.inf)
-    order = np.lexsort((rng.random(wish.shape), ~may, -wish), axis=-1)[:, :places]
-    taken = np.zeros(wish.shape, np.bool_)
+    eligible = np.where(may, priority, -np.inf)
+    order = np.lexsort((rng.random(eligible.shape), ~may, -eligible), axis=-1)[:, :places]
+    taken = np.zeros(eligible.shape, np.bool_)
     np.put_along_axis(taken, order, True, axis=1)
     return taken & may
 
@@ -97,21 +97,21 @@ def test_infinite_priorities_have_no_use_for_noise() -> None:
     np.testing.assert_allclose(found, [1.0, 0.5, 0.5, 0.0], atol=0.01)
 
 
-@pytest.mark.parametrize(("budget", "chance"), [(0, 0.0), (6, 1.0)])
-def test_nobody_and_everybody_are_certain(budget: int, chance: float) -> None:
+@pytest.mark.parametrize(("budget", "probability"), [(0, 0.0), (6, 1.0)])
+def test_nobody_and_everybody_are_certain(budget: int, probability: float) -> None:
     rng = np.random.default_rng(2)
     found = find(rng.normal(size=6), rng.random(6), np.array([0, 0, 0, -1, -1, -1]), np.zeros(1, np.int64), budget, 3)
-    assert found.tolist() == [chance] * 6
+    assert found.tolist() == [probability] * 6
 
 
-def test_agents_in_another_order_have_the_same_chances() -> None:
+def test_agents_in_another_order_have_the_same_probabilities() -> None:
     order, minimum = np.random.default_rng(3).permutation(10), np.array([1, 0, 2])
     plain = inclusion_probabilities(MEAN, NOISE, GROUP, minimum, 5, KEY, np.arange(10), 7)
     turned = inclusion_probabilities(MEAN[order], NOISE[order], GROUP[order], minimum, 5, KEY, order, 7)
     assert plain[order].tolist() == turned.tolist()
 
 
-def test_few_draws_do_for_many_agents_except_where_noise_is_small() -> None:
+def test_few_draws_suffice_for_many_agents_except_where_noise_is_small() -> None:
     rng = np.random.default_rng(4)
     mean, noise, group = rng.normal(size=20_000), rng.random(20_000), rng.integers(-1, 3, 20_000)
     few, many = (find(mean, noise, group, np.array([0, 900, 0]), 2_000, draws) for draws in (8, 400))
@@ -120,7 +120,7 @@ def test_few_draws_do_for_many_agents_except_where_noise_is_small() -> None:
     assert apart[noise >= 0.1].max() < 0.05
 
 
-def test_the_law_of_bell_is_that_of_its_numbers() -> None:
+def test_the_distribution_of_near_normal_is_that_of_its_draws() -> None:
     bits = rng.run_keys(5, np.arange(400_000))
     drawn = np.sort([rng.near_normal(each) for each in bits])
     for x in np.linspace(-3.6, 3.6, 25):

@@ -43,7 +43,7 @@ def test_the_cache_of_a_user_gets_a_folder_of_ours(monkeypatch: pytest.MonkeyPat
     assert kernel._cache.cache_path.startswith(str(tmp_path / cache_folder().name))
 
 
-def test_where_our_folder_cannot_be_written_a_kernel_is_not_kept_anywhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_is_not_cached_elsewhere_if_our_folder_is_read_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setattr(numba.config, "CACHE_DIR", "/dev/null/nowhere")
     kernel = compiled(double)

@@ -60,21 +60,21 @@ def names(share: Floats, which: Ints) -> list[set[int]]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_three_clear_kinds_are_told_apart_exactly(seed: int) -> None:
+def test_three_clear_kinds_are_distinguished_exactly(seed: int) -> None:
     rows, which, moves = three_kinds(seed)
     learnt = settle(moves)
     assert learnt.used
     np.testing.assert_allclose(learnt.share.sum(axis=1), 1.0, rtol=1e-12)
-    # Four are sought, so one of the three may go by two names; but no name stands for two of them.
+    # Four types are fitted, so one of the three may get two labels; but no label covers two of them.
     found = names(learnt.share, which)
     assert sum(map(len, found)) == len(set.union(*found))
     mean, by_pool = (each / each.sum(axis=-1, keepdims=True) for each in (learnt.posterior, moves + learnt.pool))
     for kind in range(3):
         of_it = which == kind
-        # A kind by one name is known as if it had been told; a name too many rests on few agents, and costs something.
-        told = moves[of_it] + learnt.weight[..., None] * moves[of_it].mean(axis=0) / 40
+        # A type with one label is estimated as if the labels were known; an extra label rests on few agents and costs something.
+        known = moves[of_it] + learnt.weight[..., None] * moves[of_it].mean(axis=0) / 40
         if len(found[kind]) == 1:
-            np.testing.assert_allclose(mean[of_it], told / told.sum(axis=-1, keepdims=True), atol=0.02)
+            np.testing.assert_allclose(mean[of_it], known / known.sum(axis=-1, keepdims=True), atol=0.02)
         errors = [np.abs(each[of_it] - rows[kind]).mean() for each in (mean, by_pool)]
         assert errors[0] < 0.7 * errors[1]
 
@@ -92,7 +92,7 @@ def test_agents_of_a_kind_are_worth_more_than_an_agents_own_moves() -> None:
     assert by_kinds < 0.6 * by_pool
 
 
-def test_where_kinds_are_not_sought_there_are_none() -> None:
+def test_no_kinds_are_fitted_if_the_mixture_is_off() -> None:
     _, _, moves = three_kinds(0)
     learnt = settle(moves, seek=-1)
     assert not learnt.used
@@ -115,7 +115,7 @@ def test_agents_without_kinds_are_not_given_any(alike: bool, seed: int, states: 
     np.testing.assert_allclose(learnt.posterior, posterior, rtol=1e-12)
 
 
-def test_kinds_are_followed_while_they_hold_and_given_up_when_they_do_not() -> None:
+def test_kinds_are_used_while_they_fit_and_dropped_when_they_do_not() -> None:
     rows, which, moves = three_kinds(1)
     learnt = settle(moves)
     more = moves + draw(np.random.default_rng(2), rows[which], 40)

@@ -139,13 +139,13 @@ def test_one_flipped_bit_flips_half_of_the_others() -> None:
         assert abs(np.mean([each.bit_count() for each in changed]) - 32) < 1.5
 
 
-def test_bells_are_four_uniform_numbers_added_up() -> None:
+def test_near_normal_is_the_sum_of_four_uniform_numbers() -> None:
     for key in (0, 1, 0xFFFF, 0x0123456789ABCDEF, 1 << 63, MASK):
         parts = [(key >> shift & 0xFFFF) - 32767.5 for shift in (0, 16, 32, 48)]
         assert rng.near_normal(np.uint64(key)) == pytest.approx(sum(parts) * 3**0.5 / 65536, rel=1e-15, abs=1e-15)
 
 
-def test_bells_have_mean_zero_variance_one_and_an_end() -> None:
+def test_near_normal_has_mean_zero_variance_one_and_bounds() -> None:
     drawn = np.array([rng.near_normal(key) for key in rng.run_keys(6, np.arange(40_000))])
     assert abs(drawn.mean()) < 4 / np.sqrt(drawn.size)
     # The fourth moment of four uniform numbers is 3 − 1.2 / 4 = 2.7, so a square has the variance 1.7.
@@ -156,7 +156,7 @@ def test_bells_have_mean_zero_variance_one_and_an_end() -> None:
     assert stats.kstest(drawn / 3**0.5 + 2, stats.irwinhall(4).cdf).pvalue > 1e-3
 
 
-def test_bells_of_neighbouring_agents_and_steps_are_unrelated() -> None:
+def test_near_normal_of_neighbouring_agents_and_steps_is_uncorrelated() -> None:
     top = rng.run_keys(8, np.arange(1))
     steps = [rng.branch(top, rng.POSTERIOR, step)[0] for step in range(120)]
     drawn = np.array([[rng.near_normal(np.uint64(rng.fold(key, agent))) for agent in range(120)] for key in steps])

@@ -36,8 +36,8 @@ def decide_slowly(priority: Floats, explore: float, budget: int, seed: int = 0) 
     noise = rng.uniform(rng.branch(top, rng.TIE, 0), np.arange(size))
     action = np.zeros((runs, size), np.int64)
     for r in range(runs):
-        wish = np.zeros(size) if coin[r] < explore else priority[r]
-        action[r, np.lexsort((-noise[r], -wish))[:budget]] = 1
+        ranked = np.zeros(size) if coin[r] < explore else priority[r]
+        action[r, np.lexsort((-noise[r], -ranked))[:budget]] = 1
     return action
 
 
@@ -52,7 +52,7 @@ def find_cutoff_slowly(values: Floats, k: int) -> tuple[float, int, int]:
 
 @settings(derandomize=True, max_examples=200, deadline=None)
 @given(st.lists(PRIORITIES, min_size=1, max_size=30), st.data())
-def test_the_bar_agrees_with_sorting(values: list[float], data: st.DataObject) -> None:
+def test_the_cutoff_agrees_with_sorting(values: list[float], data: st.DataObject) -> None:
     k = data.draw(st.integers(1, len(values)))
     array = np.array(values)
     assert find_cutoff(array, k) == find_cutoff_slowly(array, k)
@@ -73,7 +73,7 @@ PATTERNS: dict[str, Callable[[int], Floats]] = {
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("size", [1, 2, 63, 64, 1000, MAX_SCAN, MAX_SCAN + 1, SAMPLE_SIZE + 1, 3 * SAMPLE_SIZE + 5])
-def test_the_bar_agrees_with_sorting_at_every_size(pattern: str, size: int) -> None:
+def test_the_cutoff_agrees_with_sorting_at_every_size(pattern: str, size: int) -> None:
     values = PATTERNS[pattern](size)
     for k in {1, 2, size // 10, size // 2, size - 1, size} & set(range(1, size + 1)):
         assert find_cutoff(values, k) == find_cutoff_slowly(values, k)
@@ -110,10 +110,10 @@ def test_the_choice_is_that_of_sorting_by_priority_and_noise(row: list[float], b
 @given(st.lists(PRIORITIES, min_size=1, max_size=12), st.integers(0, 12), st.floats(0, 1))
 def test_inclusion_sums_to_the_budget_and_follows_the_priorities(row: list[float], budget: int, explore: float) -> None:
     budget = min(budget, len(row))
-    chance = inclusion(alike(row, 1), np.array([explore]), budget)[0]
-    assert chance.sum() == pytest.approx(budget, abs=1e-12)
-    assert ((chance >= 0) & (chance <= 1 + 1e-12)).all()
-    ordered = chance[np.argsort(row, kind="stable")]
+    probability = inclusion(alike(row, 1), np.array([explore]), budget)[0]
+    assert probability.sum() == pytest.approx(budget, abs=1e-12)
+    assert ((probability >= 0) & (probability <= 1 + 1e-12)).all()
+    ordered = probability[np.argsort(row, kind="stable")]
     assert (np.diff(ordered) >= -1e-12).all()
 
 
@@ -166,9 +166,9 @@ def test_each_run_explores_by_its_own_probability() -> None:
 )
 def test_inclusion_is_how_often_an_agent_is_chosen(row: list[float], budget: int, explore: float) -> None:
     runs = 40_000
-    chance = inclusion(alike(row, 1), np.array([explore]), budget)[0]
+    probability = inclusion(alike(row, 1), np.array([explore]), budget)[0]
     often = decide(alike(row, runs), explore, budget, seed=8).mean(axis=0)
-    assert (np.abs(often - chance) <= 4 * np.sqrt(chance * (1 - chance) / runs) + 1e-12).all()
+    assert (np.abs(often - probability) <= 4 * np.sqrt(probability * (1 - probability) / runs) + 1e-12).all()
 
 
 @pytest.mark.parametrize("explore", [0.0, 0.4, 1.0])
@@ -186,7 +186,7 @@ def test_a_single_agent_is_chosen_or_not_by_the_budget() -> None:
 
 
 @pytest.mark.parametrize("explore", [0.0, 1.0])
-def test_the_run_of_a_missing_priority_is_told_even_when_it_explores(explore: float) -> None:
+def test_the_run_of_a_missing_priority_is_reported_even_when_it_explores(explore: float) -> None:
     priority = np.zeros((4, 3))
     priority[2, 1] = np.nan
     top = rng.run_keys(0, np.arange(4))

@@ -1,4 +1,4 @@
-"""The contract: settings are checked by their types, draws answer alike, rankings are brought to order."""
+"""The contract: settings are checked by type, draws are repeatable, and rankings are normalised."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Optional
@@ -111,7 +111,7 @@ def draws_of(step: int, runs: int = 400, agents: int = 5) -> Draws:
     return World(make_problems("two-state-v1", agents=agents, budget=1)[0], runs=runs, seed=3).draws(step)
 
 
-def test_the_same_question_has_the_same_answer() -> None:
+def test_repeated_draws_are_equal() -> None:
     draws = draws_of(4)
     assert np.array_equal(draws.uniform(), draws.uniform())
     assert np.array_equal(draws.uniform_by_run(), draws.uniform_by_run())
@@ -119,7 +119,7 @@ def test_the_same_question_has_the_same_answer() -> None:
     assert draws.uniform_by_run().shape == (400,)
 
 
-def test_other_questions_have_unrelated_answers() -> None:
+def test_draws_of_other_streams_and_steps_are_uncorrelated() -> None:
     draws = draws_of(4)
     mine = draws.uniform().ravel()
     others = [draws_of(5).uniform(), draws.uniform(rng.OWN + 1), draws.uniform(rng.POSTERIOR)]
@@ -145,7 +145,7 @@ def test_the_number_of_a_run_is_that_of_none_of_its_agents() -> None:
         np.arange(12.0).reshape(2, 6)[:, ::2] * 0 + [[1, 2, 3], [4, 5, 6]],
     ],
 )
-def test_arrays_of_any_make_are_brought_to_order(ranked: Any) -> None:
+def test_arrays_of_any_layout_and_type_are_normalised(ranked: Any) -> None:
     ranking = as_ranking(ranked, SHAPE, "own")
     assert ranking.priority.tolist() == [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
     assert ranking.priority.dtype == np.float64
@@ -182,13 +182,13 @@ def test_a_proper_ranking_is_not_copied() -> None:
         (Ranking(np.zeros((2, 3)), np.array([np.nan, 0.1])), "own: rank returned explore nan"),
     ],
 )
-def test_a_ranking_that_makes_no_sense_is_refused(ranked: Any, sentence: str) -> None:
+def test_an_invalid_ranking_is_refused(ranked: Any, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         as_ranking(ranked, SHAPE, "own")
 
 
 @pytest.mark.parametrize("name", ["wiql", "ucwhittle", "cet-whittle", "thompson-whittle"])
-def test_who_ranks_by_a_number_gives_it_as_the_estimate(name: str) -> None:
+def test_a_policy_that_ranks_by_a_number_returns_it_as_the_estimate(name: str) -> None:
     world = World(make_problems("two-state-v1", agents=9, budget=3, seed=2), runs=2, seed=1)
     game = Simulation(world, make_policy(name))
     game.advance(45)
@@ -215,7 +215,7 @@ def test_a_plan_gives_its_shares_and_nothing_before_it_is_made() -> None:
     np.testing.assert_array_equal(game.policy.estimate(game.belief, game.state).benefit, expected)
 
 
-def test_a_policy_that_says_nothing_estimates_nothing() -> None:
+def test_a_policy_without_an_estimate_returns_nan() -> None:
     benefit, error, noise = Own().estimate(Nothing(), np.zeros((2, 3), np.int64))
     assert benefit.shape == error.shape == noise.shape == (2, 3)
     assert np.isnan(benefit).all()
@@ -236,7 +236,7 @@ class KeenStudent(Student):
         pass
 
 
-def test_an_oracle_learns_from_some_agents_only_if_it_says_how() -> None:
+def test_an_oracle_learns_from_some_agents_only_if_it_defines_how() -> None:
     two, seen = np.arange(2), np.zeros((1, 2), np.int64)
     Student().learn_some(Nothing(), two, seen, seen, np.zeros((1, 2)), seen)
     with pytest.raises(InputError, match="KeenStudent: it learns, but not from some of the agents"):

@@ -74,7 +74,7 @@ def test_the_same_history_gives_the_same_ranking_with_other_random_numbers() -> 
     assert rankings == {"cet-whittle": True, "thompson-whittle": False}
 
 
-def test_before_anything_is_seen_all_are_alike() -> None:
+def test_all_agents_are_equal_before_the_first_observation() -> None:
     policy = CetWhittle()
     shape = Shape(runs=2, agents=3, states=2, budget=1, horizon=None, reward_range=np.ones(2))
     world = World(make_problems("two-state-v1", agents=3, budget=1)[0], runs=2)
@@ -91,6 +91,6 @@ def test_it_learns_but_stays_behind_posterior_sampling_on_the_ladder() -> None:
 
 
 @pytest.mark.parametrize("settings", ["discount=0", "discount=1.5", "prior=0", "prior=-1", "prior=inf"])
-def test_settings_that_make_no_sense_are_refused(settings: str) -> None:
+def test_invalid_settings_are_refused(settings: str) -> None:
     with pytest.raises(InputError, match="cet-whittle: "):
         make_policy(f"cet-whittle:{settings}")

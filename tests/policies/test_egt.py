@@ -197,8 +197,8 @@ def test_exploration_is_as_frequent_as_epsilon() -> None:
         astray = (action != world.choose(greedy, draws)).any(axis=1)
         distinct = (np.diff(np.sort(ranking.priority, axis=1), axis=1) > 0).all(axis=1)
         explored += astray[distinct].sum()
-        chance = ranking.explore[distinct] * 14 / 15
-        expected, spread = expected + chance.sum(), spread + (chance * (1 - chance)).sum()
+        probability = ranking.explore[distinct] * 14 / 15
+        expected, spread = expected + probability.sum(), spread + (probability * (1 - probability)).sum()
         outcome = world.advance(state, action, draws)
         policy.learn(belief, state, action, outcome.reward, outcome.after)
         state = outcome.after
@@ -235,7 +235,7 @@ def test_the_setting_of_the_theorem_is_one_call_away() -> None:
         ("egt:eta=much", "egt: eta is 'much'; it must be of type float or int"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(spec: str, sentence: str) -> None:
+def test_invalid_settings_are_refused(spec: str, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         make_policy(spec)
 
@@ -269,7 +269,7 @@ def test_the_estimate_is_the_difference_of_means_with_an_error_by_the_range() ->
     assert noise.tolist() == [[0.0] * 3]
 
 
-def test_with_a_threshold_of_ones_own_the_range_is_not_known_nor_the_error() -> None:
+def test_with_a_given_threshold_the_range_and_the_error_are_unknown() -> None:
     policy = Egt(gamma=0.3)
     belief = policy.start(Shape(runs=1, agents=2, states=1, budget=1, horizon=None, reward_range=np.ones(1)))
     belief.visits[0, 0, 0] = 1.0

@@ -113,7 +113,7 @@ def test_a_step_sweeps_values_and_moves_the_price_by_the_formula(discount: float
     assert bool((belief.price == before.price).all()) == (budget in (0, 30))
 
 
-def test_values_rest_in_every_second_step_once_there_are_twenty() -> None:
+def test_values_are_swept_in_every_second_step_after_the_twentieth() -> None:
     game = play("two-state-v1", "lagrange", 0)
     rested = []
     for step in range(1, 41):
@@ -124,7 +124,7 @@ def test_values_rest_in_every_second_step_once_there_are_twenty() -> None:
     assert rested == list(range(21, 41, 2))
 
 
-def test_one_priority_worked_out_by_hand() -> None:
+def test_one_priority_computed_by_hand() -> None:
     """Rows 1/2, 1/2 and 1/4, 3/4 into states worth 0 and 1, at a price of 0.1: 3/4 − 1/2 − 0.1 without curiosity."""
     policies = [Lagrange(curiosity=curiosity) for curiosity in (0.0, 2.0)]
     belief = policies[0].start(Shape(1, 1, 2, 1, None, np.ones(1)))
@@ -138,7 +138,7 @@ def test_one_priority_worked_out_by_hand() -> None:
     assert curious - plain == pytest.approx(2 * (2 / 6) * (29 / 240) ** 0.5 * float(noise_of(draws)[0, 0]))
 
 
-def test_whom_acting_surely_helps_is_soon_the_one_who_is_chosen() -> None:
+def test_an_agent_that_acting_surely_helps_is_soon_chosen() -> None:
     """The first agent is in the good state whenever it was acted on; the second is there half the time anyway."""
     helped, idle = np.array([[[1.0, 0.0]] * 2, [[0.0, 1.0]] * 2]), np.full((2, 2, 2), 0.5)
     problem = Problem(np.stack([helped, idle]), [0, 1], budget=1)
@@ -168,7 +168,7 @@ def choices(world: World, policy: str = "lagrange", steps: int = 150) -> Ints:
 
 
 @pytest.mark.parametrize("spec", SETTINGS)
-def test_every_setting_keeps_the_contract(spec: str) -> None:
+def test_every_setting_fulfils_the_contract(spec: str) -> None:
     check_policy(spec)
 
 
@@ -195,7 +195,7 @@ def test_the_order_of_agents_changes_no_choice_in_any_of_many_worlds() -> None:
         ("mixture", ["four", 1, 0, None, 0.5], "of type bool"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused_in_one_sentence(setting: str, values: list[Any], must: str) -> None:
+def test_invalid_settings_are_refused_in_one_sentence(setting: str, values: list[Any], must: str) -> None:
     for value in values:
         with pytest.raises(InputError) as refused:
             Lagrange(**{setting: value})
@@ -214,13 +214,13 @@ def test_settings_that_make_no_sense_are_refused_in_one_sentence(setting: str, v
         ),
     ],
 )
-def test_a_line_of_settings_that_makes_no_sense_is_refused(spec: str, sentence: str) -> None:
+def test_an_invalid_line_of_settings_is_refused(spec: str, sentence: str) -> None:
     with pytest.raises(InputError) as refused:
         make_policy(f"lagrange:{spec}")
     assert str(refused.value) == sentence
 
 
-def test_settings_are_heard() -> None:
+def test_settings_have_an_effect() -> None:
     world = World(make_problems("few-types-v1", agents=30, budget=6, seed=3)[0], runs=2, seed=5)
     played = {spec: choices(world, spec, steps=100).tobytes() for spec in SETTINGS}
     assert len(set(played.values())) == len(SETTINGS)
@@ -298,7 +298,7 @@ def test_the_order_of_agents_does_not_matter_with_kinds_in_use(spec: str) -> Non
 
 
 @pytest.mark.parametrize("stop", [1, 19, 49, 53, 120])
-def test_a_snapshot_goes_on_bit_for_bit(stop: int, tmp_path: Path) -> None:
+def test_a_checkpoint_continues_bit_for_bit(stop: int, tmp_path: Path) -> None:
     problem = make_problems("few-types-v1", agents=30, budget=6, seed=3)[0]
     world = World(problem, runs=2, seed=5, noise=0.1)
     whole, half = Simulation(world, Lagrange(curiosity=0.5)), Simulation(world, Lagrange(curiosity=0.5))
@@ -342,11 +342,11 @@ def test_with_one_state_all_agents_are_alike() -> None:
         assert (np.ptp(ranking.priority, axis=1) == 0).all()
         often += action.sum(axis=0)
         game.advance(1)
-    # Each of 2400 times with a chance of one third: 800, with a deviation of 23.
+    # Each of 2400 times with probability one third: 800, with a deviation of 23.
     assert np.abs(often - 800).max() < 4 * 23.1
 
 
-def test_what_it_keeps_is_what_was_seen() -> None:
+def test_the_belief_holds_what_was_observed() -> None:
     """Moves, the spread of rewards about their means, and a posterior of moves and the pool's row in every step."""
     world = World(make_problems("two-state-v1", agents=5, budget=2, seed=2)[0], runs=2, seed=4, noise=0.5)
     policy = Lagrange(mixture=False)
@@ -373,14 +373,14 @@ def test_what_it_keeps_is_what_was_seen() -> None:
     np.testing.assert_allclose(belief.reward.sum(axis=-1), 0.0, atol=1e-12)
 
 
-def test_a_given_prior_is_kept() -> None:
+def test_a_given_prior_is_not_changed() -> None:
     game = play("few-types-v1", "lagrange:prior=0.25", 200, agents=30, budget=6)
     np.testing.assert_array_equal(game.belief.posterior, game.belief.counts.moves + 0.25)
     np.testing.assert_array_equal(game.belief.weight, 0.5)
     assert not game.belief.responsibility.any()
 
 
-def test_kinds_are_sought_after_fifty_steps_and_only_if_wanted() -> None:
+def test_kinds_are_fitted_after_fifty_steps_and_only_if_requested() -> None:
     kinds, none = (
         play("few-types-v1", f"lagrange:mixture={kinds}", 49, agents=30, budget=6) for kinds in (True, False)
     )
@@ -435,7 +435,7 @@ def test_the_estimate_is_what_the_priority_is_made_of(states: int, curiosity: fl
     assert (error.max() > 1e-6) == (states > 1)  # of one state nothing is open but how sums were rounded
 
 
-def test_before_the_first_step_nothing_is_known_and_the_error_has_no_end() -> None:
+def test_before_the_first_step_nothing_is_known_and_the_error_is_infinite() -> None:
     policy, state = Lagrange(), np.array([[0, 1, 1]])
     belief = policy.start(Shape(1, 3, 2, 1, None, np.ones(1)))
     benefit, error, noise = policy.estimate(belief, state)
@@ -505,7 +505,7 @@ def grown_by(game: Simulation, newcomers: int) -> LagrangeBelief:
 
 
 @pytest.mark.parametrize("family", ["two-state-v1", "few-types-v1"])
-def test_newcomers_begin_with_what_the_others_have_taught(family: str) -> None:
+def test_new_agents_start_with_what_was_learnt_from_the_others(family: str) -> None:
     problem = make_problems(family, agents=40, budget=8, seed=2)[0]
     game = Simulation(World(problem, runs=2, seed=4, horizon=300), Lagrange())
     game.advance(250)

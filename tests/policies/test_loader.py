@@ -9,7 +9,7 @@ from restive import InputError, make_policy, make_problems, simulate
 from restive.checks import check_policy
 
 SOUND = '''
-"""Act on whoever has paid least."""
+"""Act on the agents with the smallest total reward."""
 from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,11 +21,11 @@ class Paid(NamedTuple):
 
 @dataclass(frozen=True)
 class Neediest(Learner):
-    patience: float = 1.0
+    weight: float = 1.0
     def start(self, shape):
         return Paid(np.zeros((shape.runs, shape.agents)))
     def rank(self, belief, state, draws):
-        return -self.patience * belief.total
+        return -self.weight * belief.total
     def learn(self, belief, state, action, reward, after):
         belief.total[:] += reward
 '''
@@ -39,12 +39,12 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_it_is_found_by_its_path_and_takes_settings(file: Path) -> None:
-    policy = make_policy(f"{file}:patience=2.5")
-    assert (policy.name, policy.settings()) == ("Neediest", {"patience": 2.5})
+    policy = make_policy(f"{file}:weight=2.5")
+    assert (policy.name, policy.settings()) == ("Neediest", {"weight": 2.5})
     check_policy(policy)
 
 
-def test_it_plays_like_any_other(file: Path) -> None:
+def test_it_is_simulated_like_any_other(file: Path) -> None:
     problem = make_problems("two-state-v1", agents=6, budget=2)[0]
     trace = simulate(problem, str(file), horizon=30, runs=2)
     assert trace.spec["policy"] == "Neediest"

@@ -51,6 +51,6 @@ def test_without_a_horizon_it_says_so() -> None:
 
 
 @pytest.mark.parametrize("settings", ["explore=-1", "explore=1.5", "delta=0", "delta=1", "gap=0"])
-def test_settings_that_make_no_sense_are_refused(settings: str) -> None:
+def test_invalid_settings_are_refused(settings: str) -> None:
     with pytest.raises(InputError, match="rma2b: "):
         make_policy(f"rma2b:{settings}")

@@ -54,12 +54,12 @@ def test_a_heavy_prior_keeps_it_from_learning_soon() -> None:
 
 
 @pytest.mark.parametrize("settings", ["discount=0", "discount=1.5", "prior=0", "prior=-1", "prior=inf"])
-def test_settings_that_make_no_sense_are_refused(settings: str) -> None:
+def test_invalid_settings_are_refused(settings: str) -> None:
     with pytest.raises(InputError, match="thompson-whittle: "):
         make_policy(f"thompson-whittle:{settings}")
 
 
-def test_the_discount_and_a_tiny_prior_are_heard() -> None:
+def test_the_discount_and_a_tiny_prior_have_an_effect() -> None:
     problems = make_problems("two-state-v1", instances=2, agents=10, budget=2, seed=21)
     settings = ("discount=0.1", "discount=0.99", "prior=0.003")
     rewards = [simulate(problems, f"thompson-whittle:{setting}", 60, runs=2).reward for setting in settings]

@@ -14,7 +14,7 @@ from restive.types import Ints
 
 
 def fixed_benefits(gains: list[float], budget: int) -> Problem:
-    """Agents whose benefit is the same in both states: waiting leads to 0, acting to 1 with that chance."""
+    """Agents whose benefit is the same in both states: waiting leads to 0, acting to 1 with that probability."""
     agents = np.array([[[[1.0, 0.0]] * 2, [[1.0 - gain, gain]] * 2] for gain in gains])
     return Problem(agents, [0, 1], budget)
 
@@ -44,7 +44,7 @@ def test_the_default_threshold_makes_acting_free() -> None:
     assert simulate(problems, "random", horizon=60, runs=3).cost.sum() > 0
 
 
-def test_each_instance_has_a_threshold_of_its_own() -> None:
+def test_each_instance_has_its_own_threshold() -> None:
     problems = make_problems("two-state-v1", instances=3, agents=6, budget=2, seed=6)
     world, policy = World(problems, runs=2), ThresholdOracle()
     table = policy.begin(world.shape, world.model).indices

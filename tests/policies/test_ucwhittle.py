@@ -48,7 +48,7 @@ def hopeful_by_hand(belief: UCWhittleBelief, run: int, agent: int, step: int, pr
     return best
 
 
-def test_indices_are_those_of_the_most_hopeful_corner_of_the_box() -> None:
+def test_indices_are_those_of_the_most_optimistic_corner_of_the_box() -> None:
     world = World(make_problems("two-state-v1", agents=4, budget=1, seed=5)[0], runs=2, seed=3)
     policy = UCWhittle(every=1000)
     belief = play(policy, world, 600)
@@ -76,7 +76,7 @@ def test_it_plans_only_every_so_many_steps_and_then_moves_the_price() -> None:
     assert not np.array_equal(belief.price, price)
 
 
-def test_asking_twice_in_a_planning_step_changes_nothing() -> None:
+def test_ranking_twice_in_a_planning_step_changes_nothing() -> None:
     world = World(make_problems("two-state-v1", agents=6, budget=2, seed=1)[0], runs=3, seed=0)
     policy = UCWhittle(every=2000)
     belief, state = play(policy, world, 4000), np.ones((3, 6), np.int64)
@@ -96,6 +96,6 @@ def test_it_learns_in_the_long_run() -> None:
 
 
 @pytest.mark.parametrize("settings", ["discount=1", "discount=0", "delta=0", "every=0", "every=2.5"])
-def test_settings_that_make_no_sense_are_refused(settings: str) -> None:
+def test_invalid_settings_are_refused(settings: str) -> None:
     with pytest.raises(InputError, match="ucwhittle: "):
         make_policy(f"ucwhittle:{settings}")

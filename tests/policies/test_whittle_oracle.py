@@ -53,7 +53,7 @@ def test_the_largest_indices_of_the_states_are_chosen(discount: float) -> None:
 
 
 @pytest.mark.parametrize("discount", ["0", "1.5", "-0.5", "nan"])
-def test_a_discount_that_makes_no_sense_is_refused(discount: str) -> None:
+def test_an_invalid_discount_is_refused(discount: str) -> None:
     with pytest.raises(InputError, match=f"whittle-oracle: discount is {discount}; it must be above 0, and at most 1"):
         make_policy(f"whittle-oracle:discount={discount}")
 

@@ -21,10 +21,10 @@ class Literal:
         return self.worth.get((agent, state, action), 0.0)
 
     def choose(self, state: Ints, step: int, coin: float, tie: Floats) -> set[int]:
-        wish = [self.value(m, int(state[m]), 1) - self.value(m, int(state[m]), 0) for m in range(self.agents)]
+        priority = [self.value(m, int(state[m]), 1) - self.value(m, int(state[m]), 0) for m in range(self.agents)]
         if coin < self.agents / (self.agents + step):
-            wish = [0.0] * self.agents
-        return set(sorted(range(self.agents), key=lambda m: (-wish[m], -tie[m]))[: self.budget])
+            priority = [0.0] * self.agents
+        return set(sorted(range(self.agents), key=lambda m: (-priority[m], -tie[m]))[: self.budget])
 
     def learn(self, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         for m in range(self.agents):
@@ -79,18 +79,18 @@ def test_one_update_by_hand() -> None:
 def test_exploration_fades_with_the_steps() -> None:
     world, policy = World(make_problems("two-state-v1", agents=10, budget=2)[0], runs=3), Wiql()
     belief, state = policy.begin(world.shape, world.model), world.first_states()
-    for step, chance in [(0, 1.0), (10, 0.5), (90, 0.1)]:
-        assert policy.rank(belief, state, world.draws(step)).explore.tolist() == [chance] * 3
+    for step, probability in [(0, 1.0), (10, 0.5), (90, 0.1)]:
+        assert policy.rank(belief, state, world.draws(step)).explore.tolist() == [probability] * 3
 
 
-def test_it_earns_more_than_chance() -> None:
+def test_it_earns_more_than_the_random_policy() -> None:
     problems = make_problems("two-state-v1", instances=10, agents=20, budget=4, seed=1)
-    wiql, chance = (simulate(problems, name, horizon=400, runs=4) for name in ("wiql", "random"))
-    more = wiql.by_instance((wiql.reward - chance.reward)[:, 200:].mean(axis=1))
+    wiql, uniform = (simulate(problems, name, horizon=400, runs=4) for name in ("wiql", "random"))
+    more = wiql.by_instance((wiql.reward - uniform.reward)[:, 200:].mean(axis=1))
     assert more.mean() > 4 * more.std(ddof=1) / np.sqrt(10)
 
 
 @pytest.mark.parametrize("discount", ["-0.1", "1.1", "nan"])
-def test_a_discount_that_makes_no_sense_is_refused(discount: str) -> None:
+def test_an_invalid_discount_is_refused(discount: str) -> None:
     with pytest.raises(InputError, match=f"wiql: discount is {discount}; it must be between 0 and 1"):
         make_policy(f"wiql:discount={discount}")

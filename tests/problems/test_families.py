@@ -44,7 +44,7 @@ def assert_uniform_and_unrelated(*samples: Floats) -> None:
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_a_family_names_its_instances_and_can_be_played(name: str) -> None:
+def test_a_family_names_its_instances_and_can_be_simulated(name: str) -> None:
     for problem in make_problems(name):
         assert problem.name == name
         assert simulate(problem, "random", horizon=3).reward.shape == (1, 3)
@@ -171,7 +171,7 @@ def test_sticky_states_are_left_with_small_uniform_probabilities() -> None:
     assert (reward == [0, 1]).all()
 
 
-def test_harmful_actions_leave_a_uniform_share_of_the_good_chance() -> None:
+def test_harmful_actions_leave_a_uniform_share_of_the_good_probability() -> None:
     drawn, reward = draw_many("harmful-v1")
     waiting, acting = drawn[:, :, 0, :, 1], drawn[:, :, 1, :, 1]
     assert (acting < waiting).all()
@@ -194,7 +194,7 @@ def test_ladder_moves_are_those_of_four_uniform_numbers_on_each_rung() -> None:
 
 def test_acting_never_makes_the_next_rung_worse_and_the_ends_of_a_ladder_hold() -> None:
     drawn, _ = draw_many("ladder-v1")
-    above = np.cumsum(drawn[..., ::-1], axis=-1)[..., ::-1]  # the chance of that rung or a higher one
+    above = np.cumsum(drawn[..., ::-1], axis=-1)[..., ::-1]  # the probability of that rung or a higher one
     assert (above[:, :, 1] - above[:, :, 0] > -1e-12).all()
     assert stats.kstest(drawn[:, :, 0, 0, 1].ravel() / 0.3, "uniform").pvalue > 1e-3
     assert stats.kstest(drawn[:, :, 0, -1, -2].ravel() / 0.5, "uniform").pvalue > 1e-3
@@ -230,12 +230,12 @@ class Alternate(Learner[Nothing]):
 
 def test_heterogeneous_counterexample_gives_the_papers_rewards() -> None:
     problem = make_problems("counterexample-heterogeneous-v1")[0]
-    chance, expected = [0.0, 0.0], 0.0
+    probability, expected = [0.0, 0.0], 0.0
     for step in range(20):
         acted = step % 2
-        chance[acted] = 2 / 3 * (1 - chance[acted]) + 1 / 2 * chance[acted]
-        chance[1 - acted] /= 3
-        expected += sum(chance)
+        probability[acted] = 2 / 3 * (1 - probability[acted]) + 1 / 2 * probability[acted]
+        probability[1 - acted] /= 3
+        expected += sum(probability)
     assert expected == pytest.approx(16.72, abs=0.005)
     # The paper saw 15.02 and 16.78 in 300 runs; ours have 2,000, so four standard errors are about 0.2.
     for policy, exact, observed in (("greedy-oracle", 15.0, 15.02), (Alternate(), expected, 16.78)):

@@ -27,7 +27,7 @@ class Case(NamedTuple):
 
 
 def draw_agents(rng: np.random.Generator, kind: str, agents: int, states: int) -> tuple[Floats, Floats]:
-    """Agents of a kind: rows dense, sparse or without any chance, all agents alike, or acting that never helps."""
+    """Agents of a kind: rows dense, sparse or deterministic, all agents alike, or acting that never helps."""
     shape = (1 if kind == "alike" else agents, 2, states)
     transition = rng.dirichlet(np.full(states, 0.2 if kind == "sparse" else 1.0), size=shape)
     transition[transition < 1e-4] = 0.0  # a simplex code loses its footing on coefficients of 1e-9
@@ -166,7 +166,7 @@ def test_a_gap_not_reached_is_reported_and_the_bound_holds() -> None:
     assert best.bound >= optimum - 1e-6
 
 
-def test_more_sweeps_narrow_the_gap_even_when_agents_move_without_chance() -> None:
+def test_more_sweeps_narrow_the_gap_even_for_deterministic_agents() -> None:
     transition, reward = draw_agents(np.random.default_rng(19), "certain", agents=20, states=4)
     plans = [
         plan(transition, reward, budget=5, horizon=50, gap=0.0, sweeps=sweeps) for sweeps in (1, 3, 10, 30, 100, 200)
@@ -288,7 +288,7 @@ def test_with_nobody_or_everybody_acted_on_the_bound_is_exact(budget: int, actio
     assert best.value == pytest.approx(total, rel=1e-11)
 
 
-def test_agents_that_are_alike_get_the_same() -> None:
+def test_identical_agents_get_the_same_fractions() -> None:
     transition, reward = draw_agents(np.random.default_rng(14), "alike", agents=6, states=3)
     best = plan(transition, reward, budget=2, horizon=30)
     assert best.gap <= 1e-3
@@ -332,7 +332,7 @@ def test_a_plan_keeps_what_it_was_made_from() -> None:
         ({"radius": np.full((4, 2, 2), -0.1)}, "radius of agent 0, action 0, state 0 is below 0"),
     ],
 )
-def test_senseless_input_is_refused_in_a_sentence(changes: dict[str, object], message: str) -> None:
+def test_invalid_input_is_refused_in_one_sentence(changes: dict[str, object], message: str) -> None:
     transition, reward = draw_two_states(seed=18, agents=4)
     settings: dict[str, object] = {"budget": 1, "horizon": 3, **changes}
     with pytest.raises(InputError, match=message):

@@ -30,7 +30,7 @@ FAMILIES = [
 
 
 def draw_agents(kind: str, agents: int, states: int, seed: int = 0) -> tuple[Floats, Floats]:
-    """Agents of a kind: rows dense, sparse or without any chance, or acting that never helps."""
+    """Agents of a kind: rows dense, sparse or deterministic, or acting that never helps."""
     rng = np.random.default_rng([seed, agents, states])
     reward = np.sort(rng.normal(size=(agents, states)), axis=1)
     if kind == "certain":
@@ -115,7 +115,7 @@ def test_no_policy_is_above_it_at_any_step(problem: Problem) -> None:
 
 
 @pytest.mark.parametrize(("name", "budget"), [("two-state-v1", 10), ("many-state-v1", 10), ("wireless-v1", 10)])
-def test_whittle_plays_below_it_and_random_far_below(name: str, budget: int) -> None:
+def test_whittle_stays_below_it_and_random_far_below(name: str, budget: int) -> None:
     problem = make_problems(name, budget=budget)[0]
     bounds, runs = bound_problem(problem, 200), 200
     played = np.cumsum(simulate(problem, "whittle-oracle", 200, runs=runs).reward, axis=1)
@@ -159,7 +159,7 @@ def test_it_is_what_its_prices_give(kind: str, agents: int, states: int, budget:
     model = BoundModel(transition, reward, start, budget / agents)
     price = find_price(model, horizon)
     paths = plan_ahead(model, budget, horizon, price)
-    assert paths[-1].size < 32  # so that every horizon between is looked at anew
+    assert paths[-1].size < 32  # so that every horizon between is computed again
     least = [
         min(bound_at(found, transition, reward, budget, start) for found in list_prices(paths, price, t))
         for t in range(1, horizon + 1)
@@ -217,7 +217,7 @@ def test_a_constant_on_top_of_all_rewards_comes_on_top_of_it() -> None:
     np.testing.assert_allclose(raised, plain + 1000 * 10 * np.arange(1, 101), rtol=1e-9)
 
 
-def test_senseless_input_is_refused_in_a_sentence() -> None:
+def test_invalid_input_is_refused_in_one_sentence() -> None:
     transition, reward = draw_agents("dense", 4, 2)
     with pytest.raises(InputError, match="horizon is 0; it must be a whole number from 1 on"):
         bound_every_step(transition, reward, 1, 0)

@@ -49,7 +49,7 @@ def test_row_k_of_two_state_counts_is_k_agents_in_state_one() -> None:
 
 
 @pytest.mark.parametrize("agents", range(1, 13))
-def test_greedy_is_optimal_for_two_state_agents_that_are_alike(agents: int) -> None:
+def test_greedy_is_optimal_for_identical_two_state_agents(agents: int) -> None:
     random = np.random.default_rng(agents)
     for budget, horizon in product({0, 1, agents // 2, agents}, (1, 7, 30)):
         up = random.choice([0.0, 0.5, 1.0], size=(300, 2, 2))  # sure moves and equal gains
@@ -115,11 +115,11 @@ def test_margin_is_one_for_one_step_and_never_grows_with_the_horizon() -> None:
     assert np.diff(margins, axis=0).min() < -0.1
 
 
-@pytest.mark.parametrize("chance", [0.1, 0.5, 1.0])
-def test_margin_is_zero_where_greedy_only_ties(chance: float) -> None:
-    # Acting swaps the states, waiting leads from 0 to 1. Agents in 0 and 1 earn 1 + chance and then 1 if the one in 0
-    # is acted on, and 1 and then 1 + chance if the other one is.
-    transition = two_states(np.array([[[1.0, chance], [1.0, 0.0]]]))
+@pytest.mark.parametrize("probability", [0.1, 0.5, 1.0])
+def test_margin_is_zero_where_greedy_only_ties(probability: float) -> None:
+    # Acting swaps the states, waiting leads from 0 to 1. Agents in 0 and 1 earn 1 + probability and then 1 if the one in 0
+    # is acted on, and 1 and then 1 + probability if the other one is.
+    transition = two_states(np.array([[[1.0, probability], [1.0, 0.0]]]))
     assert solve_counts(transition, [0, 1], agents=2, budget=1, horizon=2).margin[0] == pytest.approx(0, abs=1e-12)
     assert solve_counts(transition, [0, 1], agents=2, budget=1, horizon=1).margin[0] == pytest.approx(1, abs=1e-12)
 
@@ -176,7 +176,7 @@ def test_margin_of_nearly_equal_gains_is_right_or_left_out() -> None:
         np.testing.assert_allclose(margin, expected, rtol=0, atol=MARGIN_ROUNDING)
 
 
-def test_margin_knows_no_unit_of_reward_and_no_names_of_actions() -> None:
+def test_margin_depends_neither_on_the_unit_of_reward_nor_on_the_order_of_actions() -> None:
     transition, reward = draw_alike(100, 3, seed=5)
     margin = solve_counts(transition, reward, agents=5, budget=2, horizon=6).margin
     scaled = solve_counts(transition, 1000 * reward + 7, agents=5, budget=2, horizon=6).margin
@@ -197,7 +197,7 @@ def test_instances_do_not_depend_on_threads_or_on_each_other() -> None:
         np.testing.assert_array_equal(np.concatenate(parts), getattr(whole, name))
 
 
-def test_what_is_too_large_or_makes_no_sense_is_refused() -> None:
+def test_too_large_or_invalid_input_is_refused() -> None:
     with pytest.raises(ValueError, match=r"300 agents of 4 states .* 42 such agents would fit"):
         solve_counts(*draw_alike(1, 4, seed=0), agents=300, budget=10, horizon=10)
     with pytest.raises(ValueError, match=r"budget is -1; it must be a whole number from 0 to 2"):

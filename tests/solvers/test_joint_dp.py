@@ -25,11 +25,11 @@ def expect(transition: Floats, reward: Floats, state: tuple[int, ...], chosen: I
     """The mean of reward plus `after` over every next joint state, one by one."""
     total = 0.0
     for k, target in enumerate(list_states(*reward.shape)):
-        chance, gain = 1.0, 0.0
+        probability, gain = 1.0, 0.0
         for n, (s, j) in enumerate(zip(state, target, strict=True)):
-            chance *= transition[n, chosen[n], s, j]
+            probability *= transition[n, chosen[n], s, j]
             gain += reward[n, j]
-        total += chance * (gain + after[k])
+        total += probability * (gain + after[k])
     return total
 
 

@@ -33,7 +33,7 @@ def test_acting_that_changes_nothing_adds_nothing() -> None:
     assert (benefit(transition, reward) == 0).all()
 
 
-def test_two_state_benefit_is_the_difference_of_two_chances() -> None:
+def test_two_state_benefit_is_the_difference_of_two_probabilities() -> None:
     transition, _ = random_agents(50, states=2, seed=1)
     gain = benefit(transition, np.tile([0.0, 1.0], (50, 1)))
     assert gain == pytest.approx(transition[:, 1, :, 1] - transition[:, 0, :, 1])

@@ -89,7 +89,7 @@ def test_rows_are_distributions_inside_their_boxes(states: int) -> None:
     assert np.all(np.abs(transition - estimate) <= radius[..., None] + ROUNDING)
 
 
-def test_more_room_is_never_worth_less() -> None:
+def test_a_larger_box_never_lowers_the_value() -> None:
     estimate, radius, reward, price = draw_agents(200, 3)
     worth = [optimistic_model(estimate, scale * radius, reward, price, 0.9).values for scale in (0, 0.2, 0.5, 1, 2)]
     assert np.all(np.diff(worth, axis=0) >= -ROUNDING)
@@ -134,7 +134,7 @@ def test_one_price_holds_for_all_agents() -> None:
     np.testing.assert_array_equal(one.values, each.values)
 
 
-def test_a_loose_tolerance_keeps_its_promise() -> None:
+def test_a_loose_tolerance_is_respected() -> None:
     estimate, radius, reward, price = draw_agents(300, 3)
     exact = optimistic_model(estimate, radius, reward, price, 0.9).values
     nearly = optimistic_model(estimate, radius, reward, price, 0.9, values=exact + 0.003, tolerance=1e-2).values

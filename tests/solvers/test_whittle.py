@@ -190,12 +190,15 @@ def test_ties_between_states_are_settled_as_by_enumeration(discount: float, stat
 
 
 @pytest.mark.parametrize("discount", DISCOUNTS)
-def test_twin_states_share_their_index(discount: float) -> None:
+def test_duplicated_states_share_their_index(discount: float) -> None:
     transition, reward = draw_agents(4, 50, 5)
-    twin = [0, 1, 2, 3, 4, 4, 1]
-    split = transition[:, :, twin][..., twin] / np.bincount(twin)[twin]
-    found, known = whittle_indices(split, reward[:, twin], discount), whittle_indices(transition, reward, discount)
-    np.testing.assert_allclose(found.value, known.value[:, twin], rtol=1e-9)
+    duplicated = [0, 1, 2, 3, 4, 4, 1]
+    split = transition[:, :, duplicated][..., duplicated] / np.bincount(duplicated)[duplicated]
+    found, known = (
+        whittle_indices(split, reward[:, duplicated], discount),
+        whittle_indices(transition, reward, discount),
+    )
+    np.testing.assert_allclose(found.value, known.value[:, duplicated], rtol=1e-9)
     np.testing.assert_array_equal(found.indexable, known.indexable)
 
 
