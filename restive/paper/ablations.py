@@ -1,5 +1,8 @@
 """The paper's ablations of eps-GT: eta, which sets how fast exploration fades, and gamma, the threshold for acting."""
 
+from collections.abc import Callable
+from functools import partial
+
 from restive.paper.claims import Claim, Experiment, Findings, Range, above, measured
 from restive.paper.curves import (
     CEILING,
@@ -17,40 +20,52 @@ from restive.paper.jobs import Job, Results, Size
 
 ETAS = (0.1, 0.5, 1.0, 1.5)
 DEFAULT = "egt"
-ETA_POLICIES = tuple(DEFAULT if eta == 1.0 else f"egt:eta={eta:g}" for eta in ETAS)
+
+Policies = Callable[[Setup], tuple[str, ...]]
 
 
-def eta_jobs(size: Size) -> list[Job]:
-    """eps-GT with every eta, and the two ends of the gap."""
-    return [job for setup in family_setups(size).values() for job in setup.jobs((*ETA_POLICIES, FLOOR, CEILING))]
+def _list_jobs(size: Size, policies_of: Policies) -> list[Job]:
+    """eps-GT with every value, and the two ends of the gap, on the three families."""
+    return [job for setup in family_setups(size).values() for job in setup.jobs((*policies_of(setup), FLOOR, CEILING))]
 
 
-def examine_eta(size: Size, results: Results) -> Findings:
-    """How much eta matters."""
+def _examine(
+    size: Size,
+    results: Results,
+    policies_of: Policies,
+    claims: Callable[[Scoreboard, str], tuple[Claim, ...]],
+    setting: str,
+    title: str,
+) -> Findings:
+    """Claims, a figure and a table for each family."""
     boards = {family: Scoreboard(setup, results) for family, setup in family_setups(size).items()}
+    policies = {family: policies_of(board.setup) for family, board in boards.items()}
     return Findings(
-        claims=tuple(_insensitive(board, family) for family, board in boards.items()),
+        claims=tuple(claim for family, board in boards.items() for claim in claims(board, family)),
         figures={
-            f"eta-{family}": draw_scoreboard(
-                board, (*ETA_POLICIES, CEILING, FLOOR), f"eps-GT with four values of eta, {family}"
-            )
+            f"{setting}-{family}": draw_scoreboard(board, (*policies[family], CEILING, FLOOR), f"{title}, {family}")
             for family, board in boards.items()
         },
         tables=tuple(
-            standings(board, ETA_POLICIES)._replace(title=f"{family}: reward per step after 1000 steps")
+            standings(board, policies[family])._replace(title=f"{family}: reward per step after 1000 steps")
             for family, board in boards.items()
         ),
     )
 
 
-def _insensitive(board: Scoreboard, family: str) -> Claim:
+def eta_policies(setup: Setup) -> tuple[str, ...]:
+    """eps-GT with every eta."""
+    return tuple(DEFAULT if eta == 1.0 else f"egt:eta={eta:g}" for eta in ETAS)
+
+
+def _eta_claims(board: Scoreboard, family: str) -> tuple[Claim, ...]:
     parts = tuple(
         measured(f"{policy}, {board.setup.name(*setting)}", board.lead(policy, DEFAULT, *setting))
-        for policy in ETA_POLICIES
+        for policy in eta_policies(board.setup)
         if policy != DEFAULT
         for setting in board.setup.settings()
     )
-    return Claim(
+    claim = Claim(
         name=f"eta-insensitive-{family}",
         sentence=f"What eps-GT collects hardly depends on eta ({family}).",
         place="section 4.1; appendix, ablation of eta",
@@ -59,6 +74,7 @@ def _insensitive(board: Scoreboard, family: str) -> Claim:
         parts=parts,
         remark="eta enters as min(eta², 1/2), so that 1 and 1.5 are the same policy, and 0.5 explores twice as much.",
     )
+    return (claim,)
 
 
 ETA = Experiment(
@@ -66,8 +82,10 @@ ETA = Experiment(
     title="How much eta matters",
     place="appendix, ablation of eta",
     about="eps-GT with eta = 0.1, 0.5, 1 and 1.5 on the three families; all else as in their own experiments.",
-    list_jobs=eta_jobs,
-    examine=examine_eta,
+    list_jobs=partial(_list_jobs, policies_of=eta_policies),
+    examine=partial(
+        _examine, policies_of=eta_policies, claims=_eta_claims, setting="eta", title="eps-GT with four values of eta"
+    ),
 )
 
 
@@ -83,39 +101,13 @@ def gamma_policies(setup: Setup) -> tuple[str, ...]:
     return (LOWEST, *(f"egt:gamma={share * REWARD_RANGE[setup.family]:g}" for share in GAMMA_SHARES))
 
 
-def gamma_jobs(size: Size) -> list[Job]:
-    """eps-GT with every gamma, and the two ends of the gap."""
-    return [
-        job for setup in family_setups(size).values() for job in setup.jobs((*gamma_policies(setup), FLOOR, CEILING))
-    ]
-
-
-def examine_gamma(size: Size, results: Results) -> Findings:
-    """Whether a higher threshold learns more slowly, and a low one is best."""
-    boards = {family: Scoreboard(setup, results) for family, setup in family_setups(size).items()}
-    return Findings(
-        claims=tuple(
-            claim(board, family) for family, board in boards.items() for claim in (_slower, _lower, _low_is_best)
-        ),
-        figures={
-            f"gamma-{family}": draw_scoreboard(
-                board, (*gamma_policies(board.setup), CEILING, FLOOR), f"eps-GT with five thresholds, {family}"
-            )
-            for family, board in boards.items()
-        },
-        tables=tuple(
-            standings(board, gamma_policies(board.setup))._replace(title=f"{family}: reward per step after 1000 steps")
-            for family, board in boards.items()
-        ),
+def _gamma_claims(board: Scoreboard, family: str) -> tuple[Claim, ...]:
+    slower, lower = "learns more slowly: less is collected by step 100", "ends lower: less is collected over 1000 steps"
+    return (
+        _lowest_against_highest(board, family, EARLY, "slower", slower),
+        _lowest_against_highest(board, family, HORIZON, "lower", lower),
+        _low_is_best(board, family),
     )
-
-
-def _slower(board: Scoreboard, family: str) -> Claim:
-    return _lowest_against_highest(board, family, EARLY, "slower", "learns more slowly: less is collected by step 100")
-
-
-def _lower(board: Scoreboard, family: str) -> Claim:
-    return _lowest_against_highest(board, family, HORIZON, "lower", "ends lower: less is collected over 1000 steps")
 
 
 def _lowest_against_highest(board: Scoreboard, family: str, step: int, name: str, says: str) -> Claim:
@@ -169,6 +161,8 @@ GAMMA = Experiment(
         "ten states as in the paper), then minus a half, none, a quarter and a half of the range. The paper does not "
         "print the thresholds that it tried."
     ),
-    list_jobs=gamma_jobs,
-    examine=examine_gamma,
+    list_jobs=partial(_list_jobs, policies_of=gamma_policies),
+    examine=partial(
+        _examine, policies_of=gamma_policies, claims=_gamma_claims, setting="gamma", title="eps-GT with five thresholds"
+    ),
 )

@@ -221,6 +221,7 @@ class Scoreboard:
 
 
 EARLY = 100
+AHEAD = above(0)
 OTHER_STEPS = (500, 200, 100, 50, 20)
 TITLES = {"egt": "eps-GT", "wiql": "WIQL", "ucwhittle": "UCWhittle", "rma2b": "R(MA)²B", "random": "random choice"}
 SHARE = "share of the gap from random to the Whittle oracle, in running mean reward"
@@ -232,57 +233,67 @@ def leads(
     """The lead of one policy over another in every setting."""
     chosen = (0.0, board.setup.noise) if noises is None else noises
     return tuple(
-        measured(_at(board, budget, noise, step), board.lead(ahead, behind, budget, noise, step))
+        measured(f"{board.setup.name(budget, noise)}, t = {step}", board.lead(ahead, behind, budget, noise, step))
         for budget, noise in board.setup.settings()
         if noise in chosen
     )
 
 
-def earlier(board: Scoreboard, ahead: str, behind: str, noises: tuple[float, ...] | None = None) -> tuple[Part, ...]:
-    """The same at other steps, the latest first."""
-    return tuple(part for step in OTHER_STEPS for part in leads(board, ahead, behind, step, noises))
-
-
-def _at(board: Scoreboard, budget: int, noise: float, step: int) -> str:
-    return f"{board.setup.name(budget, noise)}, t = {step}"
+def lead_claim(
+    board: Scoreboard,
+    name: str,
+    sentence: str,
+    place: str,
+    ahead: str,
+    behind: str,
+    *,
+    quantity: str = "",
+    agreement: Range = AHEAD,
+    step: int = HORIZON,
+    noises: tuple[float, ...] | None = None,
+    nearby: tuple[int, ...] = OTHER_STEPS,
+    remark: str = "",
+) -> Claim:
+    """Claim about the lead of one policy over another at one step, with the same at `nearby` steps."""
+    return Claim(
+        name=name,
+        sentence=sentence,
+        place=place,
+        quantity=f"{quantity or f'lead of {ahead} over {behind}'}, {SHARE}",
+        agreement=agreement,
+        parts=leads(board, ahead, behind, step, noises),
+        nearby=tuple(part for other in nearby for part in leads(board, ahead, behind, other, noises)),
+        remark=remark,
+    )
 
 
 def outdoes(
     board: Scoreboard, family: str, place: str, behind: str, step: int = HORIZON, remark: str = "", ahead: str = "egt"
 ) -> Claim:
     """Claim that one policy is ahead of another, in all settings, at one step."""
-    when = "early, by step 100," if step == EARLY else "over 1000 steps"
-    nearby = () if step == EARLY else earlier(board, ahead, behind)
-    return Claim(
-        name=f"{family}-{ahead}-above-{behind}{'-early' if step == EARLY else ''}",
-        sentence=_ahead_of(ahead, behind, f"{when} at every budget, with and without noise", family),
-        place=place,
-        quantity=f"lead of {ahead} over {behind}, {SHARE}",
-        agreement=above(0),
-        parts=leads(board, ahead, behind, step),
-        nearby=nearby,
-        remark=remark,
-    )
+    early = step == EARLY
+    when = f"{'early, by step 100,' if early else 'over 1000 steps'} at every budget, with and without noise"
+    name, sentence = f"{family}-{ahead}-above-{behind}", _ahead_of(ahead, behind, when, family)
+    if early:
+        return lead_claim(board, f"{name}-early", sentence, place, ahead, behind, step=EARLY, nearby=(), remark=remark)
+    return lead_claim(board, name, sentence, place, ahead, behind, remark=remark)
 
 
-def outdoes_by_noise(
-    board: Scoreboard, family: str, place: str, behind: str, noisy_place: str = OURS, ahead: str = "egt"
-) -> tuple[Claim, Claim]:
-    """The same as two claims, without noise and with it, where the paper makes only one of them."""
-    halves = (("noiseless", 0.0, place), ("noisy", board.setup.noise, noisy_place))
-    noiseless, noisy = (
-        Claim(
-            name=f"{family}-{ahead}-above-{behind}-{half}",
-            sentence=_ahead_of(ahead, behind, f"over 1000 steps at every budget, {half}", family),
-            place=where,
-            quantity=f"lead of {ahead} over {behind}, {SHARE}",
-            agreement=above(0),
-            parts=leads(board, ahead, behind, noises=(noise,)),
-            nearby=earlier(board, ahead, behind, noises=(noise,)),
+def outdoes_by_noise(board: Scoreboard, family: str, place: str, behind: str, ahead: str = "egt") -> tuple[Claim, ...]:
+    """The same as two claims: without noise, as in the paper, and with noise, which the paper leaves out."""
+    halves = (("noiseless", 0.0, place), ("noisy", board.setup.noise, OURS))
+    return tuple(
+        lead_claim(
+            board,
+            f"{family}-{ahead}-above-{behind}-{half}",
+            _ahead_of(ahead, behind, f"over 1000 steps at every budget, {half}", family),
+            where,
+            ahead,
+            behind,
+            noises=(noise,),
         )
         for half, noise, where in halves
     )
-    return noiseless, noisy
 
 
 def _ahead_of(ahead: str, behind: str, when: str, family: str) -> str:
@@ -291,15 +302,16 @@ def _ahead_of(ahead: str, behind: str, when: str, family: str) -> str:
 
 def near_random(board: Scoreboard, family: str, place: str, policy: str) -> Claim:
     """Claim that a learner does no better than random."""
-    noiseless = (0.0,)
-    return Claim(
-        name=f"{family}-{policy}-near-random",
-        sentence=f"{TITLES[policy]} does about as well as random over 1000 steps ({family}).",
-        place=place,
-        quantity=f"gap closed by {policy}, {SHARE}",
+    return lead_claim(
+        board,
+        f"{family}-{policy}-near-random",
+        f"{TITLES[policy]} does about as well as random over 1000 steps ({family}).",
+        place,
+        policy,
+        FLOOR,
+        quantity=f"gap closed by {policy}",
         agreement=Range(-0.1, 0.1),
-        parts=leads(board, policy, FLOOR, noises=noiseless),
-        nearby=earlier(board, policy, FLOOR, noises=noiseless),
+        noises=(0.0,),
     )
 
 

@@ -25,7 +25,7 @@ from restive.parallel import available_processors
 
 Result = TypeVar("Result")
 
-CONNECT_SECONDS = 10
+CONNECT_SECONDS = 30
 LOOPBACK = "127.0.0.1"
 SHARED_PACKAGES = ("restive", "numpy", "numba")  # their versions must agree for results to agree bit for bit
 DASK_SETTINGS = {
@@ -36,7 +36,6 @@ DASK_SETTINGS = {
     "distributed.scheduler.no-workers-timeout": "5 minutes",  # workers that cannot be started again are an error
     "distributed.worker.daemon": True,
     "distributed.worker.use-file-locking": False,
-    "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
 }
 
 
@@ -165,13 +164,20 @@ def _connect(host: str, port: int) -> Iterator[Any]:
 
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
-        socket.create_connection((host, port), CONNECT_SECONDS).close()
+        _require_greeting(host, port)
         client = Client(f"tcp://{place}", timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InputError(f"dask://{place}: no Dask scheduler can be reached there ({error}).") from None
     with client:
         _check_workers(client, place)
         yield client
+
+
+def _require_greeting(host: str, port: int) -> None:
+    """Wait for the first byte that a scheduler sends: Dask's own handshake has no timeout."""
+    with socket.create_connection((host, port), CONNECT_SECONDS) as connection:
+        if not connection.recv(1):
+            raise ConnectionError("the connection was closed")
 
 
 def _check_workers(client: Any, place: str) -> None:

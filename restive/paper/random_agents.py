@@ -22,8 +22,8 @@ from restive.paper.curves import (
     Scoreboard,
     Setup,
     draw_scoreboard,
-    earlier,
     family_setups,
+    lead_claim,
     leads,
     near_random,
     outdoes,
@@ -59,53 +59,43 @@ def examine_two_state(size: Size, results: Results) -> Findings:
         outdoes(board, "two-state", FIGURE_1, FLOOR),
         *outdoes_by_noise(board, "two-state", FIGURE_1, "ucwhittle", ahead="wiql"),
         *outdoes_by_noise(board, "two-state", FIGURE_1, "rma2b", ahead="wiql"),
-        _discount(board),
-        _model_based_is_slow(board),
+        lead_claim(
+            board,
+            "two-state-wiql-discount",
+            "WIQL collects more with a discount of 0.9 than with its original 1 (two-state).",
+            "appendix, benchmarks",
+            "wiql",
+            UNDISCOUNTED,
+            quantity=f"wiql less {UNDISCOUNTED}",
+        ),
+        lead_claim(
+            board,
+            "two-state-model-based-is-slow",
+            "Learning the whole model of every agent is too slow: eps-GT collects more than such a learner.",
+            "abstract, section 2.3",
+            "egt",
+            "thompson-whittle",
+            nearby=(100, 50, 20),
+            remark="The paper compares with UCWhittle and R(MA)²B only; posterior sampling learns the model too.",
+        ),
         near_random(board, "two-state", "appendix, ten states", "ucwhittle"),
         near_random(board, "two-state", FIGURE_1, "rma2b"),
-        _whittle_above_greedy(board),
+        lead_claim(
+            board,
+            "two-state-whittle-above-greedy",
+            "With the model known, Whittle's indices collect more than greedy at every budget.",
+            "section 5.1",
+            "whittle-oracle",
+            "greedy-oracle",
+            noises=(0.0,),
+            nearby=(),
+        ),
         _gap_narrows(board),
         _omr_lowest(board),
         under_the_bound(board, "two-state"),
     )
     figure = draw_scoreboard(board, ALL_POLICIES, "Random two-state agents")
     return Findings(claims, {"two-state": figure}, (standings(board, ALL_POLICIES),))
-
-
-def _model_based_is_slow(board: Scoreboard) -> Claim:
-    return Claim(
-        name="two-state-model-based-is-slow",
-        sentence="Learning the whole model of every agent is too slow: eps-GT collects more than such a learner.",
-        place="abstract, section 2.3",
-        quantity=f"lead of egt over thompson-whittle, {SHARE}",
-        agreement=above(0),
-        parts=leads(board, "egt", "thompson-whittle"),
-        nearby=tuple(part for step in (100, 50, 20) for part in leads(board, "egt", "thompson-whittle", step)),
-        remark="The paper compares with UCWhittle and R(MA)²B only; posterior sampling learns the model too.",
-    )
-
-
-def _discount(board: Scoreboard) -> Claim:
-    return Claim(
-        name="two-state-wiql-discount",
-        sentence="WIQL collects more with a discount of 0.9 than with its original 1 (two-state).",
-        place="appendix, benchmarks",
-        quantity=f"wiql less {UNDISCOUNTED}, {SHARE}",
-        agreement=above(0),
-        parts=leads(board, "wiql", UNDISCOUNTED),
-        nearby=earlier(board, "wiql", UNDISCOUNTED),
-    )
-
-
-def _whittle_above_greedy(board: Scoreboard) -> Claim:
-    return Claim(
-        name="two-state-whittle-above-greedy",
-        sentence="With the model known, Whittle's indices collect more than greedy at every budget.",
-        place="section 5.1",
-        quantity=f"lead of whittle-oracle over greedy-oracle, {SHARE}",
-        agreement=above(0),
-        parts=leads(board, "whittle-oracle", "greedy-oracle", noises=(0.0,)),
-    )
 
 
 def _gap_narrows(board: Scoreboard) -> Claim:
@@ -164,7 +154,7 @@ def ten_state_jobs(size: Size) -> list[Job]:
 
 
 def ten_state_policies(size: Size) -> tuple[str, ...]:
-    """Everyone, but in the quick form not the one that takes half of the time and is not in the paper."""
+    """All policies; the quick size leaves out the one that takes half of the time and is not in the paper."""
     return tuple(policy for policy in ALL_POLICIES if not (size.quick and policy == "thompson-whittle"))
 
 
@@ -248,10 +238,8 @@ def overtaking_jobs(size: Size) -> list[Job]:
 def examine_overtaking(size: Size, results: Results) -> Findings:
     """Whether and when the slower one gets ahead."""
     boards = {family: Scoreboard(setup, results) for family, setup in long_setups(size).items()}
-    two_states = boards["two-state"]
-    claims = (_overtakes(two_states), _reaches_whittle(two_states), _stays_below(two_states))
     figures = {f"overtaking-{family}": _draw_overtaking(board, family) for family, board in boards.items()}
-    return Findings(claims, figures, (_tabulate_overtaking(boards),))
+    return Findings(_overtaking_claims(boards["two-state"]), figures, (_tabulate_overtaking(boards),))
 
 
 def crossing(board: Scoreboard, budget: int) -> int | None:
@@ -263,40 +251,41 @@ def crossing(board: Scoreboard, budget: int) -> int | None:
     return None if behind[-1] == ahead.size - 1 else int(wiql.steps[behind[-1] + 1])
 
 
-def _overtakes(two_states: Scoreboard) -> Claim:
-    last = two_states.setup.horizon
-    return Claim(
-        name="wiql-overtakes-in-time",
-        sentence=f"Given long enough, WIQL collects more than eps-GT: by step {last:,} it is ahead (two-state).",
-        place=OURS,
-        quantity=f"lead of wiql over egt at step {last:,}, {SHARE}",
-        agreement=above(0),
-        parts=tuple(measured(f"B = {budget}", two_states.lead("wiql", "egt", budget, 0.0, last)) for budget in BUDGETS),
-        remark="The paper says only that WIQL tends to the Whittle oracle; that and when it overtakes is ours.",
+def _overtaking_claims(board: Scoreboard) -> tuple[Claim, ...]:
+    last = board.setup.horizon
+    late = "share of the gap from random to the Whittle oracle, in reward per step of the last tenth"
+    leads_at_last = tuple(measured(f"B = {b}", board.lead("wiql", "egt", b, 0.0, last)) for b in BUDGETS)
+    wiql, egt = (
+        tuple(measured(f"B = {budget}", board.reached(policy, CEILING, budget)) for budget in BUDGETS)
+        for policy in ("wiql", "egt")
     )
-
-
-def _reaches_whittle(two_states: Scoreboard) -> Claim:
-    last = two_states.setup.horizon
-    return Claim(
-        name="wiql-reaches-whittle",
-        sentence=f"Given long enough, WIQL does as well as the Whittle oracle: by step {last:,} it does (two-state).",
-        place=OVERTAKING_PLACE,
-        quantity="share of the gap from random to the Whittle oracle, in reward per step of the last tenth",
-        agreement=Range(0.95, float("inf")),
-        parts=tuple(measured(f"B = {budget}", two_states.reached("wiql", CEILING, budget)) for budget in BUDGETS),
-        remark="The paper names no horizon; this one is ours.",
-    )
-
-
-def _stays_below(two_states: Scoreboard) -> Claim:
-    return Claim(
-        name="egt-settles-below-whittle",
-        sentence="eps-GT settles at less than what the Whittle oracle collects (two-state).",
-        place=OVERTAKING_PLACE,
-        quantity="share of the gap from random to the Whittle oracle, in reward per step of the last tenth",
-        agreement=below(1),
-        parts=tuple(measured(f"B = {budget}", two_states.reached("egt", CEILING, budget)) for budget in BUDGETS),
+    return (
+        Claim(
+            "wiql-overtakes-in-time",
+            f"Given long enough, WIQL collects more than eps-GT: by step {last:,} it is ahead (two-state).",
+            OURS,
+            f"lead of wiql over egt at step {last:,}, {SHARE}",
+            above(0),
+            leads_at_last,
+            remark="The paper says only that WIQL tends to the Whittle oracle; that and when it overtakes is ours.",
+        ),
+        Claim(
+            "wiql-reaches-whittle",
+            f"Given long enough, WIQL does as well as the Whittle oracle: by step {last:,} it does (two-state).",
+            OVERTAKING_PLACE,
+            late,
+            Range(0.95, float("inf")),
+            wiql,
+            remark="The paper names no horizon; this one is ours.",
+        ),
+        Claim(
+            "egt-settles-below-whittle",
+            "eps-GT settles at less than what the Whittle oracle collects (two-state).",
+            OVERTAKING_PLACE,
+            late,
+            below(1),
+            egt,
+        ),
     )
 
 

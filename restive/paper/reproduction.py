@@ -18,11 +18,10 @@ from restive.files import Columns, write_atomic
 from restive.paper import (
     ablations,
     counterexamples,
-    good_agents,
-    homogeneous_agents,
     jobs,
     random_agents,
     regret,
+    theorems,
     wireless,
 )
 from restive.paper.claims import Claim, Experiment, Findings, count_claims, render_claims
@@ -42,8 +41,8 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         ablations.GAMMA,
         regret.REGRET_CURVE,
         regret.REGRET_BOUND,
-        good_agents.LEMMA,
-        homogeneous_agents.THEOREM,
+        theorems.LEMMA,
+        theorems.THEOREM,
         counterexamples.HETEROGENEOUS,
         counterexamples.THREE_STATE,
         regret.EPISODES_EXPERIMENT,

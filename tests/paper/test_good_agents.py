@@ -7,7 +7,6 @@ import pytest
 
 from restive.files import Columns
 from restive.paper.claims import FAILS, HOLDS
-from restive.paper.good_agents import LEMMA, SIZES, job
 from restive.paper.jobs import Results, Size, run_job
 from restive.paper.tasks import good_agents as task
 from restive.paper.tasks.good_agents import (
@@ -17,6 +16,7 @@ from restive.paper.tasks.good_agents import (
     has_enough,
     list_thresholds,
 )
+from restive.paper.theorems import LEMMA, SIZES, lemma_job
 from restive.solvers.myopic import benefit
 from restive.types import Bools, Floats
 
@@ -175,7 +175,7 @@ def test_the_lemma_holds_and_needs_its_assumptions(made: dict[str, Columns]) -> 
 def test_a_single_wrong_count_turns_its_claim(
     made: dict[str, Columns], column: str, sparse: bool, value: int, claim: str
 ) -> None:
-    turned = job(QUICK, 3, 2, sparse).digest()
+    turned = lemma_job(QUICK, 3, 2, sparse).digest()
     counts = np.zeros(3, dtype=np.int64)
     counts[1] = value
     changed = verdicts(made | {turned: made[turned] | {column: counts}})
