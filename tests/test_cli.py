@@ -80,10 +80,10 @@ def test_solve_prints_all_that_is_known(call: Call, tmp_path: Path) -> None:
     file = tmp_path / "mine.npz"
     agent = np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.2, 0.8], [0.0, 1.0]]])
     Problem([agent, agent], [0, 1], budget=1, states=("low", "high")).save(file)
-    told = call("solve", "--problem", str(file), "--horizon", "50")
-    assert told.code == 0
+    ended = call("solve", "--problem", str(file), "--horizon", "50")
+    assert ended.code == 0
     for words in ("0.800000", "0.500000", "high", "2 of 2 agents are indexable", "Largest threshold", "Fluid bound"):
-        assert words in told.out
+        assert words in ended.out
     found = json.loads(call("solve", "--problem", str(file), "--horizon", "50", "--json").out)
     assert found["benefit"] == [[0.8, 0.5]] * 2
     assert found["largest_threshold"] == 0.5
@@ -92,8 +92,8 @@ def test_solve_prints_all_that_is_known(call: Call, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("verb", "names"), [("policies", POLICIES), ("problems", PROBLEMS)])
 def test_lists_name_everything_with_a_line(call: Call, verb: str, names: dict[str, object]) -> None:
-    told = call(verb)
-    assert all(name in told.out for name in names)
+    ended = call(verb)
+    assert all(name in ended.out for name in names)
     listed = json.loads(call(verb, "--json").out)
     assert all(entry["about"].endswith(".") for entry in listed)
     assert len(listed) == len(names)
@@ -139,7 +139,7 @@ def test_a_file_that_is_not_what_it_says_is_named(call: Call, tmp_path: Path, co
     assert str(file) in ended.err
 
 
-def test_a_folder_that_cannot_be_made_is_named_before_any_work(call: Call, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_named_before_any_simulation(call: Call, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     ended = call("simulate", "--figure", str(tmp_path / "file" / "figure.png"), "--horizon", "1000000")
     assert ended.code == 2
@@ -207,7 +207,7 @@ def test_an_interruption_ends_it_soon_with_a_word_and_its_own_exit_code() -> Non
     assert err.endswith("restive: interrupted.\n")
 
 
-def test_a_folder_in_the_way_is_named_before_any_work(call: Call, tmp_path: Path) -> None:
+def test_a_folder_in_the_way_is_named_before_any_simulation(call: Call, tmp_path: Path) -> None:
     (tmp_path / "page.html").mkdir()
     ended = call("simulate", "--page", str(tmp_path / "page.html"), "--horizon", "10000000")
     assert (ended.code, ended.out) == (2, "")

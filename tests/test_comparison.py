@@ -36,14 +36,14 @@ def test_a_policy_asked_for_twice_is_played_once_and_objects_are_welcome() -> No
     assert [row.label for row in found.rows] == ["egt", repr(Egt(eta=0.5))]
 
 
-def test_progress_is_told_of_every_step_of_every_policy() -> None:
-    told: dict[str, int] = {}
+def test_progress_reports_every_step_of_every_policy() -> None:
+    reported: dict[str, int] = {}
 
     def progress(label: str, steps: int) -> None:
-        told[label] = told.get(label, 0) + steps
+        reported[label] = reported.get(label, 0) + steps
 
     compare(PROBLEMS, ["egt"], horizon=33, runs=3, seed=0, progress=progress)
-    assert told == dict.fromkeys(("random", "whittle-oracle", "egt"), 33 * 3 * 4)
+    assert reported == dict.fromkeys(("random", "whittle-oracle", "egt"), 33 * 3 * 4)
 
 
 def test_landmarks_end_with_the_horizon() -> None:

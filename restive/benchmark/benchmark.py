@@ -56,7 +56,7 @@ from restive.version import __version__
 
 REPORT = "comparison.json"
 TITLE = "Online policies, compared"
-PANEL_COLUMNS = 3
+MAX_PANEL_COLUMNS = 3
 LIMITS = (-0.3, 1.4)  # of the gap closed; values beyond are cut off, so that the rest can be seen
 STEP_FACTOR = 1.12  # a step is drawn if it is so many times the one before
 
@@ -189,7 +189,7 @@ def _draw_scenarios(scores: Scores) -> Figure:
         panels[name] = (lines, (max(low, LIMITS[0]), min(high, LIMITS[1])))
     title = "Share of the gap from random (0) to the Whittle oracle (1) closed so far"
     labels = ("step", "share of the gap closed")
-    return draw_panels(panels, PANEL_COLUMNS, labels, title, _origin(scores), log_x=True)
+    return draw_panels(panels, min(MAX_PANEL_COLUMNS, len(panels)), labels, title, _origin(scores), log_x=True)
 
 
 def _shown(scores: Scores) -> tuple[str, ...]:
@@ -225,5 +225,5 @@ def _origin(scores: Scores) -> str:
     setup = next(iter(scores.scenarios.values())).scenario.setup(scores.size)
     return (
         f"{setup.instances} instances of each scenario, seed {scores.size.seed}, restive {__version__}. "
-        "Bands are 95% intervals over instances. No policy can expect more than the fluid bound."
+        "Intervals are 95% over instances. No policy can expect more than the fluid bound."
     )

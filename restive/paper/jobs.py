@@ -111,7 +111,7 @@ def code_digest() -> str:
 def list_sources(root: Path) -> list[Path]:
     """The files of the tasks and of everything they import, with the data files beside them.
 
-    A package counts as a whole, since registries load modules that nobody imports by name.
+    A package counts as a whole, since registries load modules that no other module imports by name.
     """
     sources: set[Path] = set()
     waiting = [root / TASKS_FOLDER]

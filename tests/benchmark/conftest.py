@@ -39,8 +39,8 @@ class World:
         steps = recorded_steps(1000)
         sums = early * np.minimum(steps, 100) + late * np.maximum(steps - 100, 0)
         swing = np.sin(np.arange(INSTANCES) * (1 + len(policy)))
-        luck = self.shaky.get(policy, 0.0) * (swing - swing.mean())
-        return tabulate(steps, reward=sums + luck[:, None] * steps)
+        noise = self.shaky.get(policy, 0.0) * (swing - swing.mean())
+        return tabulate(steps, reward=sums + noise[:, None] * steps)
 
     def results(self, each: Scenario, policies: Iterable[str]) -> dict[str, Columns]:
         """Those of some policies in a scenario, by the digests of their jobs."""
@@ -53,8 +53,8 @@ class World:
         """What it all comes to."""
         found = {name: Results(self.results(SCENARIOS[name], all_policies(self.extra))) for name in self.scenarios}
         if self.others:
-            duels = [self.results(each, CLAIM_POLICIES) for each in REQUIRED.values()]
-            found[OTHER_BUDGETS] = Results({digest: made for duel in duels for digest, made in duel.items()})
+            pairs = [self.results(each, CLAIM_POLICIES) for each in REQUIRED.values()]
+            found[OTHER_BUDGETS] = Results({digest: made for pair in pairs for digest, made in pair.items()})
         return read_scores(found, QUICK, self.extra)
 
 
@@ -63,8 +63,8 @@ MakeScores = Callable[..., Scores]
 
 @pytest.fixture(scope="session")
 def make_scores() -> MakeScores:
-    """Scores of a world in which the rates are as told."""
-    return lambda **told: World(**told).scores()
+    """Scores of a world in which the rates are as given."""
+    return lambda **settings: World(**settings).scores()
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def call_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     return run
 
 
-def told(folder: Path) -> dict[str, Any]:
+def read_report(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
     return found
 
@@ -79,7 +79,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_everything_is_in_one_folder(made: Path) -> None:
     assert {path.name for path in made.iterdir()} == {"results", "figures", "comparison.json", "comparison.html", "new"}
-    found = told(made)
+    found = read_report(made)
     assert (found["version"], found["seed"], found["size"]) == (__version__, 0, "quick")
     assert [scenario["scenario"] for scenario in found["scenarios"]] == ["sticky"]
     assert found["policies"] == list(RANKED)
@@ -87,12 +87,12 @@ def test_everything_is_in_one_folder(made: Path) -> None:
     assert (made / "new/page.md").read_text(encoding="utf-8").startswith("# Online policies, compared")
 
 
-def test_a_second_call_does_nothing_anew_and_says_the_same(made: Path) -> None:
-    before, said = {path: path.stat().st_mtime_ns for path in (made / "results").iterdir()}, told(made)
+def test_a_second_call_runs_no_job_and_prints_the_same(made: Path) -> None:
+    before, printed = {path: path.stat().st_mtime_ns for path in (made / "results").iterdir()}, read_report(made)
     ended = call(*SMALL, "--out", str(made), "--json")
     assert ended.returncode == 0
     assert {path: path.stat().st_mtime_ns for path in (made / "results").iterdir()} == before
-    assert json.loads(ended.stdout) == said == told(made)
+    assert json.loads(ended.stdout) == printed == read_report(made)
 
 
 def test_an_own_policy_is_ranked_beside_the_others_by_any_engine_on_this_machine(
@@ -111,7 +111,7 @@ def test_an_own_policy_is_ranked_beside_the_others_by_any_engine_on_this_machine
         assert "own.py" in ended.stdout
         assert results(made).items() <= results(folder).items()
         assert len(results(folder)) == len(results(made)) + 1
-        pages.append(told(folder)["scenarios"])
+        pages.append(read_report(folder)["scenarios"])
     assert pages[0] == pages[1]
     assert "own.py" in pages[0][0]["gap_closed"]
 
@@ -120,14 +120,14 @@ def test_an_own_policy_is_ranked_beside_the_others_by_any_engine_on_this_machine
 def test_a_comparison_of_another_seed_or_size_is_not_written_over(
     words: list[str], made: Path, call_here: CallHere
 ) -> None:
-    before = told(made)
+    before = read_report(made)
     ended = call_here("--scenario", "sticky", "--out", str(made), *words)
     assert ended.code == 2
     assert "holds the report of quick size and seed 0, and this one would be of" in ended.err
-    assert told(made) == before
+    assert read_report(made) == before
 
 
-def test_a_damaged_result_is_refused_before_any_work(made: Path, tmp_path: Path, call_here: CallHere) -> None:
+def test_a_damaged_result_is_refused_before_any_job_runs(made: Path, tmp_path: Path, call_here: CallHere) -> None:
     (tmp_path / "results").mkdir()
     name, content = next(iter(results(made).items()))
     (tmp_path / "results" / name).write_bytes(content[:50])
@@ -178,7 +178,7 @@ def test_the_list_names_every_scenario_and_does_nothing(
         (["--markdown", "a-file.py/page.md"], "a-file.py/page.md: cannot write there (File exists)"),
     ],
 )
-def test_bad_input_gets_one_sentence_before_any_work(
+def test_bad_input_gets_one_sentence_before_any_job_runs(
     words: list[str],
     sentence: str,
     tmp_path: Path,
@@ -251,8 +251,8 @@ class Outline(HTMLParser):
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
-        self.ids += [str(told) for name, told in attrs if name == "id"]
-        self.links += [str(told) for name, told in attrs if name in ("href", "src", "xlink:href")]
+        self.ids += [str(value) for name, value in attrs if name == "id"]
+        self.links += [str(value) for name, value in attrs if name in ("href", "src", "xlink:href")]
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -300,18 +300,18 @@ def test_markdown_lines_are_short_but_for_tables_and_its_tables_are_even(folder:
 
 
 def test_the_data_have_every_number_of_every_scenario(benchmark: Benchmark, folder: Path) -> None:
-    told = json.loads(read(folder, "comparison.json"))
-    assert told == json.loads(json.dumps(benchmark.as_json()))
-    assert [scenario["scenario"] for scenario in told["scenarios"]] == ["two-state", "ten-state", "sticky"]
-    sticky = told["scenarios"][2]
+    report = json.loads(read(folder, "comparison.json"))
+    assert report == json.loads(json.dumps(benchmark.as_json()))
+    assert [scenario["scenario"] for scenario in report["scenarios"]] == ["two-state", "ten-state", "sticky"]
+    sticky = report["scenarios"][2]
     assert sticky["gap_closed"]["lagrange"]["100"]["value"] == pytest.approx(0.9)
     assert sticky["gap_closed"][BOUND]["1000"]["low"] == pytest.approx(1.1)
     assert sticky["ranks"]["1000"]["wiql"] == {"rank": 1, "tied": True}
     assert sticky["ranks"]["1000"]["lagrange"] == {"rank": 2, "tied": False}
-    assert told["advice"] == benchmark.advice
-    assert {claim["verdict"] for claim in told["claims"]} <= {"holds", "fails", "undecided"}
-    assert len(told["costs"]) == 2 * len(RANKED)
-    assert (told["seed"], told["size"]) == (0, "quick")
+    assert report["advice"] == benchmark.advice
+    assert {claim["verdict"] for claim in report["claims"]} <= {"holds", "fails", "undecided"}
+    assert len(report["costs"]) == 2 * len(RANKED)
+    assert (report["seed"], report["size"]) == (0, "quick")
 
 
 def test_figures_are_written_in_three_formats(folder: Path) -> None:

@@ -18,7 +18,7 @@ def judge(scores: Scores) -> dict[str, Claim]:
 
 @pytest.fixture
 def judged(make_scores: MakeScores) -> Callable[..., dict[str, Claim]]:
-    return lambda **told: judge(make_scores(scenarios=FAMILIES, others=True, **told))
+    return lambda **settings: judge(make_scores(scenarios=FAMILIES, others=True, **settings))
 
 
 def test_every_family_has_two_claims_with_all_six_settings(judged: Callable[..., dict[str, Claim]]) -> None:

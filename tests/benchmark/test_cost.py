@@ -1,4 +1,4 @@
-"""Costs are measured in turns, the best of each counts, and nobody slow is made to play again and again."""
+"""Costs are measured in turns, the best of each counts, and a slow policy gets fewer rounds."""
 
 import pytest
 
@@ -39,9 +39,9 @@ def test_a_slow_policy_is_measured_once(played: list[tuple[str, int]]) -> None:
 
 
 def test_eps_gt_is_always_measured_beside(played: list[tuple[str, int]]) -> None:
-    told: list[str] = []
-    assert set(measure_costs(["wiql"], Size(quick=True), told.append).nanoseconds[2]) == {"egt", "wiql"}
-    assert told == ["cost of a step, S = 2", "cost of a step, S = 10"]
+    lines: list[str] = []
+    assert set(measure_costs(["wiql"], Size(quick=True), lines.append).nanoseconds[2]) == {"egt", "wiql"}
+    assert lines == ["cost of a step, S = 2", "cost of a step, S = 10"]
 
 
 def test_costs_as_data_have_policy_states_and_ratio() -> None:

@@ -1,4 +1,4 @@
-"""A dozen scenarios as plain data, all policies with the same instances and luck, and names that are found or refused."""
+"""A dozen scenarios as plain data, policies with the same random numbers, and names that are found or refused."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_there_are_a_dozen_scenarios_of_families_that_exist_each_with_a_sentence
 
 @pytest.mark.parametrize("size", [Size(), Size(quick=True)])
 @pytest.mark.parametrize("name", plans())
-def test_plans_are_plain_work(name: str, size: Size) -> None:
+def test_plans_are_lists_of_jobs(name: str, size: Size) -> None:
     jobs = plans()[name].list_jobs(size)
     assert jobs
     assert all(job.task in TASKS for job in jobs)
@@ -45,7 +45,7 @@ def test_plans_are_plain_work(name: str, size: Size) -> None:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_everyone_meets_the_same_instances_with_the_same_luck(name: str) -> None:
+def test_all_policies_get_the_same_instances_and_random_numbers(name: str) -> None:
     jobs = SCENARIOS[name].jobs(Size(), all_policies())
     for setting in ("family", "sizes", "seed", "horizon"):
         assert len({json.dumps(job.settings[setting], sort_keys=True) for job in jobs}) == 1
@@ -58,7 +58,7 @@ def test_every_learner_of_the_registry_takes_part_and_no_oracle_is_ranked() -> N
     assert set(CLAIM_POLICIES) <= {*RANKED, "whittle-oracle"}
 
 
-def test_a_scenario_that_is_a_figure_of_the_paper_is_the_same_work() -> None:
+def test_a_scenario_that_is_a_figure_of_the_paper_has_the_same_jobs() -> None:
     setup = two_state_setup(Size())
     assert SCENARIOS["two-state-noisy"].jobs(Size(), ["egt"])[0] == setup.job("egt", 10, 1.0)
 
@@ -107,9 +107,7 @@ def test_a_file_of_ones_own_is_refused_where_its_workers_do_not_have_it(tmp_path
         check_policies([str(own)], "dask://far:8786")
 
 
-def test_a_file_that_was_edited_is_other_work_and_is_not_played_as_what_it_was(
-    tmp_path: Path, lowest_first: str
-) -> None:
+def test_a_file_that_was_edited_is_another_job(tmp_path: Path, lowest_first: str) -> None:
     own = tmp_path / "own.py"
     own.write_text(lowest_first)
     (before,) = SCENARIOS["two-state"].jobs(Size(quick=True), [str(own)])
@@ -117,5 +115,5 @@ def test_a_file_that_was_edited_is_other_work_and_is_not_played_as_what_it_was(
     own.write_text(lowest_first.replace("-state", "state"))
     (after,) = SCENARIOS["two-state"].jobs(Size(quick=True), [str(own)])
     assert before.digest() != after.digest()
-    with pytest.raises(InputError, match=r"own\.py: was changed while it was to be played; run again"):
+    with pytest.raises(InputError, match=r"own\.py: changed during the run; run again"):
         run_job(before.task, before.settings)

@@ -83,36 +83,36 @@ def test_a_scenario_is_described_by_its_best_early_and_late_and_the_lead_over_ep
 def test_a_scenario_names_policies_that_are_tied_and_does_not_hold_eps_gt_against_itself(
     make_scores: MakeScores,
 ) -> None:
-    told = describe_ranking(make_scores(rates={"egt": 39.5}, shaky={"wiql": 20.0, "lagrange": 3.0}).scenarios["sticky"])
-    assert "By step 1000 egt is best with 0.95 of the gap; lagrange and wiql are not significantly worse." in told
+    text = describe_ranking(make_scores(rates={"egt": 39.5}, shaky={"wiql": 20.0, "lagrange": 3.0}).scenarios["sticky"])
+    assert "By step 1000 egt is best with 0.95 of the gap; lagrange and wiql are not significantly worse." in text
 
 
 @pytest.mark.parametrize(("rate", "first"), [(39.0, "lagrange"), (37.5, "thompson-whittle")])
 def test_who_is_most_often_best_is_counted(make_scores: MakeScores, rate: float, first: str) -> None:
-    told = advise(make_scores(rates={"lagrange": rate, "sticky/wiql": 39.9}))
+    text = advise(make_scores(rates={"lagrange": rate, "sticky/wiql": 39.9}))
     assert (
         f"By step 1000 {first} is best or not significantly worse than the best in 2 of 3 scenarios; next is wiql with 1."
-        in told
+        in text
     )
 
 
 def test_scenarios_in_which_others_are_better_are_named_with_the_lead(make_scores: MakeScores) -> None:
-    told = advise(make_scores(rates={"sticky/wiql": (30.0, 41.0), "ten-state/egt": (30.0, 40.6)}))
-    better = find(told, "By step 1000", "better than lagrange:")
+    text = advise(make_scores(rates={"sticky/wiql": (30.0, 41.0), "ten-state/egt": (30.0, 40.6)}))
+    better = find(text, "By step 1000", "better than lagrange:")
     assert better.endswith("better than lagrange: egt in ten-state (by 0.05); wiql in sticky (by 0.09).")
-    assert "By step 100 no policy is significantly better than lagrange in any scenario." in told
+    assert "By step 100 no policy is significantly better than lagrange in any scenario." in text
 
 
 def test_scenarios_in_which_others_are_as_good_are_named(make_scores: MakeScores) -> None:
     assert find(advise(make_scores()), "By step 1000", "like lagrange") == ""
-    told = advise(make_scores(rates={"sticky/wiql": 39.0, "sticky/egt": 39.0, "two-state/egt": 39.0}))
-    assert find(told, "By step 1000", "like lagrange").endswith("egt in two-state and sticky; wiql in sticky.")
+    text = advise(make_scores(rates={"sticky/wiql": 39.0, "sticky/egt": 39.0, "two-state/egt": 39.0}))
+    assert find(text, "By step 1000", "like lagrange").endswith("egt in two-state and sticky; wiql in sticky.")
 
 
 def test_the_cheapest_of_those_near_the_best_follows_the_cost_and_the_shares(make_scores: MakeScores) -> None:
     near = make_scores(rates={"thompson-whittle": 38.85, "sticky/egt": 38.9})
-    told = find(advise(near, CHEAP), "cheapest")
-    assert told.endswith("by step 1000: thompson-whittle in two-state and ten-state; egt in sticky.")
+    text = find(advise(near, CHEAP), "cheapest")
+    assert text.endswith("by step 1000: thompson-whittle in two-state and ten-state; egt in sticky.")
     dear = {states: {**taken, "thompson-whittle": 1e6} for states, taken in CHEAP.nanoseconds.items()}
     assert find(advise(near, Costs(dear)), "cheapest").endswith("lagrange in two-state and ten-state; egt in sticky.")
     assert find(advise(near), "cheapest") == ""
@@ -121,16 +121,16 @@ def test_the_cheapest_of_those_near_the_best_follows_the_cost_and_the_shares(mak
 def test_costs_are_those_of_the_number_of_states(make_scores: MakeScores) -> None:
     ten = {**CHEAP.nanoseconds[10], "lagrange": 1.0}
     near = make_scores(rates={"thompson-whittle": 38.85})
-    told = find(advise(near, Costs({2: CHEAP.nanoseconds[2], 10: ten})), "cheapest")
-    assert told.endswith("thompson-whittle in two-state and sticky; lagrange in ten-state.")
+    text = find(advise(near, Costs({2: CHEAP.nanoseconds[2], 10: ten})), "cheapest")
+    assert text.endswith("thompson-whittle in two-state and sticky; lagrange in ten-state.")
 
 
-def test_scenarios_in_which_nobody_gets_half_way_are_named(make_scores: MakeScores) -> None:
+def test_scenarios_in_which_no_policy_closes_half_of_the_gap_are_named(make_scores: MakeScores) -> None:
     assert find(advise(make_scores()), "half") == ""
     low = {f"sticky/{policy}": (31.0, 34.0) for policy in RANKED if policy != "random"}
-    told = advise(make_scores(rates=low))
-    assert "By step 100 no policy closes half of the gap in sticky (at most 0.10)." in told
-    assert "By step 1000 no policy closes half of the gap in sticky (at most 0.37)." in told
+    text = advise(make_scores(rates=low))
+    assert "By step 100 no policy closes half of the gap in sticky (at most 0.10)." in text
+    assert "By step 1000 no policy closes half of the gap in sticky (at most 0.37)." in text
 
 
 def test_what_is_left_above_the_oracle_is_named_where_it_is_much(make_scores: MakeScores) -> None:
@@ -141,9 +141,9 @@ def test_what_is_left_above_the_oracle_is_named_where_it_is_much(make_scores: Ma
 def test_policies_above_the_oracle_or_below_random_are_named(make_scores: MakeScores) -> None:
     usual = advise(make_scores())
     assert find(usual, "above the Whittle oracle:") == find(usual, "worse than random") == ""
-    told = advise(make_scores(rates={"sticky/lagrange": 41.0, "two-state/ucwhittle": 29.0}))
-    assert find(told, "above the Whittle oracle:").endswith("lagrange in sticky (1.10).")
-    assert find(told, "worse than random").endswith("ucwhittle in two-state (−0.10).")
+    text = advise(make_scores(rates={"sticky/lagrange": 41.0, "two-state/ucwhittle": 29.0}))
+    assert find(text, "above the Whittle oracle:").endswith("lagrange in sticky (1.10).")
+    assert find(text, "worse than random").endswith("ucwhittle in two-state (−0.10).")
 
 
 def test_an_interval_that_reaches_across_says_nothing(make_scores: MakeScores) -> None:

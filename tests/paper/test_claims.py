@@ -175,8 +175,8 @@ def test_markdown_has_a_row_for_each_claim_whatever_is_in_its_words() -> None:
 
 def test_markdown_says_where_it_comes_from_and_how_verdicts_are_given() -> None:
     page = render_claims("reproduction.md.j2", [make_claim(Part("s", 1.0, 1.0, 1.0))], ABOUT, count_claims=count_claims)
-    for told in ("`restive reproduce --markdown docs/reproduction.md`", "not edited by hand",
+    for phrase in ("`restive reproduce --markdown docs/reproduction.md`", "not edited by hand",
                  "1 claims of the paper: 1 holds",
                  "restive 1.2", "seed 3", "quick size", r"m\|n", "2031-02-03", "the whole interval lies outside"):  # fmt: skip
-        assert told in page
+        assert phrase in page
     assert max(map(len, page.splitlines())) <= 120

@@ -109,7 +109,7 @@ def test_a_cost_at_the_end_of_a_long_way_is_found() -> None:
 
 
 def test_a_small_chance_of_a_small_cost_does_not_vanish() -> None:
-    # Benefits of 0: a threshold one float above them would cost 5e-324, of which no share can be told from nothing.
+    # Benefits of 0: a threshold one float above them would cost 5e-324, of which no share differs from nothing.
     row = np.array([0.9, 0.1])
     transition = np.array([[[[row, row], [row, row]]]])
     gain = np.array([[[1.0, 0.0]]])
@@ -182,6 +182,6 @@ def test_a_single_wrong_count_turns_its_claim(
     assert [name for name, verdict in changed.items() if verdict == FAILS] == [claim]
 
 
-def test_a_quick_size_does_a_tenth_of_the_work() -> None:
+def test_the_quick_size_has_a_tenth_of_the_instances() -> None:
     full, quick = (LEMMA.list_jobs(size) for size in (Size(), QUICK))
     assert sum(each.settings["instances"] for each in full) == 10 * sum(each.settings["instances"] for each in quick)

@@ -252,7 +252,7 @@ def cluster() -> Iterator[Executor]:
 
 
 def busy_worker() -> int:
-    """The process number of a worker, told by itself."""
+    """The process number of a worker, as it reports it."""
     time.sleep(0.2)
     return os.getpid()
 
@@ -322,7 +322,7 @@ def test_a_job_that_two_plans_need_belongs_to_the_first_and_is_done_once(tmp_pat
     assert prepare([TWO], [ONE, TWO], QUICK, tmp_path / "report.json").missing == {"two": []}
 
 
-def test_what_was_not_asked_for_is_told_only_if_it_is_complete(tmp_path: Path) -> None:
+def test_what_was_not_asked_for_is_reported_only_if_it_is_complete(tmp_path: Path) -> None:
     pending = prepare([ONE], [ONE, TWO], QUICK, tmp_path / "report.json")
     with ThreadPoolExecutor(1) as executor:
         made = run_missing(pending, tmp_path, executor, lambda name, job, seconds: None)

@@ -68,10 +68,10 @@ class Outline(HTMLParser):
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags[tag] += 1
-        for name, told in attrs:
-            self.ids += [str(told)] * (name == "id")
-            self.links += [str(told)] * (name in ("href", "xlink:href", "src"))
-            self.links += re.findall(r"url\((.*?)\)", str(told))
+        for name, value in attrs:
+            self.ids += [str(value)] * (name == "id")
+            self.links += [str(value)] * (name in ("href", "xlink:href", "src"))
+            self.links += re.findall(r"url\((.*?)\)", str(value))
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -115,25 +115,25 @@ def test_the_summary_has_every_claim_with_its_worst_number(text: str) -> None:
 
 
 def test_a_claim_is_shown_in_full(text: str) -> None:
-    told = article(text, "alpha")
+    shown = article(text, "alpha")
     for part in ("Sentence of alpha.", "Figure 9", "lead of <code>egt</code>", "above 0", "B&nbsp;=&nbsp;5", "0.250",
                  "[0.125, 0.375]", "✓ holds"):  # fmt: skip
-        assert part in told
-    assert "<details" not in told
+        assert part in shown
+    assert "<details" not in shown
 
 
 def test_many_parts_are_folded_with_the_failing_ones_first(text: str) -> None:
-    told = article(text, "beta")
-    assert "<summary>30 settings measured: 29 hold, 1 fails</summary>" in told
-    assert re.findall(r'<th scope="row">([^<]*)</th>', told)[:2] == ["the bad one", "setting 0"]
+    shown = article(text, "beta")
+    assert "<summary>30 settings measured: 29 hold, 1 fails</summary>" in shown
+    assert re.findall(r'<th scope="row">([^<]*)</th>', shown)[:2] == ["the bad one", "setting 0"]
 
 
 def test_a_claim_that_fails_says_where_it_holds_and_what_else_was_measured(text: str) -> None:
-    told = article(text, "beta")
-    assert "it holds for 29 of its 30 settings, such as setting 0; beyond them N&nbsp;=&nbsp;2" in told
-    assert "A remark." in told
-    assert "<summary>1 other setting measured: 1 holds</summary>" in told
-    assert re.search(r"<td>7</td>\s*<td>exact</td>", told)
+    shown = article(text, "beta")
+    assert "it holds for 29 of its 30 settings, such as setting 0; beyond them N&nbsp;=&nbsp;2" in shown
+    assert "A remark." in shown
+    assert "<summary>1 other setting measured: 1 holds</summary>" in shown
+    assert re.search(r"<td>7</td>\s*<td>exact</td>", shown)
     assert "closest" not in article(text, "alpha")
 
 

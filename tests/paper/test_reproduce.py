@@ -35,7 +35,7 @@ def test_plans_are_plain_data_and_the_quick_one_is_lighter(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_another_seed_is_other_work(name: str) -> None:
+def test_another_seed_means_other_jobs(name: str) -> None:
     plans = [EXPERIMENTS[name].list_jobs(Size(seed=seed)) for seed in (0, 1)]
     one, two = ({job.digest() for job in plan if "seed" in job.settings} for plan in plans)
     assert not one & two
@@ -96,7 +96,7 @@ def test_everything_is_in_one_folder(made: Path) -> None:
     assert {claim["verdict"] for claim in found["claims"]} <= {"holds", "fails", "undecided"}
 
 
-def test_a_second_call_does_nothing_anew_and_says_the_same(made: Path) -> None:
+def test_a_second_call_runs_no_job_and_prints_the_same(made: Path) -> None:
     before, said = {path: path.stat().st_mtime_ns for path in (made / "results").iterdir()}, claims(made)
     ended = call(*SMALL, "--out", str(made), "--json")
     assert ended.returncode == 0
@@ -114,7 +114,9 @@ def test_a_report_of_another_seed_or_size_is_not_written_over(words: list[str], 
     assert claims(made) == before
 
 
-def test_a_damaged_result_is_refused_before_any_work_also_if_it_was_not_asked_for(made: Path, tmp_path: Path) -> None:
+def test_a_damaged_result_is_refused_before_any_job_runs_also_if_it_was_not_asked_for(
+    made: Path, tmp_path: Path
+) -> None:
     shutil.copytree(made, tmp_path / "copy")
     victim = next((tmp_path / "copy/results").glob("regret*.parquet"))
     victim.write_bytes(victim.read_bytes()[:50])
@@ -215,7 +217,7 @@ def test_a_half_written_result_is_refused(made: Path, tmp_path: Path) -> None:
         (["regret", "--out", "a-file"], "a-file: cannot write there (File exists); choose another folder"),
     ],
 )
-def test_bad_input_gets_one_sentence_before_any_work(words: list[str], sentence: str, tmp_path: Path) -> None:
+def test_bad_input_gets_one_sentence_before_any_job_runs(words: list[str], sentence: str, tmp_path: Path) -> None:
     (tmp_path / "a-file").write_text("not a folder")
     ended = call(*words, "--quick", cwd=tmp_path)
     assert ended.returncode == 2

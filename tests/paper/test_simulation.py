@@ -139,7 +139,7 @@ def test_eps_gt_by_the_theorem_is_eps_gt_with_its_settings_instance_by_instance(
         gains = benefit(problem.transition, problem.reward)[None]
         gamma = float(thresholds(gains, 0.5)[0])
         player = Egt.theory(2, 1, gap=float(gaps(gains, np.array([gamma]))[0]), gamma=gamma)
-        # Alone, an instance would be number 0 and meet other luck: it is played in its place among the others.
+        # Alone, an instance would be number 0 and get other random numbers: it is simulated in its place among the others.
         whole = simulate(problems, player, 200, runs=4, seed=1, threshold=gamma)
         own = np.cumsum(whole.cost[whole.instance == number], axis=1).mean(axis=0)
         np.testing.assert_allclose(costs[number], own[steps - 1], rtol=1e-12)

@@ -1,4 +1,4 @@
-"""Cases of the proof are told apart and drawn, and the search finds where greedy only just does not lose."""
+"""Cases of the proof are distinguished and drawn, and the search finds where greedy only just does not lose."""
 
 from itertools import product
 
