@@ -107,7 +107,7 @@ def test_a_program_without_a_round_is_exported_too(tmp_path: Path) -> None:
 
 def test_an_export_does_not_go_where_a_file_is(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("mine")
-    with Desk(tmp_path / "desk.db") as desk, pytest.raises(InputError, match="an export is a folder"):
+    with Desk(tmp_path / "desk.db") as desk, pytest.raises(InputError, match="an export needs a folder"):
         export(make_program(desk), tmp_path / "out")
     assert (tmp_path / "out").read_text() == "mine"
 
