@@ -27,7 +27,7 @@ class Chapter(NamedTuple):
 
 
 def make(desk: Desk, name: str = "one", **settings: Any) -> Program:
-    """A program without a control group, which always has the same luck."""
+    """A program without a control group, which always has the same generator."""
     usual: dict[str, Any] = {"states": ["bad", "good"], "rewards": [0, 1], "policy": "egt", "budget": 2, "seed": 3}
     return desk.create(name, **usual | {"control": 0.0, "horizon": 30} | settings)
 

@@ -41,18 +41,18 @@ class Told(NamedTuple):
 def play_until_killed(address: str, name: str, seed: int, pipe: Connection) -> None:
     """Verb after verb; `pipe` hears of each."""
     cache.ROUNDS_APART = 2
-    luck = np.random.default_rng(seed)
+    generator = np.random.default_rng(seed)
     with Desk(address) as desk:
         program = desk.program(name)
         while True:
-            pipe.send(play(program, luck))
+            pipe.send(play(program, generator))
 
 
-def play(program: Program, luck: np.random.Generator) -> Told:
+def play(program: Program, generator: np.random.Generator) -> Told:
     """One verb, and what it promised when it returned."""
-    verb = str(luck.choice(list(VERBS), p=[0.4, 0.38, 0.1, 0.06, 0.04, 0.02]))
+    verb = str(generator.choice(list(VERBS), p=[0.4, 0.38, 0.1, 0.06, 0.04, 0.02]))
     try:
-        round_, promised = VERBS[verb](program, luck)
+        round_, promised = VERBS[verb](program, generator)
         length = program.store.length(program.id)
         return Told(verb, length, program.store.event(program.id, length - 1).digest, round_, promised)
     except StoreError as error:
@@ -62,62 +62,66 @@ def play(program: Program, luck: np.random.Generator) -> Told:
         return Told(REFUSED, 0, "", 0, str(error))
 
 
-def decide(program: Program, luck: np.random.Generator) -> tuple[int, Any]:
+def decide(program: Program, generator: np.random.Generator) -> tuple[int, Any]:
     people = 30 + len(program.rounds) // 2
-    states = {f"p{number:04}": int(luck.integers(2)) for number in range(people) if luck.random() < 0.8}
-    recommendation = program.decide(states, budget=int(luck.integers(1, 6)))
+    states = {f"p{number:04}": int(generator.integers(2)) for number in range(people) if generator.random() < 0.8}
+    recommendation = program.decide(states, budget=int(generator.integers(1, 6)))
     return recommendation.round, recommendation.chosen
 
 
-def learn(program: Program, luck: np.random.Generator) -> tuple[int, Any]:
-    return report(program, luck, correct=False)
+def learn(program: Program, generator: np.random.Generator) -> tuple[int, Any]:
+    return report(program, generator, correct=False)
 
 
-def correct(program: Program, luck: np.random.Generator) -> tuple[int, Any]:
-    return report(program, luck, correct=True)
+def correct(program: Program, generator: np.random.Generator) -> tuple[int, Any]:
+    return report(program, generator, correct=True)
 
 
-def report(program: Program, luck: np.random.Generator, correct: bool) -> tuple[int, Any]:
+def report(program: Program, generator: np.random.Generator, correct: bool) -> tuple[int, Any]:
     """Outcomes of some people of one of the last rounds: of those not known yet, or other ones of those that are."""
-    round_ = max(1, len(program.rounds) - int(luck.integers(3)))
+    round_ = max(1, len(program.rounds) - int(generator.integers(3)))
     found = program.get_round(round_)
     known = (found.after >= 0) if correct else (found.after < 0)
-    places = np.flatnonzero(known & (luck.random(known.size) < (0.1 if correct else 0.8)))
-    rows = [row for row in make_rows(program, found, places, luck) if row["agent"] != ERASED]
+    places = np.flatnonzero(known & (generator.random(known.size) < (0.1 if correct else 0.8)))
+    rows = [row for row in make_rows(program, found, places, generator) if row["agent"] != ERASED]
     if not rows:
         raise InputError(f"round {round_} has nobody to report on.")
     taken = program.learn(rows, round=round_, correct=correct)
     return round_, taken.new
 
 
-def make_rows(program: Program, found: Round, places: Any, luck: np.random.Generator) -> list[dict[str, Any]]:
+def make_rows(program: Program, found: Round, places: Any, generator: np.random.Generator) -> list[dict[str, Any]]:
     names = program.names.call(found.number[places])
     return [
-        {"agent": name, "done": bool(found.chosen[place] and luck.random() < 0.8), "next_state": int(luck.integers(2))}
+        {
+            "agent": name,
+            "done": bool(found.chosen[place] and generator.random() < 0.8),
+            "next_state": int(generator.integers(2)),
+        }
         for name, place in zip(names, places, strict=True)
     ]
 
 
-def erase(program: Program, luck: np.random.Generator) -> tuple[int, Any]:
-    name = pick(program, luck)
+def erase(program: Program, generator: np.random.Generator) -> tuple[int, Any]:
+    name = pick(program, generator)
     number = program.names.roster.index_of(name)  # of this person; another may join under the name at once
     program.erase([name])
     return 0, number
 
 
-def leave(program: Program, luck: np.random.Generator) -> tuple[int, Any]:
-    return 0, program.leave([pick(program, luck)])
+def leave(program: Program, generator: np.random.Generator) -> tuple[int, Any]:
+    return 0, program.leave([pick(program, generator)])
 
 
-def change(program: Program, luck: np.random.Generator) -> tuple[int, Any]:
-    return 0, program.change(budget=int(luck.integers(1, 6))).budget
+def change(program: Program, generator: np.random.Generator) -> tuple[int, Any]:
+    return 0, program.change(budget=int(generator.integers(1, 6))).budget
 
 
-def pick(program: Program, luck: np.random.Generator) -> str:
+def pick(program: Program, generator: np.random.Generator) -> str:
     names = program.names.roster.drop_nulls()
     if not len(names):
         raise InputError("nobody is there yet.")
-    return str(names[int(luck.integers(len(names)))])
+    return str(names[int(generator.integers(len(names)))])
 
 
 VERBS = {"decide": decide, "learn": learn, "correct": correct, "erase": erase, "leave": leave, "change": change}

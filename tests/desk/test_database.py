@@ -34,7 +34,7 @@ def make_program(store: Store) -> int:
 
 def append(store: Store, program: int, size: int = 10) -> None:
     with store.writing(program) as writer:
-        writer.append("opened", {}, {"number": np.arange(size), "luck": np.random.default_rng(0).random(size)})
+        writer.append("opened", {}, {"number": np.arange(size), "generator": np.random.default_rng(0).random(size)})
 
 
 @pytest.fixture

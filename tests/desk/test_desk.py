@@ -86,15 +86,15 @@ def make(policy: str) -> Any:
 
 def play(program: Any, rounds: int, seed: int = 1, wrong: bool = False) -> None:
     """Thirty people, some missing, some late, some actions that fail; `wrong` reports one outcome wrong."""
-    luck = np.random.default_rng(seed)
-    state = luck.integers(2, size=30)
+    generator = np.random.default_rng(seed)
+    state = generator.integers(2, size=30)
     for round_ in range(rounds):
-        there = luck.random(30) < 0.9
+        there = generator.random(30) < 0.9
         states = {name: int(code) for name, code, here in zip(names(30), state, there, strict=True) if here}
         recommendation = program.decide(states)
         took_part = [int(name[1:]) for name in program.names.call(program.get_round(recommendation.round).number)]
-        done = np.array([luck.random() < 0.8 and name in ACTED[round_ % 3] for name in names(30)])
-        after = (luck.random(30) < np.where(done, 0.8, 0.3)).astype(int)
+        done = np.array([generator.random() < 0.8 and name in ACTED[round_ % 3] for name in names(30)])
+        after = (generator.random(30) < np.where(done, 0.8, 0.3)).astype(int)
         rows: list[dict[str, Any]]
         rows = [{"agent": names(30)[n], "done": bool(done[n]), "next_state": int(after[n])} for n in took_part]
         if wrong and round_ == 2:

@@ -35,7 +35,7 @@ from restive.desk.events import (
 )
 from restive.errors import InputError
 
-LUCK = np.random.default_rng(3)
+GENERATOR = np.random.default_rng(3)
 BORDERS = {
     "no agents": ([], [WHOLE]),
     "one": ([0], [0]),
@@ -49,7 +49,7 @@ BORDERS = {
 
 
 def columns_over(number: Column) -> dict[str, Column]:
-    reward = np.where(LUCK.random(len(number)) < 0.5, np.nan, LUCK.random(len(number)))
+    reward = np.where(GENERATOR.random(len(number)) < 0.5, np.nan, GENERATOR.random(len(number)))
     return {"number": number, "reward": reward, "after": np.full(len(number), -1, np.int16)}
 
 

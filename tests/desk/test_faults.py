@@ -33,8 +33,8 @@ PEOPLE = 3000
 
 
 def states(seed: int, people: int = PEOPLE) -> dict[str, int]:
-    luck = np.random.default_rng(seed)
-    return {f"p{number:05}": int(state) for number, state in enumerate(luck.integers(2, size=people))}
+    generator = np.random.default_rng(seed)
+    return {f"p{number:05}": int(state) for number, state in enumerate(generator.integers(2, size=people))}
 
 
 def outcomes(seed: int, people: int = PEOPLE) -> list[dict[str, Any]]:
@@ -183,11 +183,11 @@ def fill(folder: Path, leave: int) -> Path:
 
 @pytest.mark.soak
 def test_a_disk_that_is_really_full_records_nothing_and_the_program_goes_on_when_there_is_room() -> None:
-    luck, failures = np.random.default_rng(8), 0
+    generator, failures = np.random.default_rng(8), 0
     with small_disk("24m") as folder, Desk(address := str(folder / "store.db")) as desk:
         program = begin(desk)
         for turn in range(30):
-            filler = fill(folder, leave=int(luck.integers(0, 200_000)))
+            filler = fill(folder, leave=int(generator.integers(0, 200_000)))
             standing = Standing(program)
             error = attempt(partial(program.decide, states(turn, PEOPLE + 500 * turn)))
             if error is not None:

@@ -17,7 +17,7 @@ from restive.desk.replay import replay
 SOON = 0.03  # seconds after an acknowledgement within which a process is killed
 AT_ONCE = 0.1  # of the processes are killed while they begin
 KILLS_OF_SERVER = 20
-PER_PROGRAM = 25  # kills; a replay projections the log anew for each correction, so that logs are kept short
+PER_PROGRAM = 25  # kills; a replay starts again at each correction, so logs stay short
 
 
 class Player:
@@ -49,13 +49,13 @@ class Player:
         return self.reported
 
 
-def kill_once(address: str, name: str, luck: np.random.Generator, players: int) -> list[Told]:
+def kill_once(address: str, name: str, generator: np.random.Generator, players: int) -> list[Told]:
     """Let processes play, and kill them somewhere between two acknowledgements, now and then before the first."""
-    playing = [Player(address, name, int(luck.integers(2**31))) for _ in range(players)]
-    if luck.random() > AT_ONCE:
+    playing = [Player(address, name, int(generator.integers(2**31))) for _ in range(players)]
+    if generator.random() > AT_ONCE:
         for player in playing:
-            player.hear(int(luck.integers(1, 8)))
-    playing[0].process.join(float(luck.random()) * SOON)  # the point of the kill, not a wait for anything
+            player.hear(int(generator.integers(1, 8)))
+    playing[0].process.join(float(generator.random()) * SOON)  # the point of the kill, not a wait for anything
     return [reported for player in playing for reported in player.kill()]
 
 
@@ -89,13 +89,13 @@ def check_rounds(program: Program) -> int:
 
 def check_kills(address: str, kills: int, players: int, seed: int) -> str:
     """Kill processes of a program, or of several one after the other; the figures in a line."""
-    luck, total = np.random.default_rng(seed), Counter[str]()
+    generator, total = np.random.default_rng(seed), Counter[str]()
     for first in range(0, kills, PER_PROGRAM):
         reported_at = []
         with Desk(address) as desk:
             desk.create(f"p{first}", **PLAN)
         for _ in range(min(PER_PROGRAM, kills - first)):
-            fresh = kill_once(address, f"p{first}", luck, players)
+            fresh = kill_once(address, f"p{first}", generator, players)
             reported_at += fresh
             with Desk(address) as desk:
                 check_promises(desk.program(f"p{first}"), fresh)
@@ -164,14 +164,14 @@ def durable() -> Iterator[Postgres]:
 
 @pytest.mark.soak
 def test_what_a_program_acknowledged_survives_kills_of_the_server_under_load(durable: Postgres) -> None:
-    address, luck, reported_at = durable.address(durable.new_database()), np.random.default_rng(4), list[Told]()
+    address, generator, reported_at = durable.address(durable.new_database()), np.random.default_rng(4), list[Told]()
     with Desk(address) as desk:
         desk.create("calls", **PLAN)
     playing = [Player(address, "calls", seed) for seed in range(2)]
     for turn in range(1, KILLS_OF_SERVER + 1):
         for player in playing:
             player.hear(8 * turn)  # the same processes, over all that happens to the server
-        playing[0].process.join(float(luck.random()) * SOON)
+        playing[0].process.join(float(generator.random()) * SOON)
         kill_server(durable)
         durable.start()
     for player in playing:

@@ -509,6 +509,6 @@ def test_exactly_the_budget_or_all_who_may_are_on_the_list_in_every_round(desk: 
         assert np.flatnonzero(columns["exclusion"] == ON_MUST).tolist() == must
         assert columns["probability"].sum() == pytest.approx(
             len(recommendation.chosen), abs=0.3
-        )  # luck is averaged over few draws
+        )  # noise is averaged over few draws
         assert min((price for price in recommendation.prices.values() if price is not None), default=0.0) >= 0
         program.learn([{"agent": name, "next_state": int(rng.integers(2))} for name in agents[: rng.integers(1, 10)]])

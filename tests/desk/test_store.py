@@ -24,13 +24,18 @@ from restive.desk.roster import ROSTER_CHUNK
 from restive.desk.store import Event, Store, StoreError, Writer
 from restive.errors import InputError
 
-LUCK = np.random.default_rng(11)
+GENERATOR = np.random.default_rng(11)
 
 
 def outcome_columns(number: Column) -> dict[str, Column]:
     size = len(number)
-    reward = np.where(LUCK.random(size) < 0.1, np.nan, LUCK.random(size))
-    return {"number": number, "done": LUCK.random(size) < 0.5, "reward": reward, "after": np.full(size, -1, np.int16)}
+    reward = np.where(GENERATOR.random(size) < 0.1, np.nan, GENERATOR.random(size))
+    return {
+        "number": number,
+        "done": GENERATOR.random(size) < 0.5,
+        "reward": reward,
+        "after": np.full(size, -1, np.int16),
+    }
 
 
 def assert_same_event(one: Event, other: Event) -> None:
@@ -51,7 +56,7 @@ def make_program(store: Store, name: str = "calls") -> int:
 
 def test_events_of_every_shape_come_back_in_order(store: Store) -> None:
     program = make_program(store)
-    ranked = {"number": LUCK.permutation(50), "priority": LUCK.random(50)}
+    ranked = {"number": GENERATOR.permutation(50), "priority": GENERATOR.random(50)}
     with store.writing(program) as writer:
         reported = [
             writer.append("opened", {"budget": 2}, outcome_columns(np.arange(0, 40_000, 3)), round=0),
@@ -97,7 +102,7 @@ def test_history_of_an_agent_is_what_the_events_say(store: Store, monkeypatch: p
     program = make_program(store)
     with store.writing(program) as writer:
         for step in range(12):
-            number = np.flatnonzero(LUCK.random(3 * CHUNK) < 0.7)
+            number = np.flatnonzero(GENERATOR.random(3 * CHUNK) < 0.7)
             kind = "outcomes" if step % 3 else "opened"
             writer.append(kind, {"step": step}, outcome_columns(number), round=step, extra={"list": {"number": number}})
             writer.append("changed", {}, {"other": np.arange(4)})
@@ -413,15 +418,15 @@ def test_processes_that_open_an_empty_store_at_once_all_succeed_and_one_creates(
         pipe[1].close()
 
 
-def kill_while_appending(address: str, program: int, luck: np.random.Generator) -> tuple[int, str]:
+def kill_while_appending(address: str, program: int, generator: np.random.Generator) -> tuple[int, str]:
     """Kill a process somewhere between two acknowledgements; the last that it sent."""
     receiver, sender = PROCESSES.Pipe(duplex=False)
     process = PROCESSES.Process(target=append_until_killed, args=(address, program, sender))
     process.start()
     sender.close()
-    for _ in range(int(luck.integers(1, 6))):
+    for _ in range(int(generator.integers(1, 6))):
         last: tuple[int, str] = receiver.recv()
-    process.join(float(luck.random()) * 0.004)  # the point of the kill, not a wait for anything
+    process.join(float(generator.random()) * 0.004)  # the point of the kill, not a wait for anything
     process.kill()
     process.join()
     try:
@@ -433,11 +438,11 @@ def kill_while_appending(address: str, program: int, luck: np.random.Generator) 
 
 
 def check_kills(address: str, kills: int) -> None:
-    luck = np.random.default_rng(5)
+    generator = np.random.default_rng(5)
     with Store.open(address) as store:
         program = make_program(store)
         for _ in range(kills):
-            number, digest = kill_while_appending(address, program, luck)
+            number, digest = kill_while_appending(address, program, generator)
             assert store.event(program, number).digest == digest
             length = store.verify(program)
             assert length > number
