@@ -41,8 +41,8 @@ def test_a_lead_creates_a_program_corrects_her_table_and_gets_a_list(
     expect(page.get_by_role("status")).to_have_text("Round 1 is decided: 5 customers on the list.")
     expect(page.get_by_role("heading", level=1)).to_have_text("5 customers to send a discount to")
     recommendation = open_server.desk.program("spring-sale").recommendation(1)
-    assert page.locator("td.first a").all_inner_texts() == recommendation.table["agent"].to_list()
-    assert page.locator("td.reason").all_inner_texts() == recommendation.table["reason"].to_list()
+    expect(page.locator("td.first a")).to_have_text(recommendation.table["agent"].to_list())
+    expect(page.locator("td.reason")).to_have_text(recommendation.table["reason"].to_list())
 
 
 def set_up(page: Page, name: str) -> None:
@@ -87,7 +87,7 @@ def test_paper_has_the_list_with_boxes_and_no_navigation(open_server: Live, wind
     expect(page.get_by_role("link", name="CSV")).to_be_hidden()
     expect(page.locator("td.first").first).to_be_visible()
     expect(boxes).to_be_visible()
-    assert page.locator("thead th.paper").all_inner_texts() == ["Done?", "Next state"]
+    expect(page.locator("thead th.paper")).to_have_text(["Done?", "Next state"])
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     assert page.pdf(format="A4").startswith(b"%PDF")
 
@@ -106,6 +106,7 @@ def test_outcomes_of_several_rounds_show_the_lift(open_server: Live, windows: Wi
     works = page.locator("section", has=page.get_by_role("heading", name="Does it work?"))
     expect(works).to_contain_text("95% interval")
     expect(works.get_by_role("img")).to_be_visible()
+    expect(page.locator(".plot canvas")).to_have_count(2)
     assert [canvas.evaluate(DRAWN) > 3 for canvas in page.locator(".plot canvas").all()] == [True, True]
 
 

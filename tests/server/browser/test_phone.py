@@ -15,7 +15,7 @@ def test_a_round_goes_from_states_to_outcomes_on_a_phone(open_server: Live, wind
     page.get_by_role("button", name="Decide round 1 now").tap()
     page.wait_for_url("**/list#main")
     chosen = open_server.desk.program("phoned").recommendation(1).chosen
-    assert page.locator("tr:not(.reserve) td.first a").all_inner_texts() == chosen
+    expect(page.locator("tr:not(.reserve) td.first a")).to_have_text(chosen)
 
     page.get_by_role("link", name="Report outcomes").tap()
     for place, agent in enumerate(chosen[:-1]):

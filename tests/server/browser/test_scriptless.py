@@ -25,7 +25,7 @@ def test_the_whole_round_works_without_scripts(open_server: Live, windows: Windo
     page.get_by_role("button", name="Decide round 1 now").click()
     page.wait_for_url("**/list#main")
     program = open_server.desk.program("by-hand")
-    assert page.locator("tr:not(.reserve) td.first a").all_inner_texts() == program.recommendation(1).chosen
+    expect(page.locator("tr:not(.reserve) td.first a")).to_have_text(program.recommendation(1).chosen)
     expect(page.get_by_role("button", name="Print")).to_be_hidden()
 
     page.get_by_role("link", name="Outcomes", exact=True).click()

@@ -45,7 +45,7 @@ def test_the_back_button_shows_nothing_after_signing_out(closed_server: Live, wi
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_url("**/login")
     page.go_back()
-    assert page.get_by_role("heading", level=1).inner_text() == "Sign in"
+    expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
 
 
 def test_an_operator_decides_but_cannot_change_settings(closed_server: Live, windows: Windows, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_viewer_is_offered_no_actions(closed_server: Live, windows: Windows) -
     page = windows(closed_server, refused=[403]).tab(at("demo", "status"))
     sign_in(page, closed_server.tokens["viewer"])
     sections = page.get_by_role("navigation", name="demo")
-    assert sections.get_by_role("link").all_inner_texts() == ["Status", "List", "Rounds", "Pharmacists", "Shadow"]
+    expect(sections.get_by_role("link")).to_have_text(["Status", "List", "Rounds", "Pharmacists", "Shadow"])
     for part in ("status", "list", "rounds", "rounds/5", "../new/status", "../new/list"):
         page.goto(at("demo", part))
         for words in ("Decide", "Report outcomes", "New program"):
