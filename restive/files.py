@@ -59,17 +59,17 @@ def write_npz(path: str | PathLike[str], arrays: Mapping[str, Any], compress: bo
 
 def read_npz(path: str | PathLike[str]) -> Columns:
     """All arrays of an `.npz` archive by name; pickled objects are refused."""
+    arrays, member = {}, "the archive"
     with Path(path).open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                # `read` verifies the member's checksum before NumPy parses it.
-                return {
-                    name.removesuffix(".npy"): np.lib.format.read_array(BytesIO(archive.read(name)), allow_pickle=False)
-                    for name in archive.namelist()
-                }
+                for member in archive.namelist():
+                    content = BytesIO(archive.read(member))  # `read` verifies the member's checksum
+                    arrays[member.removesuffix(".npy")] = np.lib.format.read_array(content, allow_pickle=False)
         except Exception as error:  # zip, its compressions and NumPy each raise their own on a damaged file
             reason = str(error).partition("\n")[0].rstrip(".")
-            raise InputError(f"{path}: not an .npz file of plain arrays ({reason}).") from None
+            raise InputError(f"{path}: not an .npz file of plain arrays ({member}: {reason}).") from None
+    return arrays
 
 
 def write_parquet(path: str | PathLike[str], kind: str, spec: Mapping[str, Any], columns: Columns) -> None:

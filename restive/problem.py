@@ -88,7 +88,7 @@ class Problem:
         file = Path(path)
         record = _choose(READERS, file)(file)
         if not isinstance(record, Mapping):
-            raise InputError(f"{file}: a problem is one JSON object, not {type(record).__name__}.")
+            raise InputError(f"{file}: a problem is one JSON object; the file holds a {type(record).__name__}.")
         if str(record.get("format", FORMAT)) != FORMAT:
             raise InputError(f"{file}: format is {record['format']!r}; this version reads {FORMAT!r}.")
         known = {"transition", "reward", "budget", "start", "states", "name"}

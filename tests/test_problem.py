@@ -187,7 +187,7 @@ def test_a_numpy_file_of_another_program_is_read(tmp_path: Path) -> None:
     ("name", "content", "sentence"),
     [
         ("a.txt", "{}", r"a\.txt: a problem file ends in \.json or \.npz"),
-        ("a.json", "[1, 2]", r"a\.json: a problem is one JSON object, not list"),
+        ("a.json", "[1, 2]", r"a\.json: a problem is one JSON object; the file holds a list"),
         ("a.json", "{", r"a\.json: not a JSON file"),
         ("a.json", "", r"a\.json: not a JSON file"),
         ("a.json", "[" * 100_000, r"a\.json: not a JSON file"),
@@ -223,7 +223,7 @@ def test_a_missing_file_stays_a_missing_file(tmp_path: Path) -> None:
 def test_an_archive_of_something_else_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "letter.npz", "w") as archive:
         archive.writestr("letter.txt", "dear reader")
-    with pytest.raises(InputError, match=r"letter\.npz: not an \.npz file of plain arrays \(.+\)\."):
+    with pytest.raises(InputError, match=r"letter\.npz: not an \.npz file of plain arrays \(letter\.txt: .+\)\."):
         Problem.load(tmp_path / "letter.npz")
     with (tmp_path / "one.npz").open("wb") as file:
         np.save(file, np.zeros(3))
