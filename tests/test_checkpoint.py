@@ -256,7 +256,9 @@ def test_a_pickle_in_a_checkpoint_is_refused(tmp_path: Path) -> None:
         arrays = {name: archive[name] for name in archive.files}
     arrays["belief.visits"] = simulation.belief.visits.astype(object)
     np.savez(tmp_path / "a.npz", **arrays)
-    with pytest.raises(InputError, match=r"a\.npz: not an \.npz file of plain arrays \(Object arrays cannot be loaded"):
+    with pytest.raises(
+        InputError, match=r"a\.npz: not an \.npz file of plain arrays \(.*Object arrays cannot be loaded"
+    ):
         checkpoint.load(tmp_path / "a.npz")
 
 

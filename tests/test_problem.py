@@ -248,7 +248,7 @@ def test_a_pickle_in_a_numpy_file_is_refused_and_not_run(tmp_path: Path) -> None
     trap.place.unlink()
     np.savez(tmp_path / "trap.npz", transition=rows(3, 2), reward=np.array([trap], dtype=object), budget=1)
     with pytest.raises(
-        InputError, match=r"trap\.npz: not an \.npz file of plain arrays \(Object arrays cannot be loaded"
+        InputError, match=r"trap\.npz: not an \.npz file of plain arrays \(reward\.npy: Object arrays cannot be loaded"
     ):
         Problem.load(tmp_path / "trap.npz")
     assert not trap.place.exists()
