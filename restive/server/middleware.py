@@ -4,7 +4,8 @@
     ResponseHeaders           request id and security headers
     AccessLog                 one log record and the metrics of each request (`restive.server.logging`)
     CatchErrors               unexpected errors become a 500 response without details
-    CheckRequest              header size, Host, cross-site requests, and requests to an open server from elsewhere
+    CheckRequest              header size, Host, cross-site requests, and requests to an open server from elsewhere;
+                              removes the cookies of other applications
     RateLimitMiddleware       requests a second (`restive.server.limits`)
     BodyLimitMiddleware       size and duration of bodies (`restive.server.limits`)
 
@@ -13,6 +14,7 @@ Errors have the same shape as all others; a browser that asked for a page gets a
 
 import re
 import secrets
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
@@ -26,9 +28,11 @@ from restive.server.errors import error_response
 from restive.server.limits import BodyLimitMiddleware, RateLimitMiddleware, RateLimits
 from restive.server.logging import AccessLog, log_error
 from restive.server.metrics import Metrics
-from restive.server.settings import LOCAL_NAMES, LOCAL_NETWORKS, Settings
+from restive.server.settings import FLASH_COOKIE, LOCAL_NAMES, LOCAL_NETWORKS, Settings
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+HOST = re.compile(r"([\w.-]+|\[[0-9a-f:.]+\])(:\d*)?", re.ASCII | re.IGNORECASE)
+COOKIE = re.compile(r"([\w-]+)=([\w.~%/-]*)", re.ASCII)
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 PROXY_HEADERS = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 SECURITY_HEADERS = {
@@ -130,14 +134,17 @@ class CheckRequest:
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app, self._open, self._max_header_bytes = app, settings.open, settings.max_header_bytes
         self._names = {*LOCAL_NAMES, f"[{settings.host}]" if ":" in settings.host else settings.host}
+        self._cookies = (settings.cookie_name, FLASH_COOKIE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
         error = self._find_error(scope) if scope["type"] == "http" else None
-        if error is None:
-            await self._app(scope, receive, send)
-        else:
+        if error is not None:
             await error_response(error, scope)(scope, receive, send)
+            return
+        if scope["type"] == "http":
+            keep_cookies(scope, self._cookies)
+        await self._app(scope, receive, send)
 
     def _find_error(self, scope: Scope) -> HTTPException | None:
         headers = Headers(scope=scope)
@@ -148,10 +155,11 @@ class CheckRequest:
         )
         if size > self._max_header_bytes:
             return HTTPException(431, "The address and headers of the request are too large.")
-        if len(headers.getlist("host")) != 1 or ("content-length" in headers and "transfer-encoding" in headers):
-            return HTTPException(
-                400, "The request must have one Host header, and one way to give the length of its body."
-            )
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not HOST.fullmatch(hosts[0]):
+            return HTTPException(400, "The request must have one Host header, with a name or address.")
+        if "content-length" in headers and "transfer-encoding" in headers:
+            return HTTPException(400, "The request must have one way to give the length of its body.")
         if self._open and _host(headers) not in self._names:
             return HTTPException(421, "This server has no tokens yet, so it only answers to localhost and 127.0.0.1.")
         if self._open and any(name in headers for name in PROXY_HEADERS):
@@ -161,6 +169,22 @@ class CheckRequest:
         if "authorization" not in headers and _is_cross_site(scope["method"], headers):
             return HTTPException(403, "Cross-site requests are not allowed.")
         return None
+
+
+def keep_cookies(scope: Scope, names: Sequence[str]) -> None:
+    """Remove all cookies but these, and malformed ones: `http.cookies` takes quadratic time for quotes (CVE-2024-7592).
+
+    >>> scope = {"type": "http", "headers": [(b"cookie", b'a="\\\\"; b=1; c=2'), (b"host", b"x")]}
+    >>> keep_cookies(scope, ["a", "b"])
+    >>> scope["headers"]
+    [(b'host', b'x'), (b'cookie', b'b=1')]
+    """
+    headers = MutableHeaders(scope=scope)
+    found = [COOKIE.fullmatch(part.strip()) for given in headers.getlist("cookie") for part in given.split(";")]
+    del headers["cookie"]
+    if kept := "; ".join(match[0] for match in found if match is not None and match[1] in names):
+        headers["cookie"] = kept
+    scope["headers"] = headers.raw
 
 
 def _host(headers: Headers) -> str:

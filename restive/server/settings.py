@@ -13,6 +13,7 @@ KIB, MIB = 1 << 10, 1 << 20
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 LOCAL_NETWORKS = ("127.0.0.0/8", "::1")
 LOG_FORMATS = ("text", "json", "none")
+FLASH_COOKIE = "restive_flash"  # a message that a form leaves for the next page
 POSITIVE = (
     "burst", "max_sign_ins_per_minute", "max_concurrent_requests", "max_connections", "max_table_bytes",
     "max_json_bytes", "max_form_bytes", "max_anonymous_bytes", "max_total_bytes", "max_header_bytes",

@@ -77,9 +77,7 @@ def test_an_open_server_answers_to_the_names_of_this_machine(host: str) -> None:
     assert ask(make_plain(OPEN), headers={"Host": host}).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "host", ["elsewhere.org", "127.0.0.1.elsewhere.org", "localhost.", "localhost@elsewhere.org", "10.0.0.1:8787", ""]
-)
+@pytest.mark.parametrize("host", ["elsewhere.org", "127.0.0.1.elsewhere.org", "localhost.", "10.0.0.1:8787"])
 def test_an_open_server_answers_to_no_other_name(host: str) -> None:
     assert ask(make_plain(OPEN), headers={"Host": host}).status_code == 421
     assert ask(make_plain(CLOSED), headers={"Host": host}).status_code == 200
@@ -145,8 +143,13 @@ def test_a_cookie_counts_for_its_token() -> None:
     assert statuses == [200, 429, 200, 429]
 
 
-@pytest.mark.parametrize("headers", [[], [(b"host", b"a"), (b"host", b"b")]])
-def test_a_missing_or_repeated_host_header_is_rejected(headers: list[tuple[bytes, bytes]]) -> None:
+MALFORMED = (b"", b"a/b?c", b"localhost@elsewhere.org", b"a b")
+
+
+@pytest.mark.parametrize(
+    "headers", [[], [(b"host", b"a"), (b"host", b"b")], *([(b"host", host)] for host in MALFORMED)]
+)
+def test_a_missing_repeated_or_malformed_host_header_is_rejected(headers: list[tuple[bytes, bytes]]) -> None:
     sent: list[Any] = []
 
     async def receive() -> Any:

@@ -39,6 +39,7 @@ from restive.desk.program import Program
 from restive.errors import InputError, NotFound
 from restive.server.auth import need_session
 from restive.server.errors import describe, find_headers
+from restive.server.settings import FLASH_COOKIE
 from restive.server.views.charts import PLOTS
 from restive.server.views.filters import FILTERS
 from restive.version import __version__
@@ -48,7 +49,7 @@ STATIC = Path(__file__).parent.parent / "static"
 IMMUTABLE = "public, max-age=31536000, immutable"
 MIN_GZIP_BYTES = 1000
 EXPECTED = (InputError, HTTPException, RequestValidationError)
-FLASH_COOKIE, MAX_FLASH = "restive_flash", 500  # a message that a form leaves for the next page
+MAX_FLASH = 500  # characters
 NO_STORE = "no-store"  # pages are about people: the Back button must show nothing after signing out
 MAX_DIGITS = 9  # of a number in a URL
 

@@ -33,9 +33,8 @@ from restive.desk.table_files import EXTENSION_LIST
 from restive.desk.tokens import Principal
 from restive.errors import InputError, check_whole
 from restive.server.auth import form_key, need_session
-from restive.server.settings import Settings
+from restive.server.settings import FLASH_COOKIE, Settings
 from restive.server.table_reader import Kind, read_table
-from restive.server.views.base import FLASH_COOKIE
 
 FILE_TYPES: Mapping[str, Kind] = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".xlsx": "xlsx", ".parquet": "parquet"}
 PASTED_ROWS = "pasted rows"

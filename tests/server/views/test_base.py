@@ -313,3 +313,17 @@ def test_vendored_files_have_their_licence_and_version() -> None:
     assert "4.0.0" in about
     assert "1.6.32" in about
     assert b'this.version="4.0.0"' in (STATIC / "vendor" / "htmx.min.js").read_bytes()
+
+
+@pytest.mark.parametrize("path", ["/health", "/login", "/", "/nothing", "/programs/demo/status", "/api/v1/me", "/api"])
+def test_cookies_of_others_are_never_parsed(played: Site, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser = played.browser("viewer")
+    expected = browser.get(path, Accept="text/html").status_code
+    session = browser.client.cookies["restive_session"]
+
+    def fail(value: str) -> str:
+        raise AssertionError("an escaped cookie is parsed, which takes quadratic time (CVE-2024-7592)")
+
+    monkeypatch.setattr("http.cookies._unquote", lambda value: value if "\\" not in value else fail(value))
+    slow = f'a="{chr(92)}""; restive_session={session}; restive_flash="{chr(92)}""'
+    assert browser.get(path, Accept="text/html", Cookie=slow).status_code == expected
