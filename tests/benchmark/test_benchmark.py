@@ -205,7 +205,9 @@ def test_the_whole_comparison_comes_out_as_the_docs_say(tmp_path: Path) -> None:
     assert ended.returncode == 0
     shown = (ROOT / "docs/compared.md").read_text(encoding="utf-8")
     for title in ("## Ranks", "## Gap closed", f"## Targets of {CANDIDATE}"):
-        made, kept = (text.partition(title)[2].partition("\n## ")[0] for text in (page.read_text("utf-8"), shown))
+        made, kept = (
+            text.partition(title)[2].partition("\n## ")[0].strip() for text in (page.read_text("utf-8"), shown)
+        )
         assert made
         assert made == kept
 

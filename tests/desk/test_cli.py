@@ -686,7 +686,7 @@ def test_of_two_commands_at_once_one_decides_and_the_other_is_reported(address: 
     assert sorted(code for _, _, code in ends) == [0, 2]
     reported = next(err for _, err, code in ends if code == 2)
     listed = json.loads(next(out for out, _, code in ends if code == 0))
-    assert reported.startswith("restive: round 1 was decided already, at ")
+    assert reported.startswith("restive: Round 1 was decided at ")
     with Desk(address) as desk:
         program = desk.program("one")
         assert len(program.rounds) == 1
