@@ -58,7 +58,7 @@ class AccessLog:
         route, method = find_route(scope), scope["method"] if scope["method"] in METHODS else "other"
         self._metrics.count_request(route, method, status, seconds)
         if status == 503 and "busy" not in scope["state"]:
-            self._metrics.count_store_error()
+            self._metrics.store_errors.inc()
         principal, reason = scope["state"].get("principal"), scope["state"].get("why")
         fields = {
             "request": scope["state"].get("id"),

@@ -46,14 +46,6 @@ class Metrics:
         self.rounds.inc()
         self.people.inc(people)
 
-    def count_outcomes(self, count: int) -> None:
-        """Count recorded outcomes."""
-        self.outcomes.inc(count)
-
-    def count_store_error(self) -> None:
-        """Count a request that failed because of the store."""
-        self.store_errors.inc()
-
     def render(self) -> bytes:
         """All metrics in the Prometheus text format."""
         return generate_latest(self.registry)

@@ -17,15 +17,8 @@ from starlette.routing import compile_path
 from typing_extensions import get_original_bases, is_typeddict
 
 from restive.api import status, types
-from restive.server.requests import (
-    ChangeBody,
-    CorrectStatesBody,
-    CreateBody,
-    DecideBody,
-    EraseBody,
-    LeaveBody,
-    OutcomesBody,
-)
+from restive.server import requests
+from restive.server.errors import CODES, HTTP_CODES, PROBLEM
 from restive.server.uploads import JSON, TABLE_TYPES
 from restive.server.views.base import render
 from restive.version import __version__
@@ -45,65 +38,29 @@ TAGS = [
     {"name": "store", "description": "Templates, policies, the token and the audit log of the store."},
     {"name": "server", "description": "Health and metrics."},
 ]
-BODIES = (CreateBody, ChangeBody, DecideBody, OutcomesBody, CorrectStatesBody, LeaveBody, EraseBody)
+BODIES = (
+    requests.CreateBody, requests.ChangeBody, requests.DecideBody, requests.OutcomesBody, requests.CorrectStatesBody,
+    requests.LeaveBody, requests.EraseBody,
+)  # fmt: skip
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 SCHEMA = "#/components/schemas/{model}"
-PROBLEM = "application/problem+json"
 BINARY = {"type": "string", "contentMediaType": "application/octet-stream"}
-
-Responses = dict[int | str, dict[str, Any]]
-
-
-def header(description: str) -> dict[str, Any]:
-    """A response header."""
-    return {"description": description, "schema": {"type": "string"}}
-
-
-RETRY_AFTER = {"Retry-After": header("Seconds to wait.")}
-REPLAYED = {"Idempotent-Replayed": header("true if the request was executed before and its answer is repeated.")}
-ETAG = {"ETag": header("Changes with the content; send it as If-None-Match.")}
-LOCATION = {"Location": header("The address of the new object.")}
-ATTACHMENT = {"Content-Disposition": header("The name of the file.")}
-PROBLEM_HEADERS = {
-    401: {"WWW-Authenticate": header("The authentication scheme.")},
-    415: {"Accept": header("The accepted media types.")},
-    429: RETRY_AFTER,
-    503: RETRY_AFTER,
+ALWAYS = (403, 408, 413, 421, 422, 429, 500, 503)  # problems of every route
+PROBLEM_HEADERS = {401: ["WWW-Authenticate"], 415: ["Accept"], 429: ["Retry-After"], 503: ["Retry-After"]}
+HEADERS = {
+    "Accept": "The accepted media types.",
+    "Content-Disposition": "The name of the file.",
+    "ETag": "Changes with the content; send it as If-None-Match.",
+    "Idempotent-Replayed": "true if the request was executed before and its answer is repeated.",
+    "Location": "The address of the new object.",
+    "Retry-After": "Seconds to wait.",
+    "WWW-Authenticate": "The authentication scheme.",
 }
-REASONS = {
-    400: "The body does not match its media type, for example invalid JSON.",
-    401: "The token is missing, unknown, revoked or expired.",
-    403: "The role of the token is too low, or the request is cross-site.",
-    404: "The program, round or person does not exist, or the token does not give access to it.",
-    408: "The body arrived too slowly.",
-    409: "The request contradicts what is recorded: a decided round, a name in use, a reused idempotency key.",
-    413: "The body is too large.",
-    415: "The media type of the body is not supported.",
-    421: "A server without tokens only answers to its own machine.",
+DESCRIPTIONS = {
     422: "The input is invalid; `faults` lists every fault of a table by row and column.",
-    429: "Too many requests; wait for Retry-After.",
-    500: "Internal error; the server's log has the details under the id of the request.",
+    500: CODES["internal_error"],
     503: "The store is unavailable or the server is busy; wait for Retry-After.",
 }
-
-
-def problems(*statuses: int) -> Responses:
-    """The problems that a route can answer with."""
-    content = {PROBLEM: {"schema": {"$ref": SCHEMA.format(model="Problem")}}}
-    return {
-        status: {"description": REASONS[status], "content": content, "headers": PROBLEM_HEADERS.get(status, {})}
-        for status in statuses
-    }
-
-
-ALWAYS = problems(403, 408, 413, 421, 422, 429, 500, 503)
-OF_TOKEN = problems(401)
-OF_PROGRAM = problems(404)
-OF_WRITE = problems(409)
-OF_BODY = problems(400, 409, 415)
-REPLAYABLE: Responses = {200: {"headers": REPLAYED}}
-CREATED: Responses = {201: {"headers": LOCATION | REPLAYED}}
-CACHED: Responses = {200: {"headers": ETAG}, 304: {"description": "The content has not changed.", "headers": ETAG}}
 IF_NONE_MATCH = {
     "name": "If-None-Match",
     "in": "header",
@@ -111,7 +68,24 @@ IF_NONE_MATCH = {
     "description": "An ETag; the answer is 304 if the content has not changed.",
     "schema": {"type": "string"},
 }
-CONDITIONAL: dict[str, Any] = {"parameters": [IF_NONE_MATCH]}
+
+Responses = dict[int | str, dict[str, Any]]
+
+
+def problems(*statuses: int) -> Responses:
+    """The problems that a route can answer with."""
+    return {
+        status: {
+            "description": DESCRIPTIONS.get(status) or CODES[HTTP_CODES[status]],
+            "content": {PROBLEM: {"schema": {"$ref": SCHEMA.format(model="Problem")}}},
+            "headers": _headers(*PROBLEM_HEADERS.get(status, [])),
+        }
+        for status in statuses
+    }
+
+
+def _headers(*names: str) -> dict[str, Any]:
+    return {name: {"description": HEADERS[name], "schema": {"type": "string"}} for name in names}
 
 
 def json_body(model: type[BaseModel]) -> dict[str, Any]:
@@ -129,10 +103,10 @@ def table_body(model: type[BaseModel], example: str) -> dict[str, Any]:
     return described
 
 
-def file_response(kind: str, headers: dict[str, Any] | None = None) -> Responses:
+def file_response(kind: str, *headers: str) -> Responses:
     """A file as the answer."""
     schema = {"type": "string"} if kind.startswith("text/") else BINARY
-    return {200: {"description": "The file.", "content": {kind: {"schema": schema}}, "headers": headers or {}}}
+    return {200: {"description": "The file.", "content": {kind: {"schema": schema}}, "headers": _headers(*headers)}}
 
 
 def make_document(app: FastAPI) -> dict[str, Any]:
@@ -146,8 +120,28 @@ def make_document(app: FastAPI) -> dict[str, Any]:
         problem = TypeAdapter(types.Problem).json_schema(ref_template=SCHEMA)
         schemas |= bodies["$defs"] | problem.pop("$defs") | {"Problem": problem}
         _inherit_descriptions(schemas)
+        for path, method, operation in operations(made):
+            _describe_responses(path, method, operation)
         app.openapi_schema = made
     return app.openapi_schema
+
+
+def _describe_responses(path: str, method: str, operation: dict[str, Any]) -> None:
+    """Add the problems and headers that follow from what an operation is."""
+    writes, of_program = method != "get", "{name}" in path
+    cached = of_program and not writes and not path.endswith("/audit")
+    conditions = {401: "security" in operation, 404: of_program, 409: writes}
+    conditions |= dict.fromkeys((400, 415), "requestBody" in operation)
+    responses: dict[str, Any] = operation["responses"]
+    found = problems(*(status for status, applies in conditions.items() if applies))
+    responses |= {str(status): problem for status, problem in found.items()}
+    if writes:
+        for status in {"200", "201"} & set(responses):
+            responses[status]["headers"] = _headers("Idempotent-Replayed", *["Location"] * (status == "201"))
+    elif cached:
+        responses["304"] = {"description": "The content has not changed.", "headers": _headers("ETag")}
+        responses["200"]["headers"] = responses["200"].get("headers", {}) | _headers("ETag")
+        operation["parameters"].append(IF_NONE_MATCH)
 
 
 def _inherit_descriptions(schemas: dict[str, Any]) -> None:

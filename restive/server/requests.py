@@ -111,16 +111,15 @@ class OutcomeColumns(Body):
     round: list[RowRound] = Field(default_factory=list)
 
 
-Budget = Annotated[int, Field(ge=0, le=MAX_BUDGET, description="The number of people who can be acted on in a round.")]
-Round = Annotated[int, Field(ge=1, le=MAX_ROUND, description="The number of a round, from 1.")]
-DRY_RUN = "Return the result without recording anything; an Idempotency-Key is ignored."
-AGAIN = "Decide another round although nothing was recorded since the last one, which had the same states."
-NEW = "Accept new people whose ids differ from known ones only in leading zeros or in case."
-ROUND = "The number that the round must have; a round that is already decided is refused."
-OUTCOME_ROUND = "The round that the outcomes belong to; absent: the last one."
-CORRECT = "Replace recorded values by the given ones."
-MUST = "People who must be on the list."
-NEVER = "People who must not be on the list of this round."
+INTEGER, BOOLEAN = BeforeValidator(_check_integer), BeforeValidator(_check_boolean)
+# Limits come before the validator: the OpenAPI document does not have them otherwise.
+Budget = Annotated[
+    int, Field(ge=0, le=MAX_BUDGET, description="The number of people who can be acted on in a round."), INTEGER
+]
+Round = Annotated[int, Field(ge=1, le=MAX_ROUND), INTEGER]
+Limit = Annotated[int, Field(ge=1, le=MAX_PAGE, description="The maximum number of items."), INTEGER]
+Position = Annotated[int, Field(ge=0, le=MAX_POSITION), INTEGER]
+Flag = Annotated[bool, BOOLEAN]
 COOL_DOWN = "The number of rounds in which a person is not chosen again."
 KEEP = "The number of rounds for which a state that is not reported is carried over."
 
@@ -129,7 +128,40 @@ def _example(**fields: Any) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [fields]})
 
 
-class DecideBody(Body):
+class DryRun(Query):
+    """Whether to record."""
+
+    dry_run: Flag = Field(
+        False, description="Return the result without recording anything; an Idempotency-Key is ignored."
+    )
+
+
+class DecideSettings(DryRun):
+    """The settings of a decision, in a JSON body or, with a table file, in the query string."""
+
+    budget: Budget | None = Field(None, description="The budget of this round; absent: the program's.")
+    must: Ids | None = Field(None, description="People who must be on the list.")
+    never: Ids | None = Field(None, description="People who must not be on the list of this round.")
+    round: Round | None = Field(
+        None, description="The number that the round must have; a round that is already decided is refused."
+    )
+    again: Flag = Field(
+        False,
+        description="Decide another round although nothing was recorded since the last one, which had the same states.",
+    )
+    new: Flag = Field(
+        False, description="Accept new people whose ids differ from known ones only in leading zeros or in case."
+    )
+
+
+class OutcomeSettings(DryRun):
+    """The settings of outcomes, in a JSON body or, with a table file, in the query string."""
+
+    round: Round | None = Field(None, description="The round that the outcomes belong to; absent: the last one.")
+    correct: Flag = Field(False, description="Replace recorded values by the given ones.")
+
+
+class DecideBody(Body, DecideSettings):
     """The input of a decision; every field may be left out."""
 
     model_config = _example(states=[{"agent": "ann", "state": "low"}, {"agent": "ben", "state": "high"}], budget=1)
@@ -137,50 +169,37 @@ class DecideBody(Body):
     states: SkipValidation[list[StateRow] | StateColumns | None] = Field(
         None, description="The current states; absent: the last known ones."
     )
-    budget: Budget | None = Field(None, description="The budget of this round; absent: the program's.")
-    must: Ids | None = Field(None, description=MUST)
-    never: Ids | None = Field(None, description=NEVER)
-    round: Round | None = Field(None, description=ROUND)
-    again: bool = Field(False, description=AGAIN)
-    new: bool = Field(False, description=NEW)
-    dry_run: bool = Field(False, description=DRY_RUN)
 
 
-class OutcomesBody(Body):
+class OutcomesBody(Body, OutcomeSettings):
     """Outcomes to record."""
 
     model_config = _example(outcomes=[{"agent": "ann", "done": True, "next_state": "high"}], round=1)
 
     outcomes: SkipValidation[list[OutcomeRow] | OutcomeColumns] = Field(description="One row per person.")
-    round: Round | None = Field(None, description=OUTCOME_ROUND)
-    correct: bool = Field(False, description=CORRECT)
-    dry_run: bool = Field(False, description=DRY_RUN)
 
 
-class CorrectStatesBody(Body):
+class CorrectStatesBody(Body, DryRun):
     """Corrected states of a round."""
 
     model_config = _example(states=[{"agent": "ann", "state": "high"}])
 
     states: SkipValidation[list[StateRow] | StateColumns] = Field(description="The people whose state was wrong.")
-    dry_run: bool = Field(False, description=DRY_RUN)
 
 
-class LeaveBody(Body):
+class LeaveBody(Body, DryRun):
     """People who left; a person who appears in a later table of states is back."""
 
     agents: Ids = Field(min_length=1, description="The ids of the people.", examples=[["ann"]])
-    dry_run: bool = Field(False, description=DRY_RUN)
 
 
-class EraseBody(Body):
+class EraseBody(Body, DryRun):
     """People whose names are erased for good."""
 
     agents: Ids = Field(
         description="The ids of the people. An empty list removes what earlier erasures left in the store's files.",
         examples=[["ann"]],
     )
-    dry_run: bool = Field(False, description=DRY_RUN)
 
 
 class WordsBody(Body):
@@ -258,26 +277,17 @@ class ChangeBody(Body):
     shares: Shares = Field(default_factory=dict)
 
 
-# Limits come before the validator: the OpenAPI document does not have them otherwise.
-QueryInteger = Annotated[int, BeforeValidator(_check_integer)]
-QueryRound = Annotated[int, Field(ge=1, le=MAX_ROUND), BeforeValidator(_check_integer)]
-QueryBoolean = Annotated[bool, BeforeValidator(_check_boolean)]
-Limit = Annotated[QueryInteger, Field(ge=1, le=MAX_PAGE, description="The maximum number of items.")]
-
-
 class PageQuery(Query):
     """A page of a list."""
 
-    after: QueryInteger = Field(
-        0, ge=0, le=MAX_POSITION, description="The position after which the page begins, as in `next` of an answer."
-    )
+    after: Position = Field(0, description="The position after which the page begins, as in `next` of an answer.")
     limit: Limit = 100
 
 
 class AuditQuery(Query):
     """A page of a list that begins with the newest item."""
 
-    before: Annotated[int, Field(ge=1, le=MAX_POSITION), BeforeValidator(_check_integer)] | None = Field(
+    before: Annotated[int, Field(ge=1, le=MAX_POSITION), INTEGER] | None = Field(
         None, description="The number before which the page begins."
     )
     limit: Limit = 100
@@ -295,28 +305,9 @@ class HistoryQuery(Query):
     agent: str = Field(min_length=1, max_length=MAX_ID, description="The id of the person.", examples=["ann"])
 
 
-class DryRunQuery(Query):
-    """Whether to record."""
-
-    dry_run: QueryBoolean = Field(False, description=DRY_RUN)
-
-
-class DecideQuery(DryRunQuery):
+class DecideQuery(DecideSettings):
     """The settings of a decision whose body is a table; with a JSON body they are in the body."""
 
-    budget: Annotated[int, Field(ge=0, le=MAX_BUDGET), BeforeValidator(_check_integer)] | None = Field(
-        None, description="The budget of this round; absent: the program's."
+    limit: Annotated[int, Field(ge=1, le=100_000), INTEGER] = Field(
+        1000, description="The maximum number of rows of the list."
     )
-    must: list[Text] | None = Field(None, description=f"{MUST} May be repeated.")
-    never: list[Text] | None = Field(None, description=f"{NEVER} May be repeated.")
-    round: QueryRound | None = Field(None, description=ROUND)
-    again: QueryBoolean = Field(False, description=AGAIN)
-    new: QueryBoolean = Field(False, description=NEW)
-    limit: QueryInteger = Field(1000, ge=1, le=100_000, description="The maximum number of rows of the list.")
-
-
-class OutcomesQuery(DryRunQuery):
-    """The settings of outcomes whose body is a table; with a JSON body they are in the body."""
-
-    round: QueryRound | None = Field(None, description=OUTCOME_ROUND)
-    correct: QueryBoolean = Field(False, description=CORRECT)

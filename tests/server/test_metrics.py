@@ -44,8 +44,8 @@ def test_what_the_desk_did_is_counted() -> None:
     metrics = Metrics()
     metrics.count_round(50)
     metrics.count_round(0)
-    metrics.count_outcomes(40)
-    metrics.count_store_error()
+    metrics.outcomes.inc(40)
+    metrics.store_errors.inc()
     found = read(metrics)
     names = ("rounds_decided", "people_listed", "outcomes_recorded", "store_errors")
     assert [found[f"restive_{name}_total", ()] for name in names] == [2, 50, 40, 1]

@@ -8,7 +8,6 @@ from fastapi import Query, Request, Response
 from restive.api import types
 from restive.desk.program import Program
 from restive.desk.store import Event
-from restive.server.openapi import CACHED, CONDITIONAL, OF_PROGRAM
 from restive.server.requests import AuditQuery, PageQuery
 from restive.server.routes.deps import (
     Admin,
@@ -25,13 +24,7 @@ from restive.server.routes.deps import (
 router = make_router("audit")
 
 
-@router.get(
-    "/programs/{name}/events",
-    response_model=types.Page[types.Event],
-    summary="List events",
-    responses=OF_PROGRAM | CACHED,
-    openapi_extra=CONDITIONAL,
-)
+@router.get("/programs/{name}/events", response_model=types.Page[types.Event], summary="List events")
 async def list_events(name: Name, request: Request, principal: Viewer, page: Annotated[PageQuery, Query()]) -> Response:
     """The event log of a program, from the first event on, without columns."""
 
@@ -55,12 +48,7 @@ def _describe_event(event: Event) -> types.Event:
     }
 
 
-@router.get(
-    "/programs/{name}/audit",
-    response_model=types.Page[types.AuditEntry],
-    summary="Audit log of a program",
-    responses=OF_PROGRAM,
-)
+@router.get("/programs/{name}/audit", response_model=types.Page[types.AuditEntry], summary="Audit log of a program")
 async def program_audit(
     name: Name, request: Request, principal: Admin, page: Annotated[AuditQuery, Query()]
 ) -> Response:

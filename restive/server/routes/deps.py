@@ -5,12 +5,13 @@ The content of a program changes only with its events, so their number is its ET
 """
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec
+from typing import Annotated, Any, Concatenate, ParamSpec
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response, Security
 from pydantic_core import to_json
 
+from restive.api.types import Result
 from restive.desk.audit import MAX_KEY, Repeated, RequestContext
 from restive.desk.config import policy_label
 from restive.desk.program import Program
@@ -19,7 +20,7 @@ from restive.errors import InputError
 from restive.server import requests
 from restive.server.auth import need_token
 from restive.server.downloads import Sheet, send_sheet
-from restive.server.openapi import ALWAYS, OF_TOKEN, Responses
+from restive.server.openapi import ALWAYS, problems
 from restive.server.program_pool import Programs
 from restive.version import __version__
 
@@ -45,13 +46,13 @@ def check_no_query(query: Annotated[requests.Query, Query()]) -> None:
 NO_QUERY = [Depends(check_no_query)]
 
 
-def make_router(tag: str, prefix: str = PREFIX, responses: Responses = OF_TOKEN) -> APIRouter:
+def make_router(tag: str, prefix: str = PREFIX) -> APIRouter:
     """A router whose operations have the names of their functions."""
     return APIRouter(
         prefix=prefix,
         tags=[tag],
         dependencies=[Depends(check_repeated)],
-        responses=ALWAYS | responses,
+        responses=problems(*ALWAYS),
         generate_unique_id_function=lambda route: route.name,
     )
 
@@ -60,7 +61,7 @@ Viewer = Annotated[Principal, Security(need_token("viewer"), scopes=["viewer"])]
 Operator = Annotated[Principal, Security(need_token("operator"), scopes=["operator"])]
 Admin = Annotated[Principal, Security(need_token("admin"), scopes=["admin"])]
 Name = Annotated[str, Path(description="The name of a program.", examples=["shops"])]
-Number = Annotated[requests.QueryRound, Path(description="The number of a round, from 1.", examples=[1])]
+Number = Annotated[requests.Round, Path(description="The number of a round, from 1.", examples=[1])]
 Key = Annotated[
     str | None,
     Header(
@@ -150,13 +151,6 @@ async def read_program(
     return response
 
 
-class Reply(NamedTuple):
-    """The answer to a request that records something."""
-
-    content: Mapping[str, Any]
-    headers: Mapping[str, str] = {}
-
-
 def make_context(principal: Principal, key: str | None, digest: str, dry_run: bool = False) -> RequestContext:
     """Who requests what, with which idempotency key; a dry run has none, because nothing is remembered."""
     return RequestContext(principal.signature, None if dry_run else key, digest)
@@ -165,20 +159,33 @@ def make_context(principal: Principal, key: str | None, digest: str, dry_run: bo
 async def write_program(
     request: Request,
     name: str,
-    write: Callable[[Program], Reply],
-    replay: Callable[[Program, dict[str, Any]], Reply],
-    status: int = 200,
+    write: Callable[[Program], Response],
+    replay: Callable[[Program, dict[str, Any]], Response],
 ) -> Response:
     """Execute `write` on a program; `replay` builds the answer again if the idempotency key was used before."""
 
     def respond(program: Program) -> Response:
-        replayed = {}
         try:
-            reply = write(program)
+            return write(program)
         except Repeated as repeated:
-            reply, replayed = replay(program, repeated.answer), {REPLAYED_HEADER: "true"}
-        return json_response(reply.content, status, {**reply.headers, **replayed})
+            response = replay(program, repeated.answer)
+            response.headers[REPLAYED_HEADER] = "true"
+            return response
 
     programs = get_programs(request)
     async with programs.using(name, request) as program:
         return await programs.run(respond, program)
+
+
+async def record(
+    request: Request, name: str, model: type[Result], dry_run: bool, write: Callable[[Program], Mapping[str, Any]]
+) -> Response:
+    """Execute `write` on a program; the answer has the fields of the model, from its result or as they were recorded."""
+
+    def answer(found: Mapping[str, Any]) -> Response:
+        content = {"recorded": not dry_run, **found}
+        return json_response({field: content[field] for field in model.__annotations__})
+
+    return await write_program(
+        request, name, lambda program: answer(write(program)), lambda _, recorded: answer(recorded)
+    )

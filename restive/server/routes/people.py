@@ -1,6 +1,6 @@
 """Routes of people: outcomes, the list of people, histories, leaving and erasure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any, cast
 
 import polars as pl
@@ -10,46 +10,34 @@ from restive.api import types
 from restive.desk.export import agents_table
 from restive.desk.program import Program
 from restive.desk.tokens import Principal
-from restive.server.openapi import (
-    CACHED,
-    CONDITIONAL,
-    OF_BODY,
-    OF_PROGRAM,
-    OF_TOKEN,
-    REPLAYABLE,
-    json_body,
-    table_body,
-)
-from restive.server.requests import EraseBody, HistoryQuery, LeaveBody, OutcomesBody, OutcomesQuery, PeopleQuery
+from restive.server.openapi import json_body, table_body
+from restive.server.requests import EraseBody, HistoryQuery, LeaveBody, OutcomesBody, OutcomeSettings, PeopleQuery
 from restive.server.routes.deps import (
     NO_QUERY,
     Admin,
     Key,
     Name,
     Operator,
-    Reply,
     Viewer,
     make_context,
     make_router,
     page_url,
     read_program,
-    write_program,
+    record,
 )
 from restive.server.uploads import OUTCOMES, take_settings, take_table
 
-router = make_router("people", responses=OF_TOKEN | OF_PROGRAM)
-OUTCOME_FIELDS = ("rounds", "new", "corrected", "repeated", "waiting", "notes")
+router = make_router("people")
 
 
 @router.post(
     "/programs/{name}/outcomes",
     response_model=types.OutcomeCounts,
     summary="Record outcomes",
-    responses=OF_BODY | REPLAYABLE,
     openapi_extra=table_body(OutcomesBody, "agent,done,next_state\nann,yes,high\nben,,low\n"),
 )
 async def learn(
-    name: Name, request: Request, principal: Operator, query: Annotated[OutcomesQuery, Query()], key: Key = None
+    name: Name, request: Request, principal: Operator, query: Annotated[OutcomeSettings, Query()], key: Key = None
 ) -> Response:
     """Record outcomes, which may arrive late, in parts and repeatedly.
 
@@ -59,27 +47,19 @@ async def learn(
     settings = upload.settings
     context = make_context(principal, key, upload.digest, settings.dry_run)
 
-    def write(program: Program) -> Reply:
+    def write(program: Program) -> dict[str, Any]:
         taken = program.learn(upload.table, settings.round, settings.correct, settings.dry_run, context=context)
         if not settings.dry_run:
-            request.app.state.metrics.count_outcomes(taken.new + taken.corrected)
-        return reply(taken._asdict(), recorded=not settings.dry_run)
+            request.app.state.metrics.outcomes.inc(taken.new + taken.corrected)
+        return taken._asdict()
 
-    def replay(_: Program, answer: dict[str, Any]) -> Reply:
-        return reply({name: answer[name] for name in OUTCOME_FIELDS}, recorded=True)
-
-    def reply(counts: Mapping[str, Any], recorded: bool) -> Reply:
-        return Reply({**counts, "recorded": recorded})
-
-    return await write_program(request, name, write, replay)
+    return await record(request, name, types.OutcomeCounts, settings.dry_run, write)
 
 
 @router.get(
     "/programs/{name}/people",
     response_model=types.Page[types.Person],
     summary="List people",
-    responses=CACHED,
-    openapi_extra=CONDITIONAL,
 )
 async def list_people(
     name: Name, request: Request, principal: Viewer, page: Annotated[PeopleQuery, Query()]
@@ -106,8 +86,6 @@ def find_people(program: Program, find: str = "", first: int = 0, limit: int = 1
     "/programs/{name}/history",
     response_model=types.Page[types.HistoryEntry],
     summary="History of a person",
-    responses=CACHED,
-    openapi_extra=CONDITIONAL,
 )
 async def history(name: Name, request: Request, principal: Viewer, query: Annotated[HistoryQuery, Query()]) -> Response:
     """One entry for each round in which the person took part."""
@@ -122,7 +100,6 @@ async def history(name: Name, request: Request, principal: Viewer, query: Annota
     "/programs/{name}/leave",
     response_model=types.PeopleCount,
     summary="Remove people",
-    responses=OF_BODY | REPLAYABLE,
     openapi_extra=json_body(LeaveBody),
     dependencies=NO_QUERY,
 )
@@ -135,7 +112,6 @@ async def leave(name: Name, request: Request, principal: Operator, key: Key = No
     "/programs/{name}/erase",
     response_model=types.PeopleCount,
     summary="Erase people",
-    responses=OF_BODY | REPLAYABLE,
     openapi_extra=json_body(EraseBody),
     dependencies=NO_QUERY,
 )
@@ -156,11 +132,7 @@ async def _remove(
     settings = upload.settings
     context = make_context(principal, key, upload.digest, settings.dry_run)
 
-    def write(program: Program) -> Reply:
-        count = remove(program, settings.agents, settings.dry_run, context=context)
-        return Reply({"count": count, "recorded": not settings.dry_run})
+    def write(program: Program) -> dict[str, int]:
+        return {"count": remove(program, settings.agents, settings.dry_run, context=context)}
 
-    def replay(_: Program, answer: dict[str, Any]) -> Reply:
-        return Reply({"count": answer["count"], "recorded": True})
-
-    return await write_program(request, name, write, replay)
+    return await record(request, name, types.PeopleCount, settings.dry_run, write)

@@ -11,7 +11,7 @@ from restive.desk.audit import Repeated
 from restive.desk.program import Program
 from restive.desk.status import get_status
 from restive.errors import Conflict, InputError
-from restive.server.openapi import CACHED, CONDITIONAL, CREATED, OF_BODY, OF_PROGRAM, REPLAYABLE, json_body
+from restive.server.openapi import json_body
 from restive.server.requests import ChangeBody, CreateBody, PageQuery
 from restive.server.routes.deps import (
     NO_QUERY,
@@ -19,7 +19,6 @@ from restive.server.routes.deps import (
     Admin,
     Key,
     Name,
-    Reply,
     Viewer,
     get_programs,
     hide_policy_paths,
@@ -53,7 +52,6 @@ async def list_programs(request: Request, principal: Viewer, page: Annotated[Pag
     response_model=types.ProgramConfig,
     status_code=201,
     summary="Create a program",
-    responses=OF_BODY | CREATED,
     openapi_extra=json_body(CreateBody),
     dependencies=NO_QUERY,
 )
@@ -108,8 +106,6 @@ def _describe_config(name: str, config: types.Config) -> types.ProgramConfig:
     "/programs/{name}",
     response_model=types.Program,
     summary="Get a program",
-    responses=OF_PROGRAM | CACHED,
-    openapi_extra=CONDITIONAL,
     dependencies=NO_QUERY,
 )
 async def show_program(name: Name, request: Request, principal: Viewer) -> Response:
@@ -132,7 +128,6 @@ def _describe_program(program: Program) -> types.Program:
     "/programs/{name}",
     response_model=types.ProgramConfig,
     summary="Change a program",
-    responses=OF_PROGRAM | OF_BODY | REPLAYABLE,
     openapi_extra=json_body(ChangeBody),
     dependencies=NO_QUERY,
 )
@@ -143,11 +138,11 @@ async def change(name: Name, request: Request, principal: Admin, key: Key = None
     if not settings:
         raise InputError("The body has no setting to change; give budget, cool_down, keep or shares.")
 
-    def write(program: Program) -> Reply:
-        return Reply(_describe_config(name, program.change(**settings, context=context).as_json()))
+    def write(program: Program) -> Response:
+        return json_response(_describe_config(name, program.change(**settings, context=context).as_json()))
 
-    def replay(_: Program, answer: dict[str, Any]) -> Reply:
-        return Reply(_describe_config(name, answer["config"]))
+    def replay(_: Program, answer: dict[str, Any]) -> Response:
+        return json_response(_describe_config(name, answer["config"]))
 
     return await write_program(request, name, write, replay)
 
@@ -156,8 +151,6 @@ async def change(name: Name, request: Request, principal: Admin, key: Key = None
     "/programs/{name}/status",
     response_model=Status,
     summary="Status of a program",
-    responses=OF_PROGRAM | CACHED,
-    openapi_extra=CONDITIONAL,
     dependencies=NO_QUERY,
 )
 async def status(name: Name, request: Request, principal: Viewer) -> Response:

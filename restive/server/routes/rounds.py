@@ -10,40 +10,28 @@ from restive.desk.program import Program
 from restive.desk.recommendation import Recommendation
 from restive.errors import InputError
 from restive.server.downloads import MEDIA_TYPES, Sheet
-from restive.server.openapi import (
-    ATTACHMENT,
-    CACHED,
-    CONDITIONAL,
-    CREATED,
-    ETAG,
-    OF_BODY,
-    OF_PROGRAM,
-    OF_TOKEN,
-    OF_WRITE,
-    REPLAYABLE,
-    file_response,
-    table_body,
-)
-from restive.server.requests import CorrectStatesBody, DecideBody, DecideQuery, DryRunQuery, PageQuery
+from restive.server.openapi import file_response, table_body
+from restive.server.requests import CorrectStatesBody, DecideBody, DecideQuery, DryRun, PageQuery
 from restive.server.routes.deps import (
     NO_QUERY,
     Key,
     Name,
     Number,
     Operator,
-    Reply,
     Viewer,
     hide_policy_paths,
+    json_response,
     make_context,
     make_router,
     page_url,
     program_url,
     read_program,
+    record,
     write_program,
 )
 from restive.server.uploads import STATES, digest, take_table
 
-router = make_router("rounds", responses=OF_TOKEN | OF_PROGRAM)
+router = make_router("rounds")
 
 
 @router.post(
@@ -51,7 +39,7 @@ router = make_router("rounds", responses=OF_TOKEN | OF_PROGRAM)
     response_model=types.DecidedRound,
     status_code=201,
     summary="Decide a round",
-    responses=OF_BODY | CREATED | {200: {"model": types.DecidedRound, "description": "The result of a dry run."}},
+    responses={200: {"model": types.DecidedRound, "description": "The result of a dry run."}},
     openapi_extra=table_body(DecideBody, "agent,state,group\nann,low,north\nben,high,south\n"),
 )
 async def decide(
@@ -65,31 +53,29 @@ async def decide(
     dry_run = upload.settings.dry_run
     context = make_context(principal, key, upload.digest, dry_run)
 
-    def write(program: Program) -> Reply:
+    def write(program: Program) -> Response:
         settings = upload.settings.model_dump(exclude={"states"})
         recommendation = program.decide(upload.table, **settings, context=context)
         if not dry_run:
             request.app.state.metrics.count_round(len(recommendation.chosen))
         return reply(recommendation, recorded=not dry_run)
 
-    def replay(program: Program, answer: dict[str, Any]) -> Reply:
+    def replay(program: Program, answer: dict[str, Any]) -> Response:
         return reply(program.recommendation(answer["round"], answer["notes"]), recorded=True)
 
-    def reply(recommendation: Recommendation, recorded: bool) -> Reply:
+    def reply(recommendation: Recommendation, recorded: bool) -> Response:
         address = program_url(request, name, "rounds", recommendation.round)
         more = f"{address}/list?after={query.limit}" if recorded and recommendation.size > query.limit else None
         content = hide_policy_paths(recommendation.as_json(query.limit)) | {"next": more, "recorded": recorded}
-        return Reply(content, {"Location": address} if recorded else {})
+        return json_response(content, 201, {"Location": address}) if recorded else json_response(content)
 
-    return await write_program(request, name, write, replay, 200 if dry_run else 201)
+    return await write_program(request, name, write, replay)
 
 
 @router.get(
     "/programs/{name}/rounds",
     response_model=types.Page[types.RoundSummary],
     summary="List rounds",
-    responses=CACHED,
-    openapi_extra=CONDITIONAL,
 )
 async def list_rounds(name: Name, request: Request, principal: Viewer, page: Annotated[PageQuery, Query()]) -> Response:
     """The totals of each round, from the first on."""
@@ -106,8 +92,6 @@ async def list_rounds(name: Name, request: Request, principal: Viewer, page: Ann
     "/programs/{name}/rounds/{round}",
     response_model=types.RoundDetail,
     summary="Get a round",
-    responses=CACHED,
-    openapi_extra=CONDITIONAL,
     dependencies=NO_QUERY,
 )
 async def show_round(name: Name, round: Number, request: Request, principal: Viewer) -> Response:
@@ -125,8 +109,6 @@ async def show_round(name: Name, round: Number, request: Request, principal: Vie
     "/programs/{name}/rounds/{round}/list",
     response_model=types.Page[types.ListedPerson],
     summary="Get the list of a round",
-    responses=CACHED,
-    openapi_extra=CONDITIONAL,
 )
 async def show_list(
     name: Name, round: Number, request: Request, principal: Viewer, page: Annotated[PageQuery, Query()]
@@ -145,8 +127,7 @@ def _add_file_route(ending: str) -> None:
     @router.get(
         f"/programs/{{name}}/rounds/{{round}}/list.{ending}",
         summary=f"Download the list as .{ending}",
-        responses=CACHED | file_response(MEDIA_TYPES[ending], ETAG | ATTACHMENT),
-        openapi_extra=CONDITIONAL,
+        responses=file_response(MEDIA_TYPES[ending], "Content-Disposition"),
         response_class=Response,
         name=f"list_{ending}",
         dependencies=NO_QUERY,
@@ -164,7 +145,6 @@ for _ending in MEDIA_TYPES:
     "/programs/{name}/rounds/{round}/states",
     response_model=types.CorrectedStates,
     summary="Correct states",
-    responses=OF_BODY | REPLAYABLE,
     openapi_extra=table_body(CorrectStatesBody, "agent,state\nann,high\n"),
 )
 async def correct_states(
@@ -172,7 +152,7 @@ async def correct_states(
     round: Number,
     request: Request,
     principal: Operator,
-    query: Annotated[DryRunQuery, Query()],
+    query: Annotated[DryRun, Query()],
     key: Key = None,
 ) -> Response:
     """Replace states of a round that were recorded wrongly.
@@ -183,28 +163,23 @@ async def correct_states(
     dry_run = upload.settings.dry_run
     context = make_context(principal, key, upload.digest, dry_run)
 
-    def write(program: Program) -> Reply:
-        corrected = program.correct_states(upload.table, round, dry_run=dry_run, context=context)
-        return Reply({"corrected": corrected, "recorded": not dry_run})
+    def write(program: Program) -> dict[str, int]:
+        return {"corrected": program.correct_states(upload.table, round, dry_run=dry_run, context=context)}
 
-    def replay(_: Program, answer: dict[str, Any]) -> Reply:
-        return Reply({"corrected": answer["corrected"], "recorded": True})
-
-    return await write_program(request, name, write, replay)
+    return await record(request, name, types.CorrectedStates, dry_run, write)
 
 
 @router.post(
     "/programs/{name}/rounds/{round}/cancel",
     response_model=types.CancelledRound,
     summary="Cancel a round",
-    responses=OF_WRITE | REPLAYABLE,
 )
 async def cancel(
     name: Name,
     round: Number,
     request: Request,
     principal: Operator,
-    query: Annotated[DryRunQuery, Query()],
+    query: Annotated[DryRun, Query()],
     key: Key = None,
 ) -> Response:
     """Cancel a round that was decided by mistake and that nobody acts on."""
@@ -212,11 +187,7 @@ async def cancel(
         raise InputError("The body must be empty; dry_run is a query parameter.")
     context = make_context(principal, key, digest(request, b""), query.dry_run)
 
-    def write(program: Program) -> Reply:
-        listed = program.cancel(round, dry_run=query.dry_run, context=context)
-        return Reply({"listed": listed, "recorded": not query.dry_run})
+    def write(program: Program) -> dict[str, int]:
+        return {"listed": program.cancel(round, dry_run=query.dry_run, context=context)}
 
-    def replay(_: Program, answer: dict[str, Any]) -> Reply:
-        return Reply({"listed": answer["listed"], "recorded": True})
-
-    return await write_program(request, name, write, replay)
+    return await record(request, name, types.CancelledRound, query.dry_run, write)

@@ -10,11 +10,11 @@ from restive.desk.templates import TEMPLATES
 from restive.policies import POLICIES
 from restive.policies.base import Learner
 from restive.server.metrics import Metrics
-from restive.server.openapi import OF_TOKEN, file_response
+from restive.server.openapi import file_response
 from restive.server.routes.deps import NO_QUERY, Viewer, get_programs, json_response, make_router
 from restive.version import __version__
 
-server = make_router("server", prefix="", responses={})
+server = make_router("server", prefix="")
 router = make_router("store")
 READY_TIMEOUT_SECONDS = 3.0
 
@@ -36,7 +36,7 @@ async def ready(request: Request) -> Response:
     "/metrics",
     summary="Metrics for Prometheus",
     response_class=Response,
-    responses=OF_TOKEN | file_response(Metrics.media_type),
+    responses=file_response(Metrics.media_type),
     dependencies=NO_QUERY,
 )
 async def metrics(request: Request, principal: Viewer) -> Response:

@@ -126,7 +126,7 @@ def record_outcomes(
     """Record outcomes; the message about it."""
     try:
         taken = program.learn(outcomes, round_, correct, context=context)._asdict()
-        metrics.count_outcomes(taken["new"] + taken["corrected"])
+        metrics.outcomes.inc(taken["new"] + taken["corrected"])
     except Repeated as done:
         taken = done.answer
     return describe_recorded(taken)
