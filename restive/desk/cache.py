@@ -8,7 +8,8 @@ from contextlib import suppress
 
 import polars as pl
 
-from restive.desk.events import Change, Corrected, Event
+from restive.desk.database import StoreRestored
+from restive.desk.events import Change, Corrected, Event, Head
 from restive.desk.projection import Projection
 from restive.desk.roster import Names, find_key
 from restive.desk.rounds import Round, gather
@@ -34,22 +35,46 @@ class ProgramCache:
         self._saved_round, self._rows = 0, 0  # at the last snapshot: the round; since then: rows applied
 
     def forget(self) -> None:
-        """Drop everything."""
+        """Drop everything; the next use looks the program up by its name."""
         self._projection, self._names, self._rounds, self._outdated = None, None, {}, False
 
     def mark_outdated(self) -> None:
         """Rebuild the projection when it is next used, because a correction was recorded."""
         self._outdated = True
 
-    def projection(self, length: int | None = None) -> Projection:
-        """The projection of the first `length` events, by default of all of them."""
-        wanted = self.store.length(self.program) if length is None else length
-        if self._projection is None or self._outdated:
-            self._projection, self._outdated = self._load(wanted), False
-        if self._projection.length < wanted:
-            self._rounds, self._names = {}, None  # another process has written
-            self._follow(self._projection, wanted)
+    def projection(self, head: Head | None = None) -> Projection:
+        """The projection of all events up to `head`, by default to the end of the log.
+
+        What is in memory is used only if the log still contains it: a restored store may have gone back.
+        """
+        wanted = self.store.head(self.name) if head is None else head
+        if not self._is_beginning_of(wanted):
+            self.forget()
+        self.program = wanted.program
+        with self.store.diagnosing(self.program):
+            if self._projection is None or self._outdated:
+                self._projection, self._outdated = self._load(wanted.length), False
+            if self._projection.length < wanted.length:
+                self._rounds, self._names = {}, None  # another process has written
+                self._follow(self._projection, wanted.length)
+        if (self._projection.length, self._projection.digest) != wanted[1:]:
+            raise StoreRestored(self.name)
         return self._projection
+
+    def projection_for(self, writer: Writer) -> Projection:
+        """The projection under the lock of a writer; refuses to write after a log that is not the one in memory."""
+        if not self._is_beginning_of(writer.head):
+            raise StoreRestored(self.name)
+        return self.projection(writer.head)
+
+    def _is_beginning_of(self, head: Head) -> bool:
+        """Whether the projection in memory, if there is one, is of the first events of that log."""
+        if self._projection is None:
+            return True
+        known = Head(self.program, self._projection.length, self._projection.digest)
+        if known.program != head.program or known.length > head.length:
+            return False
+        return known == head if known.length == head.length else self.store.contains(known)
 
     def last_known(self) -> Projection:
         """The projection without a look at the store; enough where only the config counts."""
@@ -73,6 +98,8 @@ class ProgramCache:
         if snapshot is not None:
             try:
                 projection.restore(snapshot[1])
+                if not self.store.contains(Head(self.program, projection.length, projection.digest)):
+                    raise InputError("The snapshot is of another log.")
             except InputError:
                 projection = self.fresh_projection(length)
         self._saved_round, self._rows = len(projection.rounds), 0
@@ -115,7 +142,8 @@ class ProgramCache:
     def get_round(self, number: int) -> Round:
         """A round as it is known now."""
         if number not in self._rounds:
-            self.keep_round(gather(self.store.events(self.program, round=number)))
+            with self.store.diagnosing(self.program):
+                self.keep_round(gather(self.store.events(self.program, round=number)))
         return self._rounds[number]
 
     def keep_round(self, found: Round) -> None:
@@ -132,6 +160,6 @@ class ProgramCache:
         if not now and len(projection.rounds) - self._saved_round < ROUNDS_APART and self._rows < ROWS_APART:
             return
         with suppress(InputError), self.store.writing(self.program) as writer:
-            if writer.length == projection.length:
+            if writer.head == Head(self.program, projection.length, projection.digest):
                 writer.put_snapshot(SLOT, projection.dump())
         self._saved_round, self._rows = len(projection.rounds), 0

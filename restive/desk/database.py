@@ -186,6 +186,18 @@ class StoreError(InputError):
         self.recorded = recorded
 
 
+class StoreRestored(StoreError):  # noqa: N818 - a kind of store error
+    """The log of a program is not the one that this process has read: somebody restored or replaced the store."""
+
+    code = "store_restored"
+
+    def __init__(self, program: str) -> None:
+        super().__init__(
+            f"The log of {program} is not the one that was read before, as if the store had been restored from a backup; "
+            "nothing was recorded: try again."
+        )
+
+
 def find_cause(error: Exception) -> tuple[str, str]:
     """What went wrong, and what to do about it."""
     origin = getattr(error, "orig", None) or error

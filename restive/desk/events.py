@@ -51,6 +51,14 @@ class Event(NamedTuple):
     digest: str
 
 
+class Head(NamedTuple):
+    """The end of a program's log: the number of its events and the digest of the last one, which covers all of them."""
+
+    program: int
+    length: int
+    digest: str
+
+
 class Record(NamedTuple):
     """The content of an event: what the store writes."""
 

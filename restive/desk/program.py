@@ -76,8 +76,13 @@ class Program:
     """One program of a store."""
 
     def __init__(self, store: Store, row: ProgramRow) -> None:
-        self.store, self.name, self.created, self.id = store, row.name, row.created, row.id
+        self.store, self.name, self.created = store, row.name, row.created
         self.cache = ProgramCache(store, row.id, row.name)
+
+    @property
+    def id(self) -> int:
+        """The number of the program in the store."""
+        return self.cache.program
 
     @property
     def config(self) -> Config:
@@ -200,7 +205,7 @@ class Program:
     ) -> int:
         """Correct the states of a round that were recorded wrong; returns their number."""
         frame, where = read_given(states, "states")
-        table = read_states(frame, where, self.config.states).with_columns(frame[ROW].alias("row"))
+        table = read_states(frame, where, self.cache.last_known().config.states).with_columns(frame[ROW].alias("row"))
         with self._writing(context, "corrected", dry_run) as (writer, projection):
             found = self.get_round(round)
             number, state = find_wrong_states(table, where, self.cache.names(projection), found)
@@ -265,9 +270,10 @@ class Program:
     ) -> Iterator[tuple[Writer, Projection]]:
         """A transaction with the program as it is under its lock; a dry run is rolled back, here and in the store."""
         writer = None
+        self.cache.last_known()
         try:
             with self.store.writing(self.id, context, verb) as writer:
-                yield writer, self.cache.projection(writer.length)
+                yield writer, self.cache.projection_for(writer)
                 if dry_run:
                     writer.rollback()
         except Repeated:

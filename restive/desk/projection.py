@@ -217,6 +217,7 @@ class Projection:
         self.read = read
         self.corrections = corrections
         self.length = 0
+        self.digest = ""  # of the last event
         self.config: Config
         self.agents = Agents.empty()
         self.groups: list[str] = []
@@ -228,8 +229,10 @@ class Projection:
 
     def apply(self, event: Event) -> None:
         """Apply the next event."""
+        if event.number != self.length:
+            raise InputError(f"Event {self.length} is missing; event {event.number} comes next.")
         self._apply(event, interpret(event))
-        self.length = event.number + 1
+        self.length, self.digest = event.number + 1, event.digest
 
     def _apply(self, event: Event, change: Change) -> None:
         match change:
@@ -391,6 +394,7 @@ class Projection:
         """The projection as a snapshot."""
         about = {
             "length": self.length,
+            "digest": self.digest,
             "ranked": self.ranked,
             "config": self.config.as_json(),
             "policy_states": {slot: policy_state.about() for slot, policy_state in self.policy_states.items()},
@@ -421,7 +425,7 @@ class Projection:
             policy_state.belief = unflatten(
                 policy_state.policy.start(self.config.shape(1)), _within(f"{slot}.", arrays)
             )
-        self.length, self.ranked = about["length"], about["ranked"]
+        self.length, self.digest, self.ranked = about["length"], about["digest"], about["ranked"]
 
 
 def _round_of(event: Event) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from restive.desk.events import Corrected, Decided, Event, Record, interpret
+from restive.desk.events import Corrected, Decided, Event, Head, Record, interpret
 from restive.desk.program import Program
 from restive.desk.projection import Projection
 from restive.desk.selection import decide
@@ -58,7 +58,7 @@ def replay(program: Program, progress: Callable[[int, int], None] = lambda done,
         found.end = event.digest
         progress(event.number + 1, length)
     found.belief = digest(projection)
-    found.believed = digest(program.cache.projection(length))
+    found.believed = digest(program.cache.projection(Head(program.id, length, found.end)))
     return found
 
 

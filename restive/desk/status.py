@@ -174,6 +174,8 @@ def summarize(program: Program) -> ProgramSummary:
         projection = program.projection
     except InputError as error:
         return {**summary, "error": error.message}
+    except Exception as error:  # one program that cannot be read must not hide the others
+        return {**summary, "error": f"The program cannot be read ({type(error).__name__})."}
     return {
         **summary,
         "people": int(projection.agents.active.sum()),

@@ -9,7 +9,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
@@ -47,7 +47,7 @@ from restive.desk.database import (
     snapshots,
     use_write_ahead_log,
 )
-from restive.desk.events import CHUNK, Event, Part, assemble, link, pick
+from restive.desk.events import CHUNK, Event, Head, Part, assemble, link, pick
 from restive.desk.roster import split_names
 from restive.desk.writer import Writer, write_time
 from restive.errors import Conflict, InputError, NotFound
@@ -56,6 +56,16 @@ __all__ = ["Event", "ProgramRow", "Store", "StoreError", "Writer"]
 
 LOCKED_ROW = sa.select(programs.c.id).where(programs.c.id == sa.bindparam("program")).with_for_update()
 LENGTH = sa.select(sa.func.max(events.c.number)).where(events.c.program == sa.bindparam("program"))
+HEAD = (
+    sa.select(programs.c.id, events.c.number, events.c.digest)
+    .join(events, events.c.program == programs.c.id)
+    .where(programs.c.name == sa.bindparam("name"))
+    .order_by(events.c.number.desc())
+    .limit(1)
+)
+DIGEST = sa.select(events.c.digest).where(
+    events.c.program == sa.bindparam("program"), events.c.number == sa.bindparam("number")
+)
 EVENT_BATCH = 256  # events read at once
 MAX_PART_BYTES = 16 << 20  # of parts read at once, unless a single event has more
 HISTORY_BATCH = 64  # chunks of a history read at once
@@ -198,6 +208,18 @@ class Store:
         last = self.execute(LENGTH, {"program": program_id})[0][0]
         return 0 if last is None else int(last) + 1
 
+    def head(self, name: str) -> Head:
+        """The end of the log of the program of that name."""
+        rows = self.execute(HEAD, {"name": name})
+        if not rows:
+            raise NotFound(f"There is no program {name!r}.")
+        return Head(rows[0].id, rows[0].number + 1, rows[0].digest)
+
+    def contains(self, head: Head) -> bool:
+        """Whether the log had this end once, so that it has only grown since."""
+        rows = self.execute(DIGEST, {"program": head.program, "number": head.length - 1})
+        return bool(rows) and rows[0].digest == head.digest
+
     def events(
         self,
         program_id: int,
@@ -252,13 +274,26 @@ class Store:
     def verify(self, program_id: int) -> int:
         """Check the chain of digests; returns the number of events."""
         expected, previous = 0, ""
-        for row, pieces in self._log(program_id):
-            fits = link(previous, row.kind, row.round, row.at, row.header, pieces) == row.digest
-            if row.number != expected or not fits:
-                place = min(row.number, expected)
-                raise StoreError(f"Event {place} in the store {self.address} is not as it was written: use a backup.")
-            expected, previous = expected + 1, row.digest
-        return expected
+        with suppress(TypeError):  # a damaged row can have values of other types
+            for row, pieces in self._log(program_id):
+                digest = link(previous, row.kind, row.round, row.at, row.header, pieces)
+                if (row.number, row.digest) != (expected, digest):
+                    break
+                expected, previous = expected + 1, digest
+            else:
+                return expected
+        raise StoreError(f"Event {expected} in the store {self.address} is not as it was written: use a backup.")
+
+    @contextmanager
+    def diagnosing(self, program_id: int) -> Iterator[None]:
+        """Report any failure in the block that a damaged log can have caused as a `StoreError` that names the event."""
+        try:
+            yield
+        except StoreError:
+            raise
+        except Exception:
+            self.verify(program_id)
+            raise
 
     def _prepare(self, read_only: bool) -> None:
         """Create the tables if they are missing."""

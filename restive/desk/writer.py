@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from restive.desk.audit import NO_CONTEXT, RequestContext, forget_people, record_audit_entry
 from restive.desk.database import events, parts, roster, snapshots
-from restive.desk.events import Columns, Event, Header, divide, link
+from restive.desk.events import Columns, Event, Head, Header, divide, link
 from restive.desk.roster import ROSTER_CHUNK, as_names, join_names, split_names
 from restive.errors import InputError
 
@@ -50,6 +50,11 @@ class Writer:
         self.length = self.before = 0 if last is None else last.number + 1
         self._at: str = "" if last is None else last.at
         self._digest: str = "" if last is None else last.digest
+
+    @property
+    def head(self) -> Head:
+        """The end of the log, with the events of this writer."""
+        return Head(self.program, self.length, self._digest)
 
     def append(
         self,

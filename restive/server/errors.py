@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.types import Scope
 
 from restive.api import types
-from restive.desk.database import StoreError
+from restive.desk.database import StoreError, StoreRestored
 from restive.desk.table_schema import Fault
 from restive.errors import Conflict, Hint, InputError, NotFound
 
@@ -59,6 +59,8 @@ CODES = {
     "too_many_requests": "Too many requests; wait for as many seconds as `Retry-After` says.",
     "store_unavailable": "The store failed; `recorded` says whether the request was recorded. If it is null, send the "
     "request again with the same Idempotency-Key.",
+    "store_restored": "The store was restored from a backup or replaced since the program was last read. Nothing was "
+    "recorded; check the program and send the request again.",
     "busy": "The server is busy; wait for as many seconds as `Retry-After` says.",
     "internal_error": "The server failed; its log has the details under the id of the request.",
 }
@@ -143,6 +145,8 @@ def _classify(error: Exception) -> tuple[int, str]:
 
 
 def _public_message(error: Exception, status: int) -> str:
+    if isinstance(error, StoreRestored):
+        return CODES[error.code]
     if isinstance(error, StoreError):
         return STORE_MESSAGES[error.recorded]
     if isinstance(error, InputError):

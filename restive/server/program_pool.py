@@ -24,7 +24,7 @@ from restive.api.types import ProgramSummary
 from restive.desk.config import Config
 from restive.desk.database import StoreError
 from restive.desk.desk import Desk
-from restive.desk.events import Created
+from restive.desk.events import Created, Head
 from restive.desk.program import Program
 from restive.desk.status import summarize
 from restive.desk.store import Store
@@ -52,7 +52,6 @@ class Programs:
     def __init__(self, desk: Desk, threads: int = THREADS) -> None:
         self.desk = desk
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
-        self._ids: dict[str, int] = {}  # programs are never renamed or removed
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="desk")
         self._writing = asyncio.Semaphore(MAX_FILE_WRITERS)
         self._held: Counter[tuple[str, str]] = Counter()  # requests in progress, by program and caller
@@ -115,15 +114,9 @@ class Programs:
             raise StoreError("The store does not answer; nothing was changed. Try again later.")
         self._pulse.result()
 
-    def length(self, name: str) -> int:
-        """Number of events of a program; queries the store and needs no lock."""
-        return self.desk.store.length(self.find_id(name))
-
-    def find_id(self, name: str) -> int:
-        """Id of a program in the store."""
-        if name not in self._ids:
-            self._ids[name] = self._find(name).id
-        return self._ids[name]
+    def head(self, name: str) -> Head:
+        """End of the log of a program; queries the store and needs no lock."""
+        return self.desk.store.head(name)
 
     def close(self) -> None:
         """Finish the work of the threads and stop them."""

@@ -97,13 +97,13 @@ def test_an_unknown_program_is_an_error_that_names_no_others(opened: Programs) -
     with pytest.raises(NotFound, match=r"^There is no program 'shop'\.$"):
         asyncio.run(use())
     with pytest.raises(NotFound, match=r"^There is no program 'shop'\.$"):
-        opened.length("shop")
+        opened.head("shop")
 
 
-def test_length_counts_events_of_other_processes_too(opened: Programs, desk: Desk) -> None:
-    assert opened.length("shops") == 1
+def test_the_end_of_the_log_counts_events_of_other_processes_too(opened: Programs, desk: Desk) -> None:
+    assert opened.head("shops").length == 1
     desk.program("shops").decide({"ann": "low"})
-    assert opened.length("shops") == 3
+    assert opened.head("shops") == (1, 3, desk.program("shops").projection.digest)
 
 
 def test_the_least_recently_used_programs_are_closed_unless_in_use(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ async def program_audit(
 ) -> Response:
     """Who did what in this program, the newest entry first."""
     programs = get_programs(request)
-    return await _list_entries(request, page, await programs.run(programs.find_id, name))
+    return await _list_entries(request, page, (await programs.run(programs.head, name)).program)
 
 
 @router.get("/audit", response_model=types.Page[types.AuditEntry], summary="Audit log of the store")

@@ -1,7 +1,7 @@
 """Shared parts of the API routes: roles, path parameters, idempotency keys, ETags and pages.
 
-The content of a program changes only with its events, so their number is its ETag. Long lists are answered in pages;
-`next` is the address of the next one.
+The content of a program changes only with its events, so the digest of the last event, which covers all of them, is its
+ETag. Long lists are answered in pages; `next` is the address of the next one.
 """
 
 from collections.abc import Callable, Mapping
@@ -113,9 +113,9 @@ def _hide_policy_path(name: str, value: Any) -> Any:
     return policy_label(value) if name in POLICY_FIELDS and isinstance(value, str) else value
 
 
-def make_etag(events: int) -> str:
-    """The ETag of a program's content after so many events, in this version."""
-    return f'W/"{events}-{__version__}"'
+def make_etag(digest: str) -> str:
+    """The ETag of a program's content after the event with this digest, in this version."""
+    return f'W/"{digest[:32]}-{__version__}"'
 
 
 def matches_etag(request: Request, etag: str) -> bool:
@@ -133,7 +133,7 @@ async def read_program(
 ) -> Response:
     """What `read` returns for a program, with an ETag, or 304 without waiting for the program."""
     programs = get_programs(request)
-    etag = make_etag(await programs.run(programs.length, name))
+    etag = make_etag((await programs.run(programs.head, name)).digest)
     if matches_etag(request, etag):
         return Response(status_code=304, headers={"ETag": etag})
 
@@ -141,7 +141,7 @@ async def read_program(
         projection = program.projection  # before reading: the ETag may be older than the content, never newer
         content = read(program, *args, **kwargs)
         # With pseudonyms, names change without an event, when this process learns them.
-        headers = {"ETag": make_etag(projection.length)} if projection.config.pseudonyms is None else {}
+        headers = {"ETag": make_etag(projection.digest)} if projection.config.pseudonyms is None else {}
         return content if isinstance(content, Sheet) else json_response(content), headers
 
     async with programs.using(name, request) as program:
