@@ -281,11 +281,11 @@ def status(
     if figure:
         check_ending(figure)
     with open_store(store) as opened:
-        found = get_status(opened.program(name))
+        found, address = get_status(opened.program(name)), opened.store.address
     if as_json:
-        print_json(status_as_json(found))
+        print_json(status_as_json(found, address))
     else:
-        print_status(found)
+        print_status(found, address)
     if figure:
         figure.parent.mkdir(parents=True, exist_ok=True)
         draw_status(found, figure)
@@ -425,7 +425,7 @@ def demo(
     from tempfile import TemporaryDirectory
 
     from restive.console import print_json, print_notices, progress_bar
-    from restive.desk.demo import in_temporary_store, run_demo
+    from restive.desk.demo import run_demo
     from restive.desk.output import print_recommendation, print_status, status_as_json
     from restive.desk.plots import draw_status
     from restive.desk.status import get_status
@@ -433,12 +433,14 @@ def demo(
     with TemporaryDirectory() as folder, open_store(store or str(Path(folder) / "demo.db"), make=True) as opened:
         with progress_bar("simulating") as progress:
             program = run_demo(opened, name, template, agents, rounds, seed, progress, policy=policy)
-        found = get_status(program) if store else in_temporary_store(get_status(program))
+        found, address = get_status(program), opened.store.address
+        if not store:
+            found, address = {**found, "steps": []}, "a temporary file"
         if as_json:
-            print_json(status_as_json(found))
+            print_json(status_as_json(found, address))
         else:
             print_recommendation(program.recommendation(rounds), None, False, False, max_people=8)
-            print_status(found)
+            print_status(found, address)
         if figure:
             draw_status(found, figure)
             print_notices(f"wrote {figure}")

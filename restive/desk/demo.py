@@ -5,14 +5,12 @@ and some outcomes of the last round are still missing at the end.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from restive.desk.desk import Desk
 from restive.desk.program import Program
-from restive.desk.status import Status
 from restive.desk.templates import Template, find_template
 from restive.errors import check_whole
 from restive.kernels import rng
@@ -83,8 +81,3 @@ def run_demo(
         program.learn(outcomes)
         progress(round_, rounds)
     return program
-
-
-def in_temporary_store(status: Status) -> Status:
-    """The status of a program whose store is deleted at the end of the command."""
-    return replace(status, store="a temporary file", steps=())

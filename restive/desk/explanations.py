@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restive.desk.config import Words
-from restive.formats import UNKNOWN
+from restive.formats import UNKNOWN, typeset
 from restive.types import Bools, Floats, Ints
 
 NORMAL_95 = 1.959963984540054  # standard errors on each side of a 95% normal interval
@@ -164,8 +164,23 @@ def rounded(value: float, uncertainty: float = math.nan) -> tuple[str, str]:
         return f"{value:.0f}", f"{uncertainty:.0f}" if known else ""
     # One digit is enough unless it is a 1, which covers everything from 0.95 to 1.95.
     decimals = -math.floor(math.log10(leading / 1.95) + 1e-9)
-    texts = [f"{round(number, decimals):,.{max(0, decimals)}f}" for number in (value, uncertainty if known else 0.0)]
+    texts = [
+        typeset(f"{round(number, decimals) + 0.0:,.{max(0, decimals)}f}")
+        for number in (value, uncertainty if known else 0.0)
+    ]
     return texts[0], (texts[1] if uncertainty > 0 else "0") if known else ""
+
+
+def show_estimate(value: float | None, low: float | None, high: float | None) -> tuple[str, str, str] | None:
+    """A number and the ends of its interval, to two significant digits of the half-width; None if one is not known.
+
+    >>> show_estimate(-0.4129, -2.0, 1.1742)
+    ('−0.41', '−2.00', '1.17')
+    """
+    if value is None or low is None or high is None or not math.isfinite(high - low):
+        return None
+    digits = (high - low) / 20
+    return rounded(value, digits)[0], rounded(low, digits)[0], rounded(high, digits)[0]
 
 
 def reward_noun(words: Words) -> str:

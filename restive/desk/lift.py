@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from restive.desk.config import Words
-from restive.desk.explanations import rounded
+from restive.desk.explanations import show_estimate
 from restive.errors import InputError
+from restive.formats import MINUS
 from restive.stats import Band, student_quantile
 from restive.types import Bools, Floats, Ints
 
@@ -228,37 +229,28 @@ def _overlap(chosen: Bools, probability: Floats, shadow_probability: Floats, sha
 
 
 def _describe_lift(words: Words, mean: float, half_width: float, treated: int, control: int) -> str:
-    if min(treated, control) < 2:
+    shown = show_estimate(mean, mean - half_width, mean + half_width)
+    if shown is None:
         groups = "no control group" if control == 0 else f"{control} in the control group and {treated} in the program"
         return f"The lift is not known yet: {groups} with outcomes so far, and each group needs two."
-    value, low, high = _show_interval(mean, half_width)
-    more = f"{value} {words.reward_unit} {'more' if mean >= 0 else 'less'}"
-    interval = f"(95% interval from {low} to {high}; {treated:,} {words.people} against {control:,})"
-    if abs(mean) <= half_width:
-        return (
-            f"No clear difference yet: {more} on average for each {words.person} in the program than in the control "
-            f"group {interval}."
-        )
-    return f"Each {words.person} in the program has {more} on average than in the control group {interval}."
+    more = f"{shown[0].removeprefix(MINUS)} {words.reward_unit} {'more' if mean >= 0 else 'less'} on average"
+    interval = f"(95% interval from {shown[1]} to {shown[2]}; {treated:,} {words.people} against {control:,})"
+    if abs(mean) > half_width:
+        return f"Each {words.person} in the program has {more} than in the control group {interval}."
+    each = f"for each {words.person} in the program than in the control group"
+    return f"No clear difference yet: {more} {each} {interval}."
 
 
 def _describe_shadow(words: Words, mean: float, half_width: float, unsupported: float) -> str:
-    if not math.isfinite(half_width):
+    shown = show_estimate(mean, mean - half_width, mean + half_width)
+    if shown is None:
         return "There are too few comparable choices to compare the shadow policy yet."
-    value, low, high = _show_interval(mean, half_width)
-    unit, interval = words.reward_unit, f"95% interval from {low} to {high}"
-    if abs(mean) <= half_width:
-        result = (
-            f"No clear difference between the shadow policy and the policy yet ({interval} {unit} per {words.person})"
-        )
-    else:
-        more = f"{value} {unit} {'more' if mean > 0 else 'less'} per {words.person}"
+    unit, interval = words.reward_unit, f"95% interval from {shown[1]} to {shown[2]}"
+    if abs(mean) > half_width:
+        more = f"{shown[0].removeprefix(MINUS)} {unit} {'more' if mean > 0 else 'less'} per {words.person}"
         result = f"The lists of the shadow policy would have brought {more} ({interval})"
+    else:
+        unclear = "No clear difference between the shadow policy and the policy yet"
+        result = f"{unclear} ({interval} {unit} per {words.person})"
     left_out = f" {unsupported:.0%} of the choices cannot be compared and are left out." if unsupported > 0 else ""
     return f"{result}, each {words.every} by itself.{left_out}"
-
-
-def _show_interval(mean: float, half_width: float) -> tuple[str, str, str]:
-    """The size of a difference and the ends of its interval, with two significant digits of the half-width."""
-    digits = half_width / 10
-    return rounded(abs(mean), digits)[0], rounded(mean - half_width, digits)[0], rounded(mean + half_width, digits)[0]

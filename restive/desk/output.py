@@ -3,29 +3,30 @@
 Everything fits the width of the terminal. Names are printed as they are, never parsed as markup.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from restive.api.status import NextStep, Status
 from restive.console import make_console, print_json, print_notices, print_table
 from restive.desk.config import Words
-from restive.desk.explanations import capitalize, count_people, how_sure, reward_noun, rounded, show_benefit
-from restive.desk.status import RoundRow, Status, Step
+from restive.desk.explanations import capitalize, count_people, how_sure, reward_noun, show_benefit, show_estimate
 from restive.errors import InputError
 from restive.formats import UNKNOWN, show_minute, show_number, show_percent
-from restive.types import Floats
 
 if TYPE_CHECKING:
     from restive.desk.recommendation import Recommendation
 
 Row = Mapping[str, Any]
 SPARKS = "▁▂▃▄▅▆▇█"
+GROUPS: dict[Literal["reward_mean", "control_mean"], str] = {
+    "reward_mean": "in the program",
+    "control_mean": "control group",
+}
 MAX_ROUNDS = 8  # in the table of rounds; the sparkline shows more
 MAX_PEOPLE = 60  # of a list
 COMMANDS = {  # the command for each verb of a next step
@@ -34,38 +35,35 @@ COMMANDS = {  # the command for each verb of a next step
 }
 
 
-def print_status(status: Status) -> None:
+def print_status(status: Status, store: str) -> None:
     """Print what to do next, who is in the program, whether it works, the last rounds and what was learned."""
-    console = make_console()
-    console.print(Text(status.title or status.name, style="bold"))
-    console.print(Text(_headline(status), style="dim"))
-    for step in status.steps:
-        console.print(Text(f"→ {step_with_command(status, step)}"))
-    console.print(Text(f"\n{_describe_people(status)}"))
-    _print_lift(console, status)
-    if status.rounds:
-        _print_rounds(console, status)
-    if status.learned:
-        _print_learned(console, status)
+    console, words = make_console(), Words(**status["words"])
+    console.print(Text(status["title"] or status["name"], style="bold"))
+    console.print(Text(_headline(status, store), style="dim"))
+    for step in status["steps"]:
+        console.print(Text(f"→ {step_with_command(status['name'], step, store)}"))
+    console.print(Text(f"\n{_describe_people(status, words)}"))
+    _print_lift(console, status, words)
+    if status["rounds"]:
+        _print_rounds(console, status, words)
+    if status["learned"]:
+        _print_learned(console, status, words)
 
 
-def step_with_command(status: Status, step: Step) -> str:
-    """A next step with the command for it."""
+def step_with_command(name: str, step: NextStep, store: str) -> str:
+    """A next step of a program with the command for it."""
     from restive.desk.desk import name_store
 
-    if step.verb is None:
-        return step.message
-    command = COMMANDS[step.verb].format(program=status.name + name_store(status.store))
-    return f"{step.message.removesuffix('.')}: {command}"
+    if step["verb"] is None:
+        return step["message"]
+    command = COMMANDS[step["verb"]].format(program=name + name_store(store))
+    return f"{step['message'].removesuffix('.')}: {command}"
 
 
-def status_as_json(status: Status) -> dict[str, object]:
+def status_as_json(status: Status, store: str) -> dict[str, object]:
     """The status as data, with the store and with the commands of the next steps."""
-    return {
-        **status.as_json(),
-        "store": status.store,
-        "steps": [step_with_command(status, step) for step in status.steps],
-    }
+    steps = [step_with_command(status["name"], step, store) for step in status["steps"]]
+    return {**status, "store": store, "steps": steps}
 
 
 def print_recommendation(
@@ -194,8 +192,7 @@ def print_history(rows: Sequence[Row], words: Words, person: str) -> None:
 
 def print_programs(rows: Sequence[Row]) -> None:
     """Print the programs of a store."""
-    names = ["name", "people", "rounds", "waiting", "policy", "created", "template", "events"]
-    names += ["error"] if any(row.get("standard_error") for row in rows) else []
+    names = ("name", "people", "rounds", "waiting", "policy", "created", "template", "events", "error")
     lines = [{name: row.get(name) for name in names} | {"created": show_minute(row.get("created"))} for row in rows]
     print_table(lines, ("name", "template", "policy", "error"), empty="No programs yet.", console=make_console())
 
@@ -224,137 +221,117 @@ def print_templates(rows: Sequence[Row]) -> None:
         console.print()
 
 
-def sparkline(values: Floats, low: float, high: float) -> str:
+def sparkline(values: Sequence[float | None], low: float, high: float) -> str:
     """Bars between two ends, one for each value, a dot where it is not known.
 
-    >>> sparkline(np.array([0.0, 0.5, math.nan, 1.0]), 0.0, 1.0)
+    >>> sparkline([0.0, 0.5, None, 1.0], 0.0, 1.0)
     '▁▅·█'
     """
-    share = (np.clip(values, low, high) - low) / (high - low if high > low else 1.0)
-    return "".join("·" if math.isnan(part) else SPARKS[min(7, int(part * 8))] for part in share.tolist())
+    scale = high - low if high > low else 1.0
+    return "".join("·" if value is None else SPARKS[min(7, int((value - low) / scale * 8))] for value in values)
 
 
-def _headline(status: Status) -> str:
-    total = f" of {status.horizon:,}" if status.horizon else ""
-    decided = len(status.rounds)
+def _headline(status: Status, store: str) -> str:
+    total = f" of {status['horizon']:,}" if status["horizon"] else ""
+    decided = len(status["rounds"])
     rounds = "round" if decided == 1 and not total else "rounds"
-    return (
-        f"{status.name}, {status.policy}, {decided:,}{total} {rounds} decided, {status.store}, restive {status.version}"
-    )
+    program = f"{status['name']}, {status['policy']}, {decided:,}{total} {rounds} decided"
+    return f"{program}, {store}, restive {status['version']}"
 
 
-def _describe_people(status: Status) -> str:
-    people = status.people
-    parts = [count_people(people.active, status.words)]
-    for number, what in (
-        (people.control, "in the control group"), (people.new, "new"), (people.left, "left"), (people.erased, "erased"),
-    ):  # fmt: skip
-        if number:
-            parts.append(f"{number:,} {what}")
-    unlisted = sum(row.unlisted for row in status.rounds)
+def _describe_people(status: Status, words: Words) -> str:
+    people, actions, used = status["people"], status["actions"], status["budget_used"]
+    named = ((people["control"], "in the control group"), (people["new"], "new"), (people["left"], "left"))
+    parts = [f"{number:,} {what}" for number, what in (*named, (people["erased"], "erased")) if number]
+    unlisted = sum(row["unlisted"] for row in status["rounds"])
     more = f", and {unlisted:,} not on a list" if unlisted else ""
-    done = f"{status.actions - unlisted:,} done{more}"
-    used = f" {status.budget_used:.0%} of the budget was used ({done})." if status.actions else ""
-    return f"{', '.join(parts)}.{used}"
+    spent = f" {used:.0%} of the budget was used ({actions - unlisted:,} done{more})." if actions else ""
+    return f"{', '.join([count_people(people['active'], words), *parts])}.{spent}"
 
 
-def _print_lift(console: Console, status: Status) -> None:
+def _print_lift(console: Console, status: Status, words: Words) -> None:
     """Print whether the program works: sparklines, the lift, and the shadow policy."""
-    sentences = [status.lift.sentence, _describe_total(status), status.caution] if status.lift else []
-    if lines := [*_sparklines(status, console.width), *filter(None, sentences)]:
+    lift, shadow = status["lift"], status["shadow"]
+    sentences = [lift["sentence"], _describe_total(status, words), status["caution"]] if lift else []
+    if lines := [*_sparklines(status, words, console.width), *filter(None, sentences)]:
         console.print(Text("\nDoes it work?" if sentences else "\nReward", style="bold"))
         console.print(Text("\n".join(lines)))
-    if status.shadow is not None:
-        known = math.isfinite(status.shadow.overlap)
-        common = f" The lists have {status.shadow.overlap:.0%} of their people in common." if known else ""
-        console.print(Text(f"\nShadow policy {status.shadow_policy or ''}".rstrip(), style="bold"))
-        console.print(Text(status.shadow.sentence + common))
+    if shadow is not None:
+        overlap = shadow["overlap"]
+        common = "" if overlap is None else f" The lists have {overlap:.0%} of their people in common."
+        console.print(Text(f"\nShadow policy {status['shadow_policy'] or ''}".rstrip(), style="bold"))
+        console.print(Text(shadow["sentence"] + common))
 
 
-def _describe_total(status: Status) -> str:
+def _describe_total(status: Status, words: Words) -> str:
     """The total gain of the program and the gain per action, where they are known."""
-    lift, noun = status.lift, reward_noun(status.words)
-    if lift is None or not math.isfinite(lift.extra_high):
+    lift, per_action = status["lift"], status["extra_per_action"]
+    total = show_estimate(lift["extra"], lift["extra_low"], lift["extra_high"]) if lift else None
+    each = show_estimate(*per_action) if per_action else None
+    if total is None:
         return ""
-    half_width = (lift.extra_high - lift.extra_low) / 2
-    ends = (lift.extra, lift.extra_low, lift.extra_high)
-    value, low, high = (rounded(number, half_width / 10)[0] for number in ends)
-    per_action = ""
-    if status.actions:
-        mean, mean_low, mean_high = lift.per_action(status.actions)
-        each = rounded(mean, (mean_high - mean_low) / 20)[0]
-        per_action = f", {each} for each time someone {status.words.acted}"
-    return f"In total that is {value} {noun} (95% interval from {low} to {high}){per_action}."
+    more = f", {each[0]} for each time someone {words.acted}" if each else ""
+    return f"In total that is {total[0]} {reward_noun(words)} (95% interval from {total[1]} to {total[2]}){more}."
 
 
-def _sparklines(status: Status, width: int) -> list[str]:
+def _sparklines(status: Status, words: Words, width: int) -> list[str]:
     """The mean rewards of both groups by round, on one scale; the last rounds if not all fit."""
-    names = ("in the program", "control group")
-    label = max(map(len, names))
-    rows = status.rounds[-max(1, width - label - 20) :]
-    sides = [np.array([getattr(row, name) for row in rows]) for name in ("reward_mean", "control_mean")]
-    known = np.concatenate(sides)
-    known = known[np.isfinite(known)]
-    if known.size == 0 or len(rows) < 2:
+    label = max(map(len, GROUPS.values()))
+    rows = status["rounds"][-max(1, width - label - 20) :]
+    sides = {shown: [row[name] for row in rows] for name, shown in GROUPS.items()}
+    known = [value for side in sides.values() for value in side if value is not None]
+    if not known or len(rows) < 2:
         return []
-    low, high = float(known.min()), float(known.max())
-    last = [next((value for value in side[::-1].tolist() if not math.isnan(value)), math.nan) for side in sides]
+    low, high = min(known), max(known)
     lines = [
-        f"{name:<{label}}  {sparkline(side, low, high)}  {show_number(end)}"
-        for name, side, end in zip(names, sides, last, strict=True)
-        if not math.isnan(end)
+        f"{shown:<{label}}  {sparkline(side, low, high)}  {show_number(last)}"
+        for shown, side in sides.items()
+        if (last := next((value for value in reversed(side) if value is not None), None)) is not None
     ]
-    scale = capitalize(f"{status.words.reward_unit} per {status.words.person}")
-    span = f"rounds {rows[0].round} to {rows[-1].round}, bars from {show_number(low)} to {show_number(high)}"
+    scale = capitalize(f"{words.reward_unit} per {words.person}")
+    span = f"rounds {rows[0]['round']} to {rows[-1]['round']}, bars from {show_number(low)} to {show_number(high)}"
     return [*lines, f"{scale}, {span}; the number is the last."]
 
 
-def _print_rounds(console: Console, status: Status) -> None:
-    rows = status.rounds[-MAX_ROUNDS:]
+def _print_rounds(console: Console, status: Status, words: Words) -> None:
+    rows = status["rounds"][-MAX_ROUNDS:]
     lines = [  # a narrow terminal drops the last columns first
         {
-            "round": row.round,
-            "on the list": row.advised,
-            "done": row.done,
-            "outcomes": f"{row.outcomes:,}/{row.present:,}",
-            "reward": show_number(row.reward_mean),
-            "control": show_number(row.control_mean),
-            "expected": show_number(row.expected_each),
-            "explored": row.explored,
-            "failed": row.failed,
-            **({"not listed": row.unlisted} if any(each.unlisted for each in rows) else {}),
-            "budget": row.budget,
-            "decided at": show_minute(row.at),
+            "round": row["round"],
+            "on the list": row["advised"],
+            "done": row["done"],
+            "outcomes": f"{row['outcomes']:,}/{row['present']:,}",
+            "reward": show_number(row["reward_mean"]),
+            "control": show_number(row["control_mean"]),
+            "expected": show_number(row["expected_each"]),
+            "explored": row["explored"],
+            "failed": row["failed"],
+            **({"not listed": row["unlisted"]} if any(each["unlisted"] for each in rows) else {}),
+            "budget": row["budget"],
+            "decided at": show_minute(row["at"]),
         }
         for row in rows
     ]
-    print_table(lines, title="\nRounds", note=_rounds_legend(rows, status), console=console)
+    decided = len(status["rounds"])
+    more = f"The last {len(rows)} of {decided:,} rounds. " if len(rows) < decided else ""
+    means = f"Reward per {words.person} in the program, control per {words.person} in the control group"
+    note = f"{more}{means}, in {words.reward_unit}."
+    print_table(lines, title="\nRounds", note=note, console=console)
 
 
-def _rounds_legend(rows: Sequence[RoundRow], status: Status) -> str:
-    more = f"The last {len(rows)} of {len(status.rounds):,} rounds. " if len(rows) < len(status.rounds) else ""
-    means = f"Reward per {status.words.person} in the program, control per {status.words.person} in the control group"
-    return f"{more}{means}, in {status.words.reward_unit}."
-
-
-def _print_learned(console: Console, status: Status) -> None:
-    words = status.words
-    span = f"over the {words.every}s to come" if status.far_sighted else f"in the next {words.every}"
+def _print_learned(console: Console, status: Status, words: Words) -> None:
+    span = f"over the {words.every}s to come" if status["far_sighted"] else f"in the next {words.every}"
     lines = [
         {
-            "state": each.state,
-            "mean": _show_rounded(each.benefit),
-            f"expected to help, of {words.people}": f"{each.helped:,} of {each.people:,}",
-            "standard deviation": _show_rounded(each.standard_deviation),
+            "state": each["state"],
+            "mean": show_benefit(each["benefit"], None),
+            f"expected to help, of {words.people}": f"{each['helped']:,} of {each['people']:,}",
+            "standard deviation": show_benefit(each["standard_deviation"], None),
         }
-        for each in status.learned
+        for each in status["learned"]
     ]
     title = f"\nExpected effect of {words.action}, in {reward_noun(words)} {span}"
     print_table(lines, ("state",), title=title, console=console)
-
-
-def _show_rounded(value: float) -> str:
-    return rounded(value)[0] if math.isfinite(value) else UNKNOWN
 
 
 def _yes_no(value: object) -> str:

@@ -5,14 +5,15 @@ Bands are 95% intervals by round. Colours and labels are those of `restive.plott
 
 from os import PathLike
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from restive.desk.explanations import capitalize, rounded
-from restive.desk.status import Status
+from restive.api.status import LiftCurve, Status
+from restive.desk.explanations import capitalize, show_estimate
 from restive.errors import InputError
 from restive.plotting import BOUND, COLOURS, RULE, SOFT, check_ending, label_ends, write_figure
 from restive.stats import Band
@@ -32,47 +33,52 @@ def draw_status(status: Status, path: str | PathLike[str]) -> None:
 
 def make_figure(status: Status) -> Figure:
     """The figure as a Matplotlib object."""
-    curve = status.curve
-    if curve is None or not np.isfinite(curve.treated.mean).any():
-        raise InputError(f"{status.name}: there is nothing to plot before the outcomes of the first round.")
-    compared = bool(np.isfinite(curve.lift.mean).any())
-    figure = Figure(figsize=(9, 6.4 if compared else 4.2), layout="constrained")
-    axes = figure.subplots(2 if compared else 1, 1, sharex=True, squeeze=False, height_ratios=[3, 2][: 1 + compared])
-    rounds = np.arange(curve.first, curve.first + curve.treated.mean.size)
-    sides = [(curve.treated, "in the program", PROGRAM, "-")]
-    if compared:
-        sides.append((curve.control, "control group", CONTROL, "--"))
-    _frame(axes[0, 0], rounds, [band for band, *_ in sides], f"{status.words.reward_unit}\nper {status.words.person}")
-    ends = [_draw_band(axes[0, 0], rounds, *side) for side in sides]
-    axes[0, 0].set_title(capitalize(status.title or status.name), loc="left", fontsize=11, parse_math=False)
-    if compared:
-        _frame(axes[1, 0], rounds, [curve.lift], "lift:\nprogram − control")
-        axes[1, 0].set_title(_overall(status), loc="left", fontsize=9, color=BOUND)
-        axes[1, 0].axhline(0, color=BOUND, linewidth=1.0)
-        lift = _draw_band(axes[1, 0], rounds, curve.lift, "lift", LIFT, "-")
-    axes[-1, 0].set_xlabel(f"round (one a {status.words.every})" if status.words.every != "round" else "round")
+    curve, words = status["curve"], status["words"]
+    treated, control, lift = (_read_band(curve, name) for name in ("treated", "control", "lift"))
+    if curve is None or not np.isfinite(treated.mean).any():
+        raise InputError(f"{status['name']}: there is nothing to plot before the outcomes of the first round.")
+    panels = [[(treated, "in the program", PROGRAM, "-")]]
+    if np.isfinite(lift.mean).any():
+        panels[0].append((control, "control group", CONTROL, "--"))
+        panels.append([(lift, "lift", LIFT, "-")])
+    figure = Figure(figsize=(9, (4.2, 6.4)[len(panels) - 1]), layout="constrained")
+    axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=[3, 2][: len(panels)])[:, 0]
+    rounds = np.arange(curve["first"], curve["first"] + treated.mean.size)
+    labels = (f"{words['reward_unit']}\nper {words['person']}", "lift:\nprogram − control")
+    for each, lines, label in zip(axes, panels, labels, strict=False):
+        _frame(each, rounds, [band for band, *_ in lines], label)
+    ends = [[_draw_band(each, rounds, *line) for line in lines] for each, lines in zip(axes, panels, strict=True)]
+    axes[0].set_title(capitalize(status["title"] or status["name"]), loc="left", fontsize=11, parse_math=False)
+    if len(panels) == 2:
+        axes[1].set_title(_overall(status), loc="left", fontsize=9, color=BOUND)
+        axes[1].axhline(0, color=BOUND, linewidth=1.0)
+    axes[-1].set_xlabel(f"round (one a {words['every']})" if words["every"] != "round" else "round")
     figure.supxlabel(describe_source(status), fontsize=7, color=SOFT, x=0.01, ha="left", parse_math=False)
     figure.draw_without_rendering()  # the positions of labels depend on the layout
-    label_ends(axes[0, 0], ends)
-    if compared:
-        label_ends(axes[1, 0], [lift])
+    for each, ended in zip(axes, ends, strict=True):
+        label_ends(each, ended)
     return figure
 
 
 def describe_source(status: Status) -> str:
     """The source of the numbers in one line."""
-    people = f"{status.people.active:,} {status.words.people}, {status.people.control:,} of them in the control group"
-    return f"{status.name}: {status.policy}, seed {status.seed}, {people}; bands are 95%; restive {status.version}"
+    people, shown = status["people"], status["words"]["people"]
+    counts = f"{people['active']:,} {shown}, {people['control']:,} of them in the control group"
+    policy = f"{status['name']}: {status['policy']}, seed {status['seed']}"
+    return f"{policy}, {counts}; bands are 95%; restive {status['version']}"
 
 
 def _overall(status: Status) -> str:
     """The lift over all rounds, if it is known."""
-    lift = status.lift
-    if lift is None or not np.isfinite(lift.high):
-        return ""
-    digits = (lift.high - lift.low) / 20
-    mean, low, high = (rounded(value, digits)[0] for value in (lift.mean, lift.low, lift.high))
-    return f"over all rounds {mean} (95% interval from {low} to {high})"
+    lift = status["lift"]
+    shown = show_estimate(lift["mean"], lift["low"], lift["high"]) if lift else None
+    return f"over all rounds {shown[0]} (95% interval from {shown[1]} to {shown[2]})" if shown else ""
+
+
+def _read_band(curve: LiftCurve | None, name: Literal["treated", "control", "lift"]) -> Band:
+    """A band as arrays, NaN where it is not known."""
+    columns: Any = () if curve is None else curve[name]
+    return Band(*(np.array(columns[part] if columns else [], float) for part in Band._fields))
 
 
 def _draw_band(axes: Axes, rounds: Ints, band: Band, label: str, colour: str, style: str) -> tuple[float, str, str]:

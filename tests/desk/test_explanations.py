@@ -135,7 +135,7 @@ def test_no_case_has_jargon_or_an_odd_number() -> None:
         (0.8, 1e-16, ("0.8000", "0.0000")),
         (0.3, 0.098, ("0.30", "0.10")),
         (0.0, 0.0, ("0", "0")),
-        (-2.26, 0.5, ("-2.3", "0.5")),
+        (-2.26, 0.5, ("−2.3", "0.5")),
     ],
 )
 def test_numbers_have_the_digits_that_mean_something(value: float, reach: float, texts: tuple[str, str]) -> None:

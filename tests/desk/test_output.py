@@ -5,18 +5,19 @@ import json
 import math
 import re
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from desk import statuses
 from desk.test_recommendation import make_recommendation
+from restive.api.status import Status, StatusRound
 from restive.desk import output
 from restive.desk.config import Config, Words
 from restive.desk.lift import compare_policies, lift
-from restive.desk.status import Learned, People, RoundRow, Status, Step
 from restive.desk.table_files import read_table_file
 from restive.desk.templates import TEMPLATES
 from restive.errors import InputError
@@ -27,6 +28,7 @@ WORDS = Words(
     person="shop", people="shops", action="a coupon", acted="got a coupon", every="week", reward_unit="orders a week"
 )
 WIDTHS = (120, 80, 60, 40)
+STORE = "[red]shops.db"
 
 
 def make_status(rounds: int = 30) -> Status:
@@ -37,26 +39,36 @@ def make_status(rounds: int = 30) -> Status:
     shadow = compare_policies(
         generator.random(500), generator.random(500) < 0.2, probability, probability, agent, words=WORDS
     )
-    at = "2026-03-02T08:15:59.000001+00:00"
-    lines = [RoundRow(n + 1, at, 1234, 20, 20, 18, 2, 1230, 1, 3, n / 10, 1.5, 0.4129) for n in range(rounds)]
-    return Status(
-        name="shops",
+    effect = lift(total, np.full(100, rounds), control, WORDS) if rounds else None
+    learned = ("state", "people", "benefit", "standard_deviation", "helped")
+    step = ("message", "verb", "round")
+    return statuses.make_status(
+        WORDS,
         title="Coupons [bold]for[/bold] shops",
-        store="[red]shops.db",
-        policy="lagrange",
-        seed=7,
-        people=People(active=1234, left=4, erased=1, new=6, control=20),
-        words=WORDS,
-        rounds=lines,
-        lift=lift(total, np.full(100, rounds), control, WORDS) if rounds else None,
+        people=statuses.count_people(1234, left=4, erased=1, new=6, control=20),
+        rounds=[make_round(n) for n in range(rounds)],
+        lift=effect,
         shadow=shadow,
         shadow_policy="egt:eta=0.5",
-        learned=[Learned("silent [x]", 196, 0.62, 0.3, 170), Learned("busy", 0, math.nan, math.nan, 0)],
-        steps=[
-            Step("Round 30 waits for the outcomes of 12 [i]shops[/i].", "learn", 30),
-            Step("There is no control group."),
+        learned=[
+            dict(zip(learned, ("silent [x]", 196, 0.62, 0.3, 170), strict=True)),
+            dict(zip(learned, ("busy", 0, None, None, 0), strict=True)),
         ],
+        steps=[
+            dict(zip(step, ("Round 30 waits for the outcomes of 12 [i]shops[/i].", "learn", 30), strict=True)),
+            dict(zip(step, ("There is no control group.", None, None), strict=True)),
+        ],
+        actions=19 * rounds,
+        budget_used=0.9 if rounds else None,
+        extra_per_action=effect.per_action(19 * rounds) if effect else None,
     )
+
+
+def make_round(number: int) -> StatusRound:
+    return statuses.make_round(
+        number + 1, present=1234, budget=20, advised=20, done=18, failed=2, outcomes=1230, unlisted=1, explored=3,
+        reward_mean=number / 10, control_mean=1.5, expected_each=0.4129,
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -78,12 +90,12 @@ def flat(text: str) -> str:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_status_fits_and_cuts_nothing(shown: Callable[..., str], width: int) -> None:
     status = make_status()
-    text = shown(width, lambda: output.print_status(status))
+    text = shown(width, lambda: output.print_status(status, STORE))
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
-    assert status.lift is not None
-    assert status.shadow is not None
-    for sentence in (status.lift.sentence, status.shadow.sentence, "There is no control group."):
+    assert status["lift"] is not None
+    assert status["shadow"] is not None
+    for sentence in (status["lift"]["sentence"], status["shadow"]["sentence"], "There is no control group."):
         assert sentence in flat(text)
     command = "restive desk learn shops --store '[red]shops.db' --outcomes OUTCOMES.csv"
     assert f"Round 30 waits for the outcomes of 12 [i]shops[/i]: {command}" in flat(text)
@@ -94,7 +106,7 @@ def test_the_status_fits_and_cuts_nothing(shown: Callable[..., str], width: int)
 
 
 def test_the_status_says_who_is_in_and_what_was_used_and_gained(shown: Callable[..., str]) -> None:
-    text = flat(shown(120, lambda: output.print_status(make_status())))
+    text = flat(shown(120, lambda: output.print_status(make_status(), STORE)))
     assert "1,234 shops, 20 in the control group, 6 new, 4 left, 1 erased." in text
     assert "90% of the budget was used (540 done, and 30 not on a list)." in text  # 18 of 20 and 1 in each of 30
     assert "for each time someone got a coupon." in text
@@ -103,7 +115,7 @@ def test_the_status_says_who_is_in_and_what_was_used_and_gained(shown: Callable[
 
 
 def test_sparklines_of_both_groups_share_a_scale_and_show_the_last_rounds_that_fit(shown: Callable[..., str]) -> None:
-    text = shown(40, lambda: output.print_status(make_status(60)))
+    text = shown(40, lambda: output.print_status(make_status(60), STORE))
     lines = {line[:14].strip(): line[16:].split()[0] for line in text.splitlines() if set(line) & set(output.SPARKS)}
     ours, theirs = lines["in the program"], lines["control group"]
     assert len(ours) == len(theirs) == 6
@@ -114,7 +126,9 @@ def test_sparklines_of_both_groups_share_a_scale_and_show_the_last_rounds_that_f
 def test_a_wide_terminal_has_more_columns(shown: Callable[..., str]) -> None:
     heads = [
         next(
-            line for line in shown(width, lambda: output.print_status(make_status())).splitlines() if "on the l" in line
+            line
+            for line in shown(width, lambda: output.print_status(make_status(), STORE)).splitlines()
+            if "on the l" in line
         )
         for width in WIDTHS
     ]
@@ -124,8 +138,8 @@ def test_a_wide_terminal_has_more_columns(shown: Callable[..., str]) -> None:
 
 
 def test_a_program_that_has_not_begun_has_a_status(shown: Callable[..., str]) -> None:
-    fresh = replace(make_status(0), shadow=None, learned=(), people=People(1))
-    text = shown(80, lambda: output.print_status(fresh))
+    fresh = statuses.make_status(WORDS, people=statuses.count_people(1))
+    text = shown(80, lambda: output.print_status(fresh, STORE))
     assert "1 shop." in text
     assert "Rounds" not in text
     assert "Does it work" not in text
@@ -133,8 +147,9 @@ def test_a_program_that_has_not_begun_has_a_status(shown: Callable[..., str]) ->
 
 def test_without_a_control_group_the_reward_is_shown_alone(shown: Callable[..., str]) -> None:
     status = make_status()
-    alone = replace(status, lift=None, rounds=[replace(row, control_mean=math.nan) for row in status.rounds])
-    text = shown(80, lambda: output.print_status(alone))
+    rounds: list[StatusRound] = [{**row, "control_mean": None} for row in status["rounds"]]
+    alone: Status = {**status, "lift": None, "rounds": rounds}
+    text = shown(80, lambda: output.print_status(alone, STORE))
     assert "in the program  ▁" in text
     assert "control group   " not in text
     assert "Does it work" not in text
@@ -206,6 +221,9 @@ def test_histories_programs_templates_and_reports_are_printed(shown: Callable[..
     text = shown(80, lambda: output.print_programs(rows))
     assert "12,345" in text
     assert "loyalty" in text
+    assert "error" not in text
+    broken = [{"name": "shops", "error": "The policy is gone."}]
+    assert "The policy is gone." in shown(80, lambda: output.print_programs(broken))
     assert "No programs yet." in shown(80, lambda: output.print_programs([]))
     kind = [asdict(TEMPLATES["loyalty"]) | {"states": ("idle",), "signs": ("no [sign]",), "rewards": (0.5,)}]
     assert "idle (0.5): no [sign]" in shown(40, lambda: output.print_templates(kind))
@@ -219,21 +237,22 @@ def test_without_a_terminal_there_is_room_for_every_table(capsys: pytest.Capture
 
 
 def test_the_caution_follows_the_lift(shown: Callable[..., str]) -> None:
-    status = replace(make_status(), caution="Only 9 of 10 outcomes are in.")
-    text = flat(shown(120, lambda: output.print_status(status)))
-    assert status.lift is not None
-    assert text.index(status.lift.sentence) < text.index("Only 9 of 10 outcomes are in.")
-    assert "Only 9 of 10" not in shown(120, lambda: output.print_status(make_status()))
+    status: Status = {**make_status(), "caution": "Only 9 of 10 outcomes are in."}
+    text = flat(shown(120, lambda: output.print_status(status, STORE)))
+    assert status["lift"] is not None
+    assert text.index(status["lift"]["sentence"]) < text.index("Only 9 of 10 outcomes are in.")
+    assert "Only 9 of 10" not in shown(120, lambda: output.print_status(make_status(), STORE))
 
 
 def test_what_was_done_unasked_is_reported_only_if_there_was_any(shown: Callable[..., str]) -> None:
     status = make_status()
-    asked = replace(status, rounds=[replace(row, unlisted=0) for row in status.rounds])
-    assert "90% of the budget was used (540 done)." in flat(shown(120, lambda: output.print_status(asked)))
+    rounds: list[StatusRound] = [{**row, "unlisted": 0} for row in status["rounds"]]
+    asked: Status = {**status, "rounds": rounds, "actions": 540}
+    assert "90% of the budget was used (540 done)." in flat(shown(120, lambda: output.print_status(asked, STORE)))
 
 
 def test_the_expected_benefit_per_person_is_shown(shown: Callable[..., str]) -> None:
-    text = flat(shown(200, lambda: output.print_status(make_status())))
+    text = flat(shown(200, lambda: output.print_status(make_status(), STORE)))
     assert "expected" in text
     assert "0.413" in text
 

@@ -1,17 +1,17 @@
 """The figure is written in each format, shows both groups and the lift with bands, and names its source."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
 
+from desk import statuses
+from restive.api.status import Status
 from restive.desk.config import Words
 from restive.desk.lift import lift, lift_by_round
 from restive.desk.plots import CONTROL, LIFT, PROGRAM, draw_status, make_figure
-from restive.desk.status import People, Status
 from restive.errors import InputError
 from restive.version import __version__
 
@@ -24,14 +24,11 @@ def make_status(rounds: int = 6, control: int = 10) -> Status:
     sums = np.array([[row[side].sum() for row in reward] for side in sides]).reshape(2, rounds)
     squares = np.array([[(row[side] ** 2).sum() for row in reward] for side in sides]).reshape(2, rounds)
     counts = np.array([[40 - control] * rounds, [control] * rounds])
-    return Status(
-        name="shops",
+    return statuses.make_status(
+        Words(person="shop", people="shops", every="week", reward_unit="orders a week"),
         title="$5 coupons for $hops",
-        store="shops.db",
         policy="lagrange:curiosity=0.5",
-        seed=7,
-        people=People(40, control=control),
-        words=Words(person="shop", people="shops", every="week", reward_unit="orders a week"),
+        people=statuses.count_people(40, control=control),
         lift=lift(reward.sum(axis=0), np.full(40, rounds), aside),
         curve=lift_by_round(sums, squares, counts),
     )
@@ -52,9 +49,9 @@ def test_another_extension_is_refused(tmp_path: Path) -> None:
 def test_both_groups_and_the_lift_have_lines_bands_and_names() -> None:
     status = make_status()
     above, below = make_figure(status).axes
-    assert status.curve is not None
+    assert status["curve"] is not None
     assert [line.get_color() for line in above.lines] == [PROGRAM, CONTROL]
-    np.testing.assert_array_equal(above.lines[1].get_ydata(), status.curve.control.mean)
+    np.testing.assert_array_equal(above.lines[1].get_ydata(), status["curve"]["control"]["mean"])
     np.testing.assert_array_equal(above.lines[1].get_xdata(), np.arange(1, 7))
     assert {text.get_text() for text in above.texts} == {"in the program", "control group"}
     assert LIFT in [line.get_color() for line in below.lines]
@@ -86,20 +83,20 @@ def test_a_single_round_shows_its_intervals() -> None:
 
 def test_rounds_go_on_from_the_first_that_is_given() -> None:
     status = make_status()
-    assert status.curve is not None
-    later = replace(status, curve=status.curve._replace(first=21))
-    np.testing.assert_array_equal(make_figure(later).axes[0].lines[0].get_xdata(), np.arange(21, 27))
+    assert status["curve"] is not None
+    status["curve"]["first"] = 21
+    np.testing.assert_array_equal(make_figure(status).axes[0].lines[0].get_xdata(), np.arange(21, 27))
 
 
 def test_a_band_that_is_very_wide_does_not_flatten_the_rest() -> None:
     status = make_status(rounds=12)
-    assert status.curve is not None
-    status.curve.control.high[3] += 1000
+    assert status["curve"] is not None
+    status["curve"]["control"]["high"][3] = 1000.0
     assert make_figure(status).axes[0].get_ylim()[1] < 10
 
 
 def test_nothing_to_plot_is_refused() -> None:
     with pytest.raises(InputError, match="nothing to plot before the outcomes of the first round"):
-        make_figure(replace(make_status(), curve=None))
+        make_figure({**make_status(), "curve": None})
     with pytest.raises(InputError, match="nothing to plot"):
         make_figure(make_status(rounds=0))

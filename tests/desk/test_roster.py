@@ -273,7 +273,7 @@ def test_without_the_key_names_are_refused_and_the_rest_still_works(tmp_path: Pa
             with pytest.raises(InputError, match=r"\.key: the key of this program's pseudonyms is not there; copy it"):
                 call()
         assert replay(program).proven
-        assert get_status(program).people.active == 3
+        assert get_status(program)["people"]["active"] == 3
         assert len(program.rounds) == 1
         (tmp_path / "copy.key").rename(file)
         assert program.decide(PEOPLE, again=True).round == 2

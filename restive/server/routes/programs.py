@@ -155,4 +155,4 @@ async def change(name: Name, request: Request, principal: Admin, key: Key = None
 )
 async def status(name: Name, request: Request, principal: Viewer) -> Response:
     """Rounds, people, the gain of the program, what was learned, and what to do next."""
-    return await read_program(request, name, lambda program: hide_policy_paths(get_status(program).as_json()))
+    return await read_program(request, name, lambda program: hide_policy_paths(get_status(program)))

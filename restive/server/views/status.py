@@ -6,9 +6,9 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse
 
 from restive.desk.program import Program
-from restive.desk.status import MAX_SHADOW_ROUNDS, compare_shadow, get_status
+from restive.desk.status import MAX_SHADOW_ROUNDS, as_plain, compare_shadow, get_status
 from restive.server.auth import need_session
-from restive.server.views.base import PageRoute, ask, finite, head, link, page
+from restive.server.views.base import PageRoute, ask, head, link, page
 from restive.server.views.charts import describe_curve
 
 # The page on which to do what a verb of the desk does.
@@ -40,16 +40,15 @@ def redirect_to_status(name: str) -> RedirectResponse:
 def build_status(program: Program) -> dict[str, Any]:
     """The desk's status in plain data, with pages for the next steps."""
     status = get_status(program)
-    reported = status.as_json()
-    fields = {key: value for key, value in reported.items() if key not in OMITTED}
-    curve = reported["curve"]
+    fields = {key: value for key, value in status.items() if key not in OMITTED}
+    curve = status["curve"]
     return {
         "program": head(program),
         **fields,
         "budget": program.config.budget,
         "steps": [
-            {"sentence": step.message, "page": PAGE_OF_VERB.get(step.verb), "round": step.round}
-            for step in status.steps
+            {"sentence": step["message"], "page": PAGE_OF_VERB.get(step["verb"]), "round": step["round"]}
+            for step in status["steps"]
         ],
         "courses": {name: describe_curve(curve, name) for name in ("treated", "control", "lift")} if curve else None,
     }
@@ -58,10 +57,8 @@ def build_status(program: Program) -> dict[str, Any]:
 def build_shadow(program: Program) -> dict[str, Any]:
     """The comparison in plain data; None without a shadow, or if there is nothing to compare yet."""
     found = compare_shadow(program) if program.config.shadow else None
-    fields = {} if found is None else found._asdict()
-    comparison = {name: finite(value) if isinstance(value, float) else value for name, value in fields.items()}
     return {
         "program": head(program),
         "over": min(MAX_SHADOW_ROUNDS, len(program.rounds)),
-        "comparison": comparison or None,
+        "comparison": as_plain(found),
     }

@@ -8,7 +8,7 @@ from server.views.browsing import Site
 
 
 def test_a_plot_has_the_numbers_of_the_status(played: Site) -> None:
-    curve = get_status(played.desk.program("demo")).as_json()["curve"]
+    curve = get_status(played.desk.program("demo"))["curve"]
     assert curve is not None
     plot = plot_rewards(curve)
     assert plot["x"] == [1, 2, 3, 4, 5]
@@ -19,7 +19,7 @@ def test_a_plot_has_the_numbers_of_the_status(played: Site) -> None:
 
 
 def test_without_a_control_group_there_is_one_line_and_no_lift(played: Site) -> None:
-    curve = get_status(played.desk.program("odd")).as_json()["curve"]
+    curve = get_status(played.desk.program("odd"))["curve"]
     assert curve is not None
     assert len(plot_rewards(curve)["sides"]) == 1
     assert not has_lift(curve)

@@ -17,17 +17,17 @@ def test_rounds_have_the_numbers_of_the_status(viewer: Browser, played: Site) ->
     seen = get_status(played.desk.program("demo"))
     reported = viewer.get("/programs/demo/rounds.json").json()["rounds"]
     assert [row["round"] for row in reported] == [5, 4, 3, 2, 1]
-    for row, line in zip(reported[::-1], seen.rounds, strict=True):
-        assert (row["done"], row["advised"], row["failed"]) == (line.done, line.advised, line.failed)
-        assert row["treated"]["mean"] == pytest.approx(line.reward_mean)
-        assert row["control"]["mean"] == pytest.approx(line.control_mean)
+    for row, line in zip(reported[::-1], seen["rounds"], strict=True):
+        assert (row["done"], row["advised"], row["failed"]) == (line["done"], line["advised"], line["failed"])
+        assert row["treated"]["mean"] == pytest.approx(line["reward_mean"])
+        assert row["control"]["mean"] == pytest.approx(line["control_mean"])
 
 
 def test_intervals_are_those_of_the_curve(played: Site) -> None:
     program = played.desk.program("demo")
-    curve = get_status(program).curve
+    curve = get_status(program)["curve"]
     assert curve is not None
-    assert [row["lift"]["high"] for row in summarize_rounds(program.rounds)] == pytest.approx(curve.lift.high.tolist())
+    assert [row["lift"]["high"] for row in summarize_rounds(program.rounds)] == pytest.approx(curve["lift"]["high"])
 
 
 def test_a_round_shows_actions_and_outcomes(viewer: Browser, played: Site) -> None:
