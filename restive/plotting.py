@@ -23,6 +23,7 @@ from restive.comparison import Comparison, landmarks
 from restive.errors import InputError
 from restive.files import write_atomic
 from restive.report.tables import describe_spec
+from restive.stats import Band
 from restive.types import Floats, Ints
 
 Dashes: TypeAlias = tuple[float, tuple[float, ...]]
@@ -65,6 +66,11 @@ class Line(NamedTuple):
     high: Floats  # [G]
     colour: str = ""
     style: str | Dashes = ""
+
+    @classmethod
+    def of(cls, label: str, x: Floats | Ints, band: Band, colour: str = "", style: str | Dashes = "") -> "Line":
+        """A line from means with their intervals."""
+        return cls(label, x, band.mean, band.low, band.high, colour, style)
 
 
 class Dot(NamedTuple):

@@ -8,16 +8,12 @@ which it holds, among those that were measured for this purpose, nearest first.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from matplotlib.figure import Figure
-
 from restive.formats import finite_or_none, typeset
-from restive.paper.jobs import Plan, Results, Size
 from restive.report.pages import render
-from restive.report.tables import Table
 from restive.stats import Band
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
@@ -49,6 +45,28 @@ class Range(NamedTuple):
 def _worded(strict: str, loose: str, limit: float, beyond: float) -> str:
     """A limit one float past a short number is that number, excluded."""
     return f"{strict} {beyond:g}" if len(repr(beyond)) < len(repr(limit)) else f"{loose} {limit:g}"
+
+
+def parse_range(text: str) -> Range:
+    """The range that is worded so.
+
+    >>> parse_range("at least 0.95") == Range(0.95, math.inf), parse_range("below 1") == below(1)
+    (True, True)
+    """
+    match text.split():
+        case ["above", limit]:
+            return above(float(limit))
+        case ["below", limit]:
+            return below(float(limit))
+        case ["at", "least", low]:
+            return Range(float(low), math.inf)
+        case ["at", "most", high]:
+            return Range(-math.inf, float(high))
+        case ["from", low, "to", high]:
+            return Range(float(low), float(high))
+        case ["exactly", value]:
+            return Range(float(value), float(value))
+    raise ValueError(f"{text!r} is not a range")
 
 
 def above(limit: float) -> Range:
@@ -131,7 +149,7 @@ class Claim:
     place: str  # where it stands in the paper
     quantity: str  # what the numbers of the parts are, with their unit
     agreement: Range
-    parts: tuple[Part, ...]
+    parts: tuple[Part, ...] = ()
     nearby: tuple[Part, ...] = ()  # other settings, nearest first, to look at if it fails
     remark: str = ""
 
@@ -200,23 +218,6 @@ class Claim:
     def _part(self, part: Part) -> dict[str, Any]:
         numbers = {name: finite_or_none(value) for name, value in part._asdict().items() if name != "setting"}
         return {"setting": part.setting, **numbers, "verdict": part.judge(self.agreement)}
-
-
-class Findings(NamedTuple):
-    """What an experiment has shown."""
-
-    claims: tuple[Claim, ...]
-    figures: Mapping[str, Figure]  # by file name
-    tables: tuple[Table, ...] = ()
-
-
-@dataclass(frozen=True)
-class Experiment(Plan):
-    """One experiment, figure, theorem or example of the paper."""
-
-    place: str  # where it is in the paper
-    about: str  # what is done, with the choices that the paper leaves open
-    examine: Callable[[Size, Results], Findings]
 
 
 def show_scaled(value: float, scale: float = 0.0) -> str:

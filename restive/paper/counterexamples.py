@@ -12,8 +12,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from restive.files import Columns
-from restive.paper.claims import OURS, Claim, Experiment, Findings, Part, Range, above, exact, measured
+from restive.paper.claims import Part, exact, measured
 from restive.paper.curves import with_reach
+from restive.paper.experiment import Measured
 from restive.paper.jobs import Job, Results, Size
 from restive.paper.tasks.counterexamples import THREE_STATES, UNLIKE_AGENTS, join
 from restive.plotting import Line, draw_dots, draw_lines
@@ -22,7 +23,6 @@ from restive.report.tables import Table
 from restive.stats import Band, band
 from restive.types import Floats
 
-APPENDIX_C = "appendix C"
 MOVES, PAPER_RUNS = 20, 300
 OBSERVED = {"greedy": 15.02, "alternating": 16.78}  # in the paper, the mean of 300 runs
 PLAYED = {"greedy": "greedy-oracle", "alternating": "alternating"}
@@ -58,17 +58,26 @@ def simulated(policy: str, size: Size) -> Job:
     return Job("collect", f"counterexample 1 {policy}", settings, size.pick(0.5, 0.1))
 
 
-def examine_heterogeneous(size: Size, results: Results) -> Findings:
-    """Exact numbers against the paper's, and all_policies against the best."""
+def measure_heterogeneous(size: Size, results: Results) -> Measured:
+    """Exact numbers against the paper's, and all policies against the best."""
     values = results[VALUES]
     rewards = {policy: results[simulated(policy, size)]["reward"] for policy in SIMULATED}
-    claims = (
-        _not_optimal_with_types(values),
-        _alternating_ahead(values, rewards),
-        _observed(values),
-        _printed_benefits(results[TWO_STATE_ARRIVALS]),
-        _printed_two_steps(values),
-    )
+    greedy, alternating, best = (last(values, policy) for policy in ("greedy", "alternating", "best"))
+    lead = (rewards[PLAYED["alternating"]] - rewards[PLAYED["greedy"]])[:PAPER_RUNS]
+    first = join(values, "alternating_first")
+    two_steps = {"steps 1 and 2": first[1], f"steps {MOVES - 1} and {MOVES}": first[-1] - first[-3]}
+    parts = {
+        "heterogeneous-greedy-not-optimal": [exact("four agents of two types, B = 1, T = 20", float(best - greedy))],
+        "heterogeneous-alternating-above-greedy": [
+            exact("exact expectation", float(alternating - greedy)),
+            measured(f"{PAPER_RUNS} runs of ours", band(lead)),
+        ],
+        "heterogeneous-observed-rewards": [_deviation(values, *each) for each in OBSERVED.items()],
+        "heterogeneous-printed-benefits": _compare_benefits(results[TWO_STATE_ARRIVALS]),
+        "heterogeneous-printed-two-steps": [
+            exact(f"{steps}: {float(value):.4f}", float(Fraction(8, 9) - value)) for steps, value in two_steps.items()
+        ],
+    }
     bands = {policy: band(reward) for policy, reward in rewards.items()}
     tables = (
         _simulated(values, rewards),
@@ -76,7 +85,8 @@ def examine_heterogeneous(size: Size, results: Results) -> Findings:
         _best_rule(results[RULE], results[TWO_STATE_FIRST]),
         _standings(values, rewards),
     )
-    return Findings(claims, {"counterexample-1": draw_heterogeneous(values, bands)}, tables)
+    figures = {"counterexample-1": draw_heterogeneous(values, bands)}
+    return Measured(parts, figures=figures, tables=tables, values={"more": float(best - alternating)})
 
 
 def last(values: Columns, policy: str) -> Fraction:
@@ -84,58 +94,13 @@ def last(values: Columns, policy: str) -> Fraction:
     return join(values, policy)[-1]
 
 
-def _not_optimal_with_types(values: Columns) -> Claim:
-    best = last(values, "best")
-    return Claim(
-        name="heterogeneous-greedy-not-optimal",
-        sentence="Greedy is not optimal when agents differ.",
-        place="appendix C; remark in section 3",
-        quantity="best expectation over 20 steps less that of greedy, exact",
-        agreement=above(0),
-        parts=(exact("four agents of two types, B = 1, T = 20", float(best - last(values, "greedy"))),),
-        remark=(
-            "Alternating is not optimal either: until the last step the best policy acts on an agent of type 1 in "
-            f"state 0 if there is one, and expects {float(best - last(values, 'alternating')):.4f} more."
-        ),
-    )
-
-
-def _alternating_ahead(values: Columns, rewards: dict[str, Floats]) -> Claim:
-    lead = (rewards[PLAYED["alternating"]] - rewards[PLAYED["greedy"]])[:PAPER_RUNS]
-    return Claim(
-        name="heterogeneous-alternating-above-greedy",
-        sentence="Acting on the two agents of type 1 in turn collects more than greedy, which always acts on type 2.",
-        place=APPENDIX_C,
-        quantity="reward of alternating less that of greedy over 20 steps",
-        agreement=above(0),
-        parts=(
-            exact("exact expectation", float(last(values, "alternating") - last(values, "greedy"))),
-            measured(f"{PAPER_RUNS} runs of ours", band(lead)),
-        ),
-    )
-
-
-def _observed(values: Columns) -> Claim:
-    return Claim(
-        name="heterogeneous-observed-rewards",
-        sentence="In 300 runs of 20 steps greedy collected 15.02 and alternating 16.78 on average.",
-        place=APPENDIX_C,
-        quantity=(
-            "the paper's mean less the exact expectation, as a share of what 300 runs and two printed digits allow: "
-            "1.96 standard errors and 0.005"
-        ),
-        agreement=Range(-1.0, 1.0),
-        parts=tuple(_deviation(values, policy, observed) for policy, observed in OBSERVED.items()),
-        remark="The paper does not say where the agents start; all in state 0 is what its numbers fit.",
-    )
-
-
 def _deviation(values: Columns, policy: str, observed: float) -> Part:
     expected, error = float(last(values, policy)), sqrt(values[f"{policy}_variance"][-1] / PAPER_RUNS)
     return exact(f"{policy}: {observed} seen, {expected:.4f} expected", (observed - expected) / (1.96 * error + 0.005))
 
 
-def _printed_benefits(arrivals: Columns) -> Claim:
+def _compare_benefits(arrivals: Columns) -> list[Part]:
+    """How far the printed arrivals and benefits of each type are from the exact ones."""
     parts = []
     for kind, agents in ((1, (0, 1)), (2, (2, 3))):
         rows = [row for row, agent in enumerate(arrivals["agent"]) if agent in agents]
@@ -146,38 +111,7 @@ def _printed_benefits(arrivals: Columns) -> Claim:
         for state, benefit in enumerate(PRINTED_BENEFITS[kind]):
             gain = act[state] - wait[state]
             parts.append(exact(f"I({state}) of type {kind}: {gain}, printed {benefit}", float(abs(benefit - gain))))
-    return Claim(
-        name="heterogeneous-printed-benefits",
-        sentence="The expected rewards on arrival and the benefits of both types are as printed.",
-        place=APPENDIX_C,
-        quantity="largest difference between printed and exact",
-        agreement=Range(0.0, 0.0),
-        parts=tuple(parts),
-        remark=(
-            "The two benefits of type 1 have changed places in print: its own phi gives I(0) = 2/3 and I(1) = 1/6. "
-            "Both are below the 3/4 of type 2, so greedy and the conclusion stay the same."
-        ),
-    )
-
-
-def _printed_two_steps(values: Columns) -> Claim:
-    first = join(values, "alternating_first")
-    two_steps = {"steps 1 and 2": first[1], f"steps {MOVES - 1} and {MOVES}": first[-1] - first[-3]}
-    return Claim(
-        name="heterogeneous-printed-two-steps",
-        sentence="An agent of type 1 that is acted on every other step expects 8/9 over two steps.",
-        place=APPENDIX_C,
-        quantity="8/9 less the exact expectation over two steps",
-        agreement=Range(0.0, 0.0),
-        parts=tuple(
-            exact(f"{steps}: {float(value):.4f}", float(Fraction(8, 9) - value)) for steps, value in two_steps.items()
-        ),
-        remark=(
-            "8/9 is right from state 0, where the agent is at first. Later it is acted on in state 1 now and then, "
-            "where acting leads to state 1 less often, and two steps tend to 16/19 = 0.8421: as there are two such "
-            "agents, that is still more than the 3/4 a step of greedy."
-        ),
-    )
+    return parts
 
 
 def _simulated(values: Columns, rewards: dict[str, Floats]) -> Table:
@@ -244,21 +178,6 @@ def draw_heterogeneous(values: Columns, bands: dict[str, Band]) -> Figure:
     return draw_dots(rows, "reward over 20 steps, mean and 95% interval over runs", reference)
 
 
-HETEROGENEOUS = Experiment(
-    name="counterexample-1",
-    title="Greedy and agents that differ",
-    place=APPENDIX_C,
-    about=(
-        "Two agents of each of two types, one action a step, 20 steps with rewards on arrival. The paper does not say "
-        "where the agents start: here all do in state 0. What greedy, alternating and the best policy expect is "
-        "computed in fractions by dynamic programming; every policy is simulated as well."
-    ),
-    list_jobs=heterogeneous_jobs,
-    examine=examine_heterogeneous,
-)
-
-
-APPENDIX_D = "appendix D"
 AT_START = 3  # rewards of the starting states 1 and 2
 HORIZON, MAX_HORIZON, SHIFT = 3, 20, 1000
 FIRST_ON = ("state 1", "state 2")  # the agents are in these states
@@ -294,96 +213,33 @@ def three_state_jobs(size: Size) -> list[Job]:
     return [THREE_STATE_ARRIVALS, THREE_STATE_FIRST, HORIZONS]
 
 
-def examine_three_state(size: Size, results: Results) -> Findings:
+def measure_three_state(size: Size, results: Results) -> Measured:
     """The paper's sums, and longer horizons."""
     worth = [AT_START + value for value in join(results[THREE_STATE_FIRST], "worth")]
     horizons = results[HORIZONS]
-    claims = (
-        _equal_benefits(results[THREE_STATE_ARRIVALS]),
-        _not_optimal_with_three_states(worth),
-        _printed_values(worth),
-        _without_ties(horizons),
-        _even_with_the_best_ties(horizons),
-    )
-    return Findings(
-        claims, {"counterexample-2": draw_three_state(horizons)}, (_first_actions(worth), _losses(horizons))
-    )
-
-
-def _equal_benefits(arrivals: Columns) -> Claim:
+    arrivals = results[THREE_STATE_ARRIVALS]
     gains = [act - wait for act, wait in zip(join(arrivals, "act"), join(arrivals, "wait"), strict=True)]
     of_state = dict(zip(arrivals["state"].tolist(), gains, strict=True))
-    return Claim(
-        name="three-state-equal-benefits",
-        sentence="Acting adds 1/4 in the next step in state 1 and in state 2.",
-        place=APPENDIX_D,
-        quantity="exact benefit less 1/4",
-        agreement=Range(0.0, 0.0),
-        parts=tuple(exact(f"state {state}", float(of_state[state] - Fraction(1, 4))) for state in (1, 2)),
-    )
-
-
-def _not_optimal_with_three_states(worth: list[Fraction]) -> Claim:
-    return Claim(
-        name="three-state-greedy-not-optimal",
-        sentence="With three states greedy is not optimal: it may act on state 1, where acting on state 2 is better.",
-        place="appendix D; remark in section 3",
-        quantity="value of acting on state 2 first less that of acting on state 1 first, exact",
-        agreement=above(0),
-        parts=(exact("from states 1 and 2, T = 3", float(worth[1] - worth[0])),),
-        remark=f"{worth[1]} and {worth[0]}, with the reward of the start. What follows is the best in both cases.",
-    )
-
-
-def _printed_values(worth: list[Fraction]) -> Claim:
-    return Claim(
-        name="three-state-printed-values",
-        sentence="Acting on state 1 first and acting on state 2 first are worth the two sums that are printed.",
-        place=APPENDIX_D,
-        quantity="printed sum less exact value",
-        agreement=Range(0.0, 0.0),
-        parts=tuple(
+    shifted, tied = horizons["shifted_best"] - horizons["shifted_greedy"], horizons["best"] - horizons["ties_to_two"]
+    parts = {
+        "three-state-equal-benefits": [
+            exact(f"state {state}", float(of_state[state] - Fraction(1, 4))) for state in (1, 2)
+        ],
+        "three-state-greedy-not-optimal": [exact("from states 1 and 2, T = 3", float(worth[1] - worth[0]))],
+        "three-state-printed-values": [
             exact(f"acting on {state} first: {value}, printed {printed}", float(printed - value))
             for state, printed, value in zip(FIRST_ON, PRINTED_SUMS, worth, strict=True)
-        ),
-        remark=(
-            "In the first sum all of 23/28 goes with states (1, 0). Half of it belongs to (2, 0), as acting leads from "
-            "state 1 to state 2 half of the time. The printed sum is too large by 23/784 and still below the second: "
-            "the conclusion stands."
-        ),
-    )
-
-
-def _without_ties(horizons: Columns) -> Claim:
-    loss = horizons["shifted_best"] - horizons["shifted_greedy"]
-    return Claim(
-        name="three-state-greedy-not-optimal-without-ties",
-        sentence="Ties are not needed: greedy also loses where acting adds a little more in state 1 than in state 2.",
-        place=OURS,
-        quantity="best value less that of greedy, exact",
-        agreement=above(0),
-        parts=tuple(
-            exact(f"acting leads from 1 to 2 with a probability 1/{SHIFT} larger, T = {horizon}", loss[horizon - 2])
+        ],
+        "three-state-greedy-not-optimal-without-ties": [
+            exact(f"acting leads from 1 to 2 with a probability 1/{SHIFT} larger, T = {horizon}", shifted[horizon - 2])
             for horizon in (HORIZON, MAX_HORIZON)
-        ),
-    )
-
-
-def _even_with_the_best_ties(horizons: Columns) -> Claim:
-    loss = horizons["best"] - horizons["ties_to_two"]
-    return Claim(
-        name="three-state-greedy-loses-with-any-ties",
-        sentence="With more than three steps greedy is not optimal however its ties are broken.",
-        place=OURS,
-        quantity="best value less that of greedy with ties to state 2, exact",
-        agreement=above(0),
-        parts=tuple(exact(f"T = {horizon}", loss[horizon - 2]) for horizon in (4, 5, 10, MAX_HORIZON)),
-        remark=(
-            "Of all ways to break its ties, to state 2 is the best and to state 1 the worst for greedy. With T = 3 the "
-            "former is optimal. With more, the best policy would rather act on an agent in state 0, where that changes "
-            "nothing, than on one in state 1, which would sooner go to state 2 and from there to 0, for good."
-        ),
-    )
+        ],
+        "three-state-greedy-loses-with-any-ties": [
+            exact(f"T = {horizon}", tied[horizon - 2]) for horizon in (4, 5, 10, MAX_HORIZON)
+        ],
+    }
+    figures, tables = {"counterexample-2": draw_three_state(horizons)}, (_first_actions(worth), _losses(horizons))
+    return Measured(parts, figures=figures, tables=tables, values={"on_one": worth[0], "on_two": worth[1]})
 
 
 def _first_actions(worth: list[Fraction]) -> Table:
@@ -420,17 +276,3 @@ def draw_three_state(horizons: Columns) -> Figure:
         loss = horizons["best"] - horizons[way]
         lines.append(Line(name, steps, loss, loss, loss))
     return draw_lines(lines, "T", "best value less that of greedy", "What greedy loses with three states")
-
-
-THREE_STATE = Experiment(
-    name="counterexample-2",
-    title="Greedy and three states",
-    place=APPENDIX_D,
-    about=(
-        "Two agents that are alike, in states 1 and 2 of three, one action a step. All values are computed in "
-        "fractions by dynamic programming over the joint states; the reward of the start counts, as in the paper. "
-        "Beyond the paper: horizons up to 20, other ways to break ties, and agents whose benefits are not tied."
-    ),
-    list_jobs=three_state_jobs,
-    examine=examine_three_state,
-)

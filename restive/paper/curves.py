@@ -1,10 +1,10 @@
-"""Setups of the paper's figures (a family at three budgets, with and without noise), their curves, and ranking claims.
+"""Setups of the paper's figures (a family at three budgets, with and without noise), their curves, and leads.
 
 Every policy gets the same instances and random numbers, so differences are taken instance by instance. Differences are
 given as shares of the gap between random and the Whittle oracle: that makes budgets, noises and families comparable.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from restive.files import Columns
 from restive.formats import show_count
-from restive.paper.claims import OURS, Claim, Part, Range, above, measured
+from restive.paper.claims import Part, measured
 from restive.paper.jobs import Job, Results, Size
 from restive.paper.tasks.simulation import file_digest
 from restive.plotting import BOUND, LONG_DASHES, LOOKS, Line, choose_looks, draw_panels, scale_panels
@@ -221,116 +221,41 @@ class Scoreboard:
 
 
 EARLY = 100
-AHEAD = above(0)
 OTHER_STEPS = (500, 200, 100, 50, 20)
-TITLES = {"egt": "eps-GT", "wiql": "WIQL", "ucwhittle": "UCWhittle", "rma2b": "R(MA)²B", "random": "random choice"}
 SHARE = "share of the gap from random to the Whittle oracle, in running mean reward"
 
 
-def leads(
-    board: Scoreboard, ahead: str, behind: str, step: int = HORIZON, noises: tuple[float, ...] | None = None
-) -> tuple[Part, ...]:
-    """The lead of one policy over another in every setting."""
-    chosen = (0.0, board.setup.noise) if noises is None else noises
-    return tuple(
-        measured(f"{board.setup.name(budget, noise)}, t = {step}", board.lead(ahead, behind, budget, noise, step))
-        for budget, noise in board.setup.settings()
-        if noise in chosen
-    )
+class Lead(NamedTuple):
+    """The lead of one policy over another at every budget, by some step."""
 
+    ahead: str
+    behind: str
+    step: int = HORIZON
+    noise: str = ""  # "noiseless" or "noisy", both if empty
+    nearby: Sequence[int] = OTHER_STEPS  # other steps to look at if the claim fails
 
-def lead_claim(
-    board: Scoreboard,
-    name: str,
-    sentence: str,
-    place: str,
-    ahead: str,
-    behind: str,
-    *,
-    quantity: str = "",
-    agreement: Range = AHEAD,
-    step: int = HORIZON,
-    noises: tuple[float, ...] | None = None,
-    nearby: tuple[int, ...] = OTHER_STEPS,
-    remark: str = "",
-) -> Claim:
-    """Claim about the lead of one policy over another at one step, with the same at `nearby` steps."""
-    return Claim(
-        name=name,
-        sentence=sentence,
-        place=place,
-        quantity=f"{quantity or f'lead of {ahead} over {behind}'}, {SHARE}",
-        agreement=agreement,
-        parts=leads(board, ahead, behind, step, noises),
-        nearby=tuple(part for other in nearby for part in leads(board, ahead, behind, other, noises)),
-        remark=remark,
-    )
+    def measure(self, board: Scoreboard) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+        """The leads at the step, and those at nearby steps; an early step has none."""
+        others = self.nearby if self.step == HORIZON else ()
+        return self.at(board, self.step), tuple(part for step in others for part in self.at(board, step))
 
-
-def outdoes(
-    board: Scoreboard, family: str, place: str, behind: str, step: int = HORIZON, remark: str = "", ahead: str = "egt"
-) -> Claim:
-    """Claim that one policy is ahead of another, in all settings, at one step."""
-    early = step == EARLY
-    when = f"{'early, by step 100,' if early else 'over 1000 steps'} at every budget, with and without noise"
-    name, sentence = f"{family}-{ahead}-above-{behind}", _ahead_of(ahead, behind, when, family)
-    if early:
-        return lead_claim(board, f"{name}-early", sentence, place, ahead, behind, step=EARLY, nearby=(), remark=remark)
-    return lead_claim(board, name, sentence, place, ahead, behind, remark=remark)
-
-
-def outdoes_by_noise(board: Scoreboard, family: str, place: str, behind: str, ahead: str = "egt") -> tuple[Claim, ...]:
-    """The same as two claims: without noise, as in the paper, and with noise, which the paper leaves out."""
-    halves = (("noiseless", 0.0, place), ("noisy", board.setup.noise, OURS))
-    return tuple(
-        lead_claim(
-            board,
-            f"{family}-{ahead}-above-{behind}-{half}",
-            _ahead_of(ahead, behind, f"over 1000 steps at every budget, {half}", family),
-            where,
-            ahead,
-            behind,
-            noises=(noise,),
+    def at(self, board: Scoreboard, step: int) -> tuple[Part, ...]:
+        """The leads at a step."""
+        return tuple(
+            measured(f"{board.setup.name(budget, noise)}, t = {step}", board.lead(*self[:2], budget, noise, step))
+            for budget, noise in board.setup.settings()
+            if self.noise in ("", "noisy" if noise else "noiseless")
         )
-        for half, noise, where in halves
-    )
 
 
-def _ahead_of(ahead: str, behind: str, when: str, family: str) -> str:
-    return f"{TITLES[ahead]} collects more than {TITLES[behind]} {when} ({family})."
-
-
-def near_random(board: Scoreboard, family: str, place: str, policy: str) -> Claim:
-    """Claim that a learner does no better than random."""
-    return lead_claim(
-        board,
-        f"{family}-{policy}-near-random",
-        f"{TITLES[policy]} does about as well as random over 1000 steps ({family}).",
-        place,
-        policy,
-        FLOOR,
-        quantity=f"gap closed by {policy}",
-        agreement=Range(-0.1, 0.1),
-        noises=(0.0,),
-    )
-
-
-def under_the_bound(board: Scoreboard, family: str, runs: int | None = None) -> Claim:
-    """Check that the oracle is not above the fluid bound; `runs` are those of the oracle, if not the setup's."""
+def compare_with_bound(board: Scoreboard, runs: int | None = None) -> list[Part]:
+    """The Whittle oracle less the fluid bound at every budget; `runs` are those of the oracle, if not the setup's."""
     parts = []
     for budget in BUDGETS:
-        oracle = read_curve(board.results[board.setup.job(CEILING, budget, 0.0, runs)])
-        bound = read_curve(board.results[board.setup.bound(budget)])
-        over = band(oracle.mean(board.setup.horizon) - bound.mean(board.setup.horizon))
-        parts.append(measured(f"B = {budget}", over))
-    return Claim(
-        name=f"{family}-under-the-bound",
-        sentence=f"The Whittle oracle does not collect more than the fluid bound ({family}).",
-        place=OURS,
-        quantity="running mean of the Whittle oracle less the fluid bound, reward per step",
-        agreement=Range(float("-inf"), 0.0),
-        parts=tuple(parts),
-    )
+        jobs = board.setup.job(CEILING, budget, 0.0, runs), board.setup.bound(budget)
+        oracle, bound = (read_curve(board.results[job]).mean(board.setup.horizon) for job in jobs)
+        parts.append(measured(f"B = {budget}", band(oracle - bound)))
+    return parts
 
 
 def standings(board: Scoreboard, policies: tuple[str, ...]) -> Table:
@@ -382,9 +307,8 @@ def _lines(board: Scoreboard, policies: tuple[str, ...], budget: int, noise: flo
     for policy in policies:
         curve = board.curve(policy, budget, noise)
         kept = _spaced(curve.steps)
-        mean, _, low, high = band(curve.running_mean()[:, kept])
         label = "egt (default)" if policy == "egt" and looks[policy] != LOOKS[policy] else policy
-        lines.append(Line(label, curve.steps[kept], mean, low, high, *looks[policy]))
+        lines.append(Line.of(label, curve.steps[kept], band(curve.running_mean()[:, kept]), *looks[policy]))
     bound = board.bound(budget)[kept]
     return [*lines, Line("fluid bound", curve.steps[kept], bound, bound, bound, BOUND, LONG_DASHES)]
 

@@ -5,13 +5,13 @@ bound has the constants of the proof. Appendix B measures the regret against Whi
 one.
 """
 
-import math
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from restive.paper.claims import Claim, Experiment, Findings, Part, Range, above, below, exact, measured
+from restive.paper.claims import Part, exact, measured
 from restive.paper.curves import (
     AGENTS,
     CEILING,
@@ -24,6 +24,7 @@ from restive.paper.curves import (
     two_state_setup,
     with_reach,
 )
+from restive.paper.experiment import Measured
 from restive.paper.jobs import Job, Results, Size
 from restive.paper.tasks.simulation import gaps, thresholds
 from restive.plotting import LOOKS, Line, draw_lines
@@ -34,7 +35,6 @@ from restive.solvers.myopic import benefit
 from restive.stats import Band, band, ratio
 from restive.types import Floats, Ints
 
-CURVE_PLACE = "section 4.1, theorem 4.4; appendix, regret curve"
 SHARES = (0.1, 0.5, 0.9)
 SMALLER_SCALES = (0.1, 0.01)
 BASELINES = ("egt", "wiql", "ucwhittle", "rma2b", "thompson-whittle", "random", "threshold-oracle")
@@ -70,19 +70,34 @@ def curve_jobs(size: Size) -> list[Job]:
     return [*theory, *(curve_job(size, 0.5, policy) for policy in BASELINES)]
 
 
-def examine_curve(size: Size, results: Results) -> Findings:
+def measure_curve(size: Size, results: Results) -> Measured:
     """How the regret grows, and with what."""
-    curves = {share: read_curve(results[curve_job(size, share)]) for share in SHARES}
+    curves = read_curves(size, results)
     smaller = {
         (share, scale): read_curve(results[curve_job(size, share, scale=scale)])
         for scale in SMALLER_SCALES
         for share in SHARES
     }
     baselines = {policy: read_curve(results[curve_job(size, 0.5, policy)]) for policy in BASELINES}
-    claims = (_sublinear(curves), _flattens(curves, smaller), _larger_for_smaller_gap(curves))
-    return Findings(
-        claims, {"regret": _draw_curve(curves)}, (_tabulate_growth(curves, smaller), _tabulate_baselines(baselines))
-    )
+    parts = {
+        "regret-sublinear": [measured(f"theta = {share:g}", late_growth(curve)) for share, curve in curves.items()],
+        "regret-flattens": [measured(f"theta = {share:g}", late_share(curve)) for share, curve in curves.items()],
+        "regret-larger-for-smaller-gap": [
+            measured(f"theta = {near:g} against {far:g}", band(curves[near].cost[:, -1] - curves[far].cost[:, -1]))
+            for far, near in pairwise(SHARES)
+        ],
+    }
+    nearby = [
+        measured(f"theta = {share:g}, {scale:g} of the theorem's D", late_share(curve))
+        for (share, scale), curve in smaller.items()
+    ]
+    tables = (_tabulate_growth(curves, smaller), _tabulate_baselines(baselines))
+    return Measured(parts, {"regret-flattens": nearby}, {"regret": _draw_curve(curves)}, tables)
+
+
+def read_curves(size: Size, results: Results) -> dict[float, Curve]:
+    """The regret of eps-GT as the theorem sets it, by threshold."""
+    return {share: read_curve(results[curve_job(size, share)]) for share in SHARES}
 
 
 def late_growth(curve: Curve) -> Band:
@@ -96,62 +111,8 @@ def late_share(curve: Curve) -> Band:
     return ratio(curve.cost[:, -1] - curve.cost[:, curve.place(last // 2)], curve.cost[:, -1])
 
 
-def _sublinear(curves: dict[float, Curve]) -> Claim:
-    return Claim(
-        name="regret-sublinear",
-        sentence="The regret of eps-GT grows more slowly than the number of steps.",
-        place=CURVE_PLACE,
-        quantity="exponent of the growth of the regret over the last factor of ten in steps",
-        agreement=below(1),
-        parts=tuple(measured(_threshold(share), late_growth(curve)) for share, curve in curves.items()),
-        remark="Linear growth has exponent 1, logarithmic growth an exponent that falls towards 0.",
-    )
-
-
-def _flattens(curves: dict[float, Curve], smaller: dict[tuple[float, float], Curve]) -> Claim:
-    nearby: tuple[Part, ...] = tuple(
-        measured(f"{_threshold(share)}, {scale:g} of the theorem's D", late_share(curve))
-        for (share, scale), curve in smaller.items()
-    )
-    return Claim(
-        name="regret-flattens",
-        sentence="The regret of eps-GT converges to a constant as the horizon grows.",
-        place="appendix, regret curve",
-        quantity="share of the regret that comes in the second half of the steps",
-        agreement=Range(-math.inf, 0.05),
-        parts=tuple(measured(_threshold(share), late_share(curve)) for share, curve in curves.items()),
-        nearby=nearby,
-        remark=(
-            "With the theorem's settings exploration fades as D / (visits · Δ²), so that its cost grows with the "
-            "logarithm of the steps and never stops; with linear growth the share would be 0.5."
-        ),
-    )
-
-
-def _larger_for_smaller_gap(curves: dict[float, Curve]) -> Claim:
-    pairs = [(SHARES[1], SHARES[0]), (SHARES[2], SHARES[1])]
-    return Claim(
-        name="regret-larger-for-smaller-gap",
-        sentence="The smaller the gap between the threshold and the least benefit above it, the larger the regret.",
-        place=CURVE_PLACE,
-        quantity="regret at the smaller gap less regret at the larger, at the last step",
-        agreement=above(0),
-        parts=tuple(
-            measured(f"theta = {near:g} against {far:g}", band(curves[near].cost[:, -1] - curves[far].cost[:, -1]))
-            for near, far in pairs
-        ),
-    )
-
-
-def _threshold(share: float) -> str:
-    return f"theta = {share:g}"
-
-
 def _draw_curve(curves: dict[float, Curve]) -> Figure:
-    lines = []
-    for share, curve in curves.items():
-        line = band(curve.cost)
-        lines.append(Line(_threshold(share), curve.steps.astype(float), line.mean, line.low, line.high))
+    lines = [Line.of(f"theta = {share:g}", curve.steps, band(curve.cost)) for share, curve in curves.items()]
     return draw_lines(lines, "step", "regret so far", "Regret of eps-GT as theorem 4.4 sets it", log_x=True)
 
 
@@ -159,7 +120,7 @@ def _tabulate_growth(curves: dict[float, Curve], smaller: dict[tuple[float, floa
     every = {(share, 1.0): curve for share, curve in curves.items()} | smaller
     rows = tuple(
         (
-            _threshold(share),
+            f"theta = {share:g}",
             f"{scale:g}",
             *(f"{curve.cost[:, curve.place(step)].mean():.1f}" for step in _landmarks(curve)),
             f"{late_growth(curve).mean:.2f}",
@@ -188,23 +149,7 @@ def _tabulate_baselines(baselines: dict[str, Curve]) -> Table:
     return Table("Regret of all policies", heads, rows, note)
 
 
-REGRET_CURVE = Experiment(
-    name="regret",
-    title="The regret curve",
-    place=CURVE_PLACE,
-    about=(
-        "Two agents, one action a step; the first is better in all of its states, and gamma = theta · I(1) + "
-        "(1 − theta) · I(0) of the second, so that acting on the second in its state 0 is the only thing that costs. "
-        "eps-GT has the settings of theorem 4.4: D = 16, p = 1, eta = the gap. 10 instances. The regret is exact "
-        "along each run, from the true benefits."
-    ),
-    list_jobs=curve_jobs,
-    examine=examine_curve,
-)
-
-
 Bound = Callable[[Floats, float, Ints], Floats]
-BOUND_PLACE = "theorem 4.4, section 4.1 and its proof"
 FROM_STEP = 10
 TWO_STATES, TWO_AGENTS, ONE_ACTION = 2, 2, 1
 
@@ -214,25 +159,13 @@ def bound_jobs(size: Size) -> list[Job]:
     return [curve_job(size, share) for share in SHARES]
 
 
-def examine_bound(size: Size, results: Results) -> Findings:
+def measure_bound(size: Size, results: Results) -> Measured:
     """The largest share of the bound that the regret ever takes up."""
     problems = make_problems("ordered-v1", instances=INSTANCES, seed=size.seed)
     gains = np.stack([benefit(problem.transition, problem.reward) for problem in problems])
-    curves = {share: read_curve(results[curve_job(size, share)]) for share in SHARES}
-    shares = {name: _taken_up(curves, gains, bound) for name, bound in BOUNDS.items()}
-    claims = tuple(
-        Claim(
-            name=f"regret-within-{name}-bound",
-            sentence=f"The regret of eps-GT is at most the {name} bound with the constant that the proof gives.",
-            place=BOUND_PLACE,
-            quantity="regret as a share of the bound, the largest over steps and instances, each a mean over runs",
-            agreement=Range(0.0, 1.0),
-            parts=parts,
-            remark=BOUND_REMARK,
-        )
-        for name, parts in shares.items()
-    )
-    return Findings(claims, {}, (_tabulate_bound(curves, gains),))
+    curves = read_curves(size, results)
+    parts = {f"regret-within-{name}-bound": _taken_up(curves, gains, bound) for name, bound in BOUNDS.items()}
+    return Measured(parts, tables=(_tabulate_bound(curves, gains),))
 
 
 def logarithmic(gains: Floats, share: float, steps: Ints) -> Floats:
@@ -257,24 +190,20 @@ def square_root(gains: Floats, share: float, steps: Ints) -> Floats:
 
 
 BOUNDS: dict[str, Bound] = {"logarithmic": logarithmic, "square-root": square_root}
-BOUND_REMARK = (
-    "The proof replaces Σ 1/k up to T by log T, which is less by up to 1, and drops that exploration is never above 1; "
-    "the second makes the bound far larger than it need be, so the first does no harm here. Its last line takes "
-    "√(ab) as a bound of a + b, where it is one of the smaller of the two, and leaves out the term of the good pairs."
-)
 
 
 def _scale() -> float:
     return Egt.theory(TWO_AGENTS, ONE_ACTION, gap=1.0, gamma=0.0).D
 
 
-def _taken_up(curves: dict[float, Curve], gains: Floats, bound: Bound) -> tuple[Part, ...]:
+def _taken_up(curves: dict[float, Curve], gains: Floats, bound: Bound) -> list[Part]:
+    """The largest share of the bound that the regret ever takes up, by threshold."""
     parts = []
     for share, curve in curves.items():
         late = curve.steps >= FROM_STEP
         taken = (curve.cost[:, late] / bound(gains, share, curve.steps[late])).max(axis=1)
         parts.append(exact(f"theta = {share:g}", taken.max()))
-    return tuple(parts)
+    return parts
 
 
 def _tabulate_bound(curves: dict[float, Curve], gains: Floats) -> Table:
@@ -290,20 +219,6 @@ def _tabulate_bound(curves: dict[float, Curve], gains: Floats) -> Table:
     return Table("The bound and the regret at the last step", heads, tuple(rows), "Means over instances.")
 
 
-REGRET_BOUND = Experiment(
-    name="regret-bound",
-    title="The regret bound of theorem 4.4",
-    place=BOUND_PLACE,
-    about=(
-        "The theorem gives an order; its proof gives the constants. Both forms are evaluated on every instance of the "
-        "regret curve and at every step from 10 on."
-    ),
-    list_jobs=bound_jobs,
-    examine=examine_bound,
-)
-
-
-EPISODES_PLACE = "appendix B, regret over episodes"
 LENGTH, EPISODES, BUDGET = 100, 20, 10
 # The learners that tend to Whittle's policy; eps-GT and R(MA)²B tend to others.
 TOWARDS_WHITTLE = ("wiql", "ucwhittle", "thompson-whittle")
@@ -331,12 +246,24 @@ def episodes_jobs(size: Size) -> list[Job]:
     return [*(episodes_job(size, policy) for policy in (*LEARNERS, FLOOR, CEILING)), *once]
 
 
-def examine_episodes(size: Size, results: Results) -> Findings:
+def measure_episodes(size: Size, results: Results) -> Measured:
     """How the regret falls with episodes, and how it grows with the length of one."""
     curves = {policy: read_curve(results[episodes_job(size, policy)]) for policy in (*LEARNERS, FLOOR, CEILING)}
     board = Scoreboard(two_state_setup(size), results)
-    claims = (_falls(curves), _linear_in_one(board))
-    return Findings(claims, {"episodes": _draw_episodes(curves)}, (_tabulate_episodes(curves, board),))
+    falls = []
+    for policy in TOWARDS_WHITTLE:
+        regret = regret_per_episode(curves, policy)
+        falls.append(measured(f"{policy}, {EPISODES} episodes of {LENGTH}", ratio(regret[:, -1], regret[:, 0])))
+    linear, earlier = (
+        [measured(f"{policy}{when}", regret_growth(board, policy, first)) for policy in TOWARDS_WHITTLE]
+        for first, when in ((100, ""), (10, ", from 10 to 100 steps"))
+    )
+    return Measured(
+        {"episodes-regret-falls": falls, "episodes-one-is-linear": linear},
+        {"episodes-one-is-linear": earlier},
+        {"episodes": _draw_episodes(curves)},
+        (_tabulate_episodes(curves, board),),
+    )
 
 
 def regret_per_episode(curves: dict[str, Curve], policy: str) -> Floats:
@@ -350,39 +277,6 @@ def regret_growth(board: Scoreboard, policy: str, first: int) -> Band:
     curve, ceiling = (board.curve(each, BUDGET, 0.0) for each in (policy, CEILING))
     behind = ceiling.reward - curve.reward
     return growth(behind[:, curve.place(10 * first)], behind[:, curve.place(first)])
-
-
-def _falls(curves: dict[str, Curve]) -> Claim:
-    parts = []
-    for policy in TOWARDS_WHITTLE:
-        regret = regret_per_episode(curves, policy)
-        parts.append(measured(f"{policy}, {EPISODES} episodes of {LENGTH}", ratio(regret[:, -1], regret[:, 0])))
-    return Claim(
-        name="episodes-regret-falls",
-        sentence="Over many episodes the regret per episode of a learner of Whittle's policy falls.",
-        place=EPISODES_PLACE,
-        quantity=f"regret per episode over {EPISODES} episodes, as a share of that of the first",
-        agreement=below(1),
-        parts=tuple(parts),
-    )
-
-
-def _linear_in_one(board: Scoreboard) -> Claim:
-    return Claim(
-        name="episodes-one-is-linear",
-        sentence="In one episode, learners of Whittle's policy have a regret that grows in line with its length.",
-        place=f"section 2.3; {EPISODES_PLACE}",
-        quantity="exponent of the growth of the regret against whittle-oracle from 100 to 1000 steps",
-        agreement=Range(0.9, 1.1),
-        parts=tuple(measured(policy, regret_growth(board, policy, 100)) for policy in TOWARDS_WHITTLE),
-        nearby=tuple(
-            measured(f"{policy}, from 10 to 100 steps", regret_growth(board, policy, 10)) for policy in TOWARDS_WHITTLE
-        ),
-        remark=(
-            "The paper argues from bounds for the worst case over instances, which random instances cannot contradict: "
-            "this says how the regret grows on its own random instances."
-        ),
-    )
 
 
 def _tabulate_episodes(curves: dict[str, Curve], board: Scoreboard) -> Table:
@@ -401,22 +295,7 @@ def _tabulate_episodes(curves: dict[str, Curve], board: Scoreboard) -> Table:
 def _draw_episodes(curves: dict[str, Curve]) -> Figure:
     lines = []
     for policy in LEARNERS:
-        line = band(regret_per_episode(curves, policy))
         episodes = curves[policy].steps / LENGTH
-        lines.append(Line(policy, episodes, line.mean, line.low, line.high, *LOOKS[policy]))
+        lines.append(Line.of(policy, episodes, band(regret_per_episode(curves, policy)), *LOOKS[policy]))
     title = f"Regret per episode of {LENGTH} steps against Whittle's policy, B = {BUDGET}"
     return draw_lines(lines, "episodes", "regret per episode", title)
-
-
-EPISODES_EXPERIMENT = Experiment(
-    name="episodes",
-    title="Regret over episodes",
-    place=EPISODES_PLACE,
-    about=(
-        f"The two-state instances with B = {BUDGET}, without noise, {EPISODES} episodes of {LENGTH} steps: after each "
-        "all agents go back to where they started, and the learner keeps what it has learnt. The paper's own setting "
-        "is one episode. R(MA)²B plans over all steps as if there were no resets."
-    ),
-    list_jobs=episodes_jobs,
-    examine=examine_episodes,
-)

@@ -15,39 +15,30 @@ from typing import Any, NamedTuple
 
 from restive.errors import InputError, did_you_mean
 from restive.files import Columns, write_atomic
-from restive.paper import (
-    ablations,
-    counterexamples,
-    jobs,
-    random_agents,
-    regret,
-    theorems,
-    wireless,
-)
-from restive.paper.claims import Claim, Experiment, Findings, count_claims, render_claims
+from restive.paper import ablations, counterexamples, figures, jobs, regret, theorems
+from restive.paper.claims import Claim, count_claims, render_claims
+from restive.paper.experiment import Experiment, Findings, load_experiments
 from restive.paper.jobs import Pending, Size, describe_run
 from restive.plotting import write_figures
 
 REPORT = "claims.json"
-# In the order of the paper: figures first, then theorems and examples.
-EXPERIMENTS: Mapping[str, Experiment] = {
-    each.name: each
-    for each in (
-        random_agents.TWO_STATE,
-        wireless.WIRELESS,
-        random_agents.OVERTAKING,
-        random_agents.TEN_STATE,
-        ablations.ETA,
-        ablations.GAMMA,
-        regret.REGRET_CURVE,
-        regret.REGRET_BOUND,
-        theorems.LEMMA,
-        theorems.THEOREM,
-        counterexamples.HETEROGENEOUS,
-        counterexamples.THREE_STATE,
-        regret.EPISODES_EXPERIMENT,
-    )
-}
+EXPERIMENTS: Mapping[str, Experiment] = load_experiments(
+    {
+        "two-state": (figures.two_state_jobs, figures.measure_two_state),
+        "wireless": (figures.wireless_jobs, figures.measure_wireless),
+        "overtaking": (figures.overtaking_jobs, figures.measure_overtaking),
+        "ten-state": (figures.ten_state_jobs, figures.measure_ten_state),
+        "eta": (ablations.eta_jobs, ablations.measure_eta),
+        "gamma": (ablations.gamma_jobs, ablations.measure_gamma),
+        "regret": (regret.curve_jobs, regret.measure_curve),
+        "regret-bound": (regret.bound_jobs, regret.measure_bound),
+        "lemma-4.3": (theorems.lemma_jobs, theorems.measure_lemma),
+        "theorem-3.1": (theorems.theorem_jobs, theorems.measure_theorem),
+        "counterexample-1": (counterexamples.heterogeneous_jobs, counterexamples.measure_heterogeneous),
+        "counterexample-2": (counterexamples.three_state_jobs, counterexamples.measure_three_state),
+        "episodes": (regret.episodes_jobs, regret.measure_episodes),
+    }
+)
 
 
 class Reproduction(NamedTuple):

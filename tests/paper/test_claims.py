@@ -19,6 +19,7 @@ from restive.paper.claims import (
     count_verdicts,
     exact,
     measured,
+    parse_range,
     render_claims,
     show_scaled,
 )
@@ -82,6 +83,18 @@ def test_ranges_are_said_in_words() -> None:
     ]
     assert said == ["above 0.5", "below 1", "from -0.1 to 0.1", "at least 0.95", "at most 0.05"]
     assert str(Range(0, 0)) == "exactly 0"
+
+
+@pytest.mark.parametrize(
+    "text", ["above 0.5", "below 1", "from -0.1 to 0.1", "at least 0.95", "at most 0.05", "exactly 0"]
+)
+def test_a_range_is_read_from_the_words_that_it_is_said_in(text: str) -> None:
+    assert str(parse_range(text)) == text
+
+
+def test_words_that_are_no_range_are_refused() -> None:
+    with pytest.raises(ValueError, match="'about 5' is not a range"):
+        parse_range("about 5")
 
 
 def test_one_unit_gives_no_interval_and_no_verdict() -> None:

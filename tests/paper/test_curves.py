@@ -13,11 +13,11 @@ from restive.paper.curves import (
     ALL_POLICIES,
     BUDGETS,
     Curve,
+    Lead,
     Scoreboard,
     Setup,
     draw_scoreboard,
     growth,
-    leads,
     read_curve,
 )
 from restive.paper.jobs import Results, run_job
@@ -60,7 +60,7 @@ def test_who_does_not_learn_is_played_once_for_both_noises() -> None:
 
 
 def test_parts_name_budget_noise_and_step(board: Scoreboard) -> None:
-    names = [part.setting for part in leads(board, "egt", "wiql", 100)]
+    names = [part.setting for part in Lead("egt", "wiql").at(board, 100)]
     assert names[0] == "B = 5, noiseless, t = 100"
     assert names[-1] == "B = 20, noise variance 0.5, t = 100"
     assert len(names) == 2 * len(BUDGETS)

@@ -8,6 +8,7 @@ import pytest
 from restive.files import Columns
 from restive.paper.claims import FAILS, HOLDS
 from restive.paper.jobs import Results, Size, run_job
+from restive.paper.reproduction import EXPERIMENTS
 from restive.paper.tasks import good_agents as task
 from restive.paper.tasks.good_agents import (
     check_lemma,
@@ -16,10 +17,11 @@ from restive.paper.tasks.good_agents import (
     has_enough,
     list_thresholds,
 )
-from restive.paper.theorems import LEMMA, SIZES, lemma_job
+from restive.paper.theorems import SIZES, lemma_job
 from restive.solvers.myopic import benefit
 from restive.types import Bools, Floats
 
+LEMMA = EXPERIMENTS["lemma-4.3"]
 QUICK = Size(quick=True)
 
 

@@ -9,9 +9,8 @@ import pytest
 from restive.checks import check_policy
 from restive.files import Columns
 from restive.paper import counterexamples
-from restive.paper.claims import FAILS, HOLDS, Findings
+from restive.paper.claims import FAILS, HOLDS
 from restive.paper.counterexamples import (
-    HETEROGENEOUS,
     MOVES,
     RULE,
     SIMULATED,
@@ -20,7 +19,9 @@ from restive.paper.counterexamples import (
     VALUES,
     simulated,
 )
+from restive.paper.experiment import Findings
 from restive.paper.jobs import Results, Size, run_job
+from restive.paper.reproduction import EXPERIMENTS
 from restive.paper.tasks.counterexamples import (
     UNLIKE_AGENTS,
     Alternating,
@@ -38,6 +39,7 @@ from restive.simulation import Simulation
 from restive.solvers.joint_dp import evaluate_joint, list_sets, solve_joint
 from restive.world import World
 
+HETEROGENEOUS = EXPERIMENTS["counterexample-1"]
 QUICK = Size(quick=True)
 TURNS = np.resize(np.eye(4, dtype=np.int64)[[0, 1]], (20, 4))
 

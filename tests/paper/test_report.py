@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from restive.paper.claims import Claim, Findings, Part, above
+from restive.paper.claims import Claim, Part, above
+from restive.paper.experiment import Findings
 from restive.paper.jobs import Size, describe_run
 from restive.paper.reproduction import EXPERIMENTS, Reproduction, render_markdown, render_report
 from restive.plotting import Line, draw_lines

@@ -47,6 +47,22 @@ def test_no_two_works_of_different_settings_share_a_file() -> None:
     assert all(files[job.file_name()] == job.spec() for job in jobs)
 
 
+def test_every_claim_has_a_name_of_its_own_and_stands_in_the_order_of_its_experiment() -> None:
+    names = [claim.name for each in EXPERIMENTS.values() for claim in each.claims]
+    assert len(set(names)) == len(names) == 76
+    assert [claim.name for claim in EXPERIMENTS["gamma"].claims][2:4] == [
+        "gamma-low-is-best-two-state",
+        "gamma-higher-is-slower-ten-state",
+    ]
+
+
+def test_a_claim_has_the_place_of_its_experiment_and_the_range_above_0_unless_it_says_otherwise() -> None:
+    first, *_ = EXPERIMENTS["two-state"].claims
+    assert (first.place, str(first.agreement)) == ("Figure 1, section 5.1", "above 0")
+    assert first.quantity == "lead of egt over wiql, {share}"
+    assert first.verdict == "undecided"  # nothing was measured
+
+
 def test_names_are_found_in_the_order_of_the_catalogue() -> None:
     assert [each.name for each in find_experiments(["regret", "two-state", "regret"])] == ["two-state", "regret"]
     assert find_experiments([]) == find_experiments(["all"]) == list(EXPERIMENTS.values())

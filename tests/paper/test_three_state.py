@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from restive.files import Columns
 from restive.paper import counterexamples
-from restive.paper.claims import FAILS, HOLDS, Findings
-from restive.paper.counterexamples import HORIZONS, PRINTED_SUMS, THREE_STATE, THREE_STATE_ARRIVALS, THREE_STATE_FIRST
+from restive.paper.claims import FAILS, HOLDS
+from restive.paper.counterexamples import HORIZONS, PRINTED_SUMS, THREE_STATE_ARRIVALS, THREE_STATE_FIRST
+from restive.paper.experiment import Findings
 from restive.paper.jobs import Results, Size, run_job
+from restive.paper.reproduction import EXPERIMENTS
 from restive.paper.tasks.counterexamples import (
     THREE_STATES,
     Exact,
@@ -25,6 +27,7 @@ from restive.paper.tasks.counterexamples import (
 from restive.solvers.homogeneous_dp import solve_counts
 from restive.solvers.joint_dp import joint_index, solve_joint
 
+THREE_STATE = EXPERIMENTS["counterexample-2"]
 PART = Fraction
 
 

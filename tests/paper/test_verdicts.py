@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from restive.files import Columns
-from restive.paper import ablations, random_agents, wireless
+from restive.paper import ablations, figures
 from restive.paper.claims import FAILS, HOLDS, Claim
 from restive.paper.jobs import Job, Results, Size
 from restive.paper.reproduction import EXPERIMENTS
@@ -23,7 +23,7 @@ RATES = {
 
 @pytest.fixture(autouse=True)
 def _leave_figures_aside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (random_agents, wireless, ablations):
+    for module in (figures, ablations):
         monkeypatch.setattr(module, "draw_scoreboard", lambda *_: Figure())
 
 
