@@ -37,7 +37,7 @@ EXTENSIONS = (*DEFAULT_DELIMITERS, ".xlsx", ".parquet")
 EXTENSION_LIST = ".csv, .tsv, .txt, .xlsx or .parquet"
 FORMULA = r"^('*[=+\-@\t\r\n])"
 ESCAPED_FORMULA = r"^'('*[=+\-@\t\r\n])"
-MAX_COLUMNS = 2_000
+MAX_COLUMNS, MAX_HEADER = 2_000, 200  # characters of a header
 MAX_CELLS = 1_000_000_000  # of a Parquet file, a few bytes of which can stand for any number of rows
 MAX_EXCEL_CELLS = 30_000_000  # of the rectangle from A1 to the last cell
 MAX_EXCEL_BYTES = 1 << 30  # unpacked
@@ -116,6 +116,12 @@ def _check_width(columns: int, where: str) -> None:
         raise InputError(f"{where}: it has {columns:,} columns; at most {MAX_COLUMNS:,} are allowed.")
 
 
+def _check_headers(headers: Sequence[str], where: str) -> None:
+    for header in headers:
+        if len(header) > MAX_HEADER:
+            raise InputError(f"{where}: the header {quote(header)} is longer than {MAX_HEADER} characters.")
+
+
 def _with_header(grid: pl.DataFrame, where: str) -> pl.DataFrame:
     """Use the first row that is not blank as the header; drop blank rows, and columns without header and cells."""
     filled = pl.any_horizontal(pl.all().str.contains(r"\S").fill_null(False))
@@ -125,6 +131,7 @@ def _with_header(grid: pl.DataFrame, where: str) -> pl.DataFrame:
     body = grid[rows[1:]].with_columns(pl.all().replace("", None))
     headers = [(header or "").strip() for header in grid.row(rows[0])]
     _check_width(len(headers), where)
+    _check_headers(headers, where)
     used = [place for place, header in enumerate(headers) if header or body[:, place].null_count() < len(body)]
     return _with_rows(body[:, used], [headers[place] or f"column {place + 1}" for place in used], rows[1:] + 1)
 
@@ -202,6 +209,7 @@ def _read_parquet(content: bytes, where: str) -> pl.DataFrame:
     lazy = pl.scan_parquet(BytesIO(content))
     schema = read_or_refuse(lazy.collect_schema, where, "Parquet")
     _check_width(len(schema), where)
+    _check_headers(schema.names(), where)
     _check_plain(schema.to_frame(), where)
     rows = read_or_refuse(lambda: lazy.select(pl.len()).collect().item(), where, "Parquet")
     if rows * len(schema) > MAX_CELLS:

@@ -3,7 +3,8 @@
 A damaged file can crash the process that reads it, and a few bytes can expand to a billion rows. The child has limits
 on memory, time and the size of its result, gets none of the server's environment, and is the first to be killed when
 the machine runs out of memory. It writes the table as an Arrow stream to a temporary folder that only this user can
-read and that is always removed.
+read and that is always removed: short texts and numbers, each cell in full, so that the size of the result bounds the
+memory that the server needs for it. The cells of columns that no table has are left out.
 
     python -m restive.server.table_reader FILE RESULT MEMORY_BYTES CPU_SECONDS TIMEOUT_SECONDS RESULT_BYTES
 """
@@ -21,7 +22,8 @@ from weakref import WeakKeyDictionary
 
 import polars as pl
 
-from restive.desk.table_files import read_table_file
+from restive.desk.table_files import ROW, read_table_file
+from restive.desk.table_schema import OUTCOMES, STATES, normalize_header
 from restive.errors import InputError
 from restive.server.settings import MIB, UploadLimits
 
@@ -32,7 +34,8 @@ CHILD_THREADS = "2"
 CHILD_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TEMP", "SYSTEMROOT")
 EXIT_OK, EXIT_INPUT_ERROR = 0, 2
 MAX_MESSAGE_BYTES = 10_000
-MAX_CELL_BYTES = 10_000
+MAX_CELL_BYTES = 1000  # an id has at most 200 characters
+HEADERS = {header for columns in (STATES, OUTCOMES) for names in columns.values() for header in names}
 
 _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
@@ -130,17 +133,36 @@ def convert(source: Path, result: Path) -> int:
     """Read a table and write it as an Arrow stream; return the exit code, and print the message of an input error."""
     os.umask(0o077)
     try:
-        table = read_table_file(source)
-        for column in table.select(pl.col(pl.String)):
-            if (column.str.len_bytes().max() or 0) > MAX_CELL_BYTES:  # type: ignore[operator]
-                raise InputError(
-                    f"{source.name}, column {column.name[:100]}: a cell is longer than {MAX_CELL_BYTES:,} bytes."
-                )
-        table.write_ipc_stream(result, compression="uncompressed")
+        table = bound_columns(read_table_file(source), source.name)
+        table.write_ipc_stream(result, compression="uncompressed", compat_level=pl.CompatLevel.oldest())
     except InputError as error:
         print(str(error)[:MAX_MESSAGE_BYTES])
         return EXIT_INPUT_ERROR
     return EXIT_OK
+
+
+def bound_columns(table: pl.DataFrame, where: str) -> pl.DataFrame:
+    """The table with short texts and numbers only; columns without a known header keep their name and no cells."""
+    return table.with_columns(
+        _bound_column(column, table[ROW], where)
+        if normalize_header(column.name) in HEADERS
+        else pl.Series(column.name, [None] * len(column), pl.Null)
+        for column in table.drop(ROW)
+    )
+
+
+def _bound_column(column: pl.Series, rows: pl.Series, where: str) -> pl.Series:
+    """The column, of texts if it was one of categories; an error if a text is too long."""
+    if column.dtype in (pl.Categorical, pl.Enum):
+        long = column.cat.len_bytes() > MAX_CELL_BYTES
+    elif column.dtype == pl.String:
+        long = column.str.len_bytes() > MAX_CELL_BYTES
+    else:
+        return column
+    if long.any():
+        row = rows[long.fill_null(False).arg_true()[0]]
+        raise InputError(f"{where}, row {row}, column {column.name}: the cell is longer than {MAX_CELL_BYTES:,} bytes.")
+    return column.cast(pl.String)
 
 
 def main(arguments: list[str]) -> None:

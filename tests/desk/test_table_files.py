@@ -269,6 +269,14 @@ def test_a_table_of_too_many_columns_is_refused_before_it_is_read(tmp_path: Path
         read_table_file(path)
 
 
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
+def test_a_long_header_is_refused(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"long.{ending}"
+    write_table_file(pl.DataFrame({"agent": ["ann"], "h" * 201: ["x"]}), path)
+    with pytest.raises(InputError, match=rf"long\.{ending}: the header 'h{{40}}…' is longer than 200 characters\."):
+        read_table_file(path)
+
+
 def test_a_thousand_repeated_headers_get_unique_names(tmp_path: Path) -> None:
     path = tmp_path / "same.csv"
     path.write_text(",".join(["a", "a (2)", *["a"] * 1000]) + "\n" + ",".join("x" * 1002) + "\n")

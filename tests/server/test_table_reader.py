@@ -189,7 +189,26 @@ def test_no_more_tables_are_read_at_once_than_allowed(tmp_path: Path, monkeypatc
     assert most == 2
 
 
-def test_the_length_of_cells_is_limited_in_the_child(tmp_path: Path) -> None:
+@pytest.mark.parametrize("dtype", [pl.String, pl.Categorical, pl.Enum(["ann", "x" * 1001])])
+def test_the_length_of_cells_is_limited_in_the_child(tmp_path: Path, dtype: pl.DataType) -> None:
     path = tmp_path / "table.parquet"
-    pl.DataFrame({"agent": ["ann", "x" * 10_001], "state": ["low", "low"]}).write_parquet(path)
-    assert refusal(path, "parquet") == "states, column agent: a cell is longer than 10,000 bytes."
+    frame = pl.DataFrame({"agent": ["ann", "x" * 1001], "state": ["low", "low"]})
+    frame.with_columns(pl.col("agent").cast(dtype)).write_parquet(path)
+    assert refusal(path, "parquet") == "states, row 2, column agent: the cell is longer than 1,000 bytes."
+
+
+def test_cells_of_columns_that_no_table_has_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    notes = pl.DataFrame({"State": ["low", None], "notes": ["x" * 10**6] * 2, "Agent ID": [7, 8]})
+    notes.with_columns(pl.col("State").cast(pl.Categorical)).write_parquet(path)
+    found = read(path, "parquet")
+    assert found.rows() == [(1, "low", None, 7), (2, None, None, 8)]
+    assert found.columns == ["row", "State", "notes", "Agent ID"]
+
+
+def test_the_size_of_the_result_counts_every_cell_in_full(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    pl.DataFrame({"agent": ["x" * 900] * 10_000, "state": ["low"] * 10_000}).write_parquet(path)
+    assert path.stat().st_size < 10_000
+    assert "expands to far more than its size" in refusal(path, "parquet", UploadLimits(max_result_bytes=8 * MIB))
+    assert read(path, "parquet").height == 10_000
