@@ -4,7 +4,8 @@ Transactions are durable once acknowledged: SQLite in WAL mode with synchronous=
 writing transaction waits for the lock for at most LOCK_TIMEOUT_SECONDS. SQLite overwrites what it deletes (secure_delete),
 because an erased name may be in a page that was freed before.
 
-The tables are created in one step; `restive_schema` holds their version.
+The tables are created in one step; `restive_schema` holds their version, the number of transactions that erased names, and
+how many of these were cleared from the files too.
 
 programs   one row each; the row is the program's lock
 events     the log: number from 0, header as JSON, digest of the chain, size of its parts in bytes
@@ -82,12 +83,18 @@ WORDS = {
 }
 
 
-VERSION = 4
+VERSION = 5
 LOCK = 0x7265737469766531  # PostgreSQL's advisory lock while tables are created: "restive1" in ASCII
 LONG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite numbers rows by an INTEGER PRIMARY KEY only
 
 metadata = sa.MetaData()
-version = sa.Table("restive_schema", metadata, sa.Column("version", sa.Integer, nullable=False))
+version = sa.Table(
+    "restive_schema",
+    metadata,
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("erasures", sa.Integer, nullable=False),
+    sa.Column("purged", sa.Integer, nullable=False),
+)
 programs = sa.Table(
     "programs",
     metadata,
@@ -381,7 +388,7 @@ def create_tables(connection: sa.Connection, shown: str) -> None:
     if has_tables(connection, shown):  # again, under the lock: another process may have created them
         return
     metadata.create_all(connection, checkfirst=False)
-    connection.execute(version.insert().values(version=VERSION))
+    connection.execute(version.insert().values(version=VERSION, erasures=0, purged=0))
     if connection.dialect.name == "postgresql":
         for table in (parts, roster, snapshots):  # bodies are compressed already
             connection.exec_driver_sql(f"ALTER TABLE {table.name} ALTER COLUMN body SET STORAGE EXTERNAL")

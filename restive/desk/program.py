@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from restive.api.types import HistoryEntry
-from restive.desk.audit import NO_CONTEXT, Repeated, RequestContext
+from restive.desk.audit import NO_CONTEXT, KeyTaken, Repeated, RequestContext
 from restive.desk.cache import ProgramCache
 from restive.desk.config import Config
 from restive.desk.corrections import correct_outcomes, correct_states, find_wrong_states
@@ -230,13 +230,17 @@ class Program:
         Without names it removes from the store's files what earlier erasures may have left there.
         """
         listed = read_list(agents, "agents")
-        with self._writing(context, Erased.kind, dry_run) as (writer, projection):
-            number = self._find_agents(projection, listed)
-            if number.size:
-                self.cache.append(writer, Erased(number, self._count_missing(projection, number)))
-            for agent in number.tolist():
-                writer.erase_name(agent)
-            _audit(writer, projection, Erased.kind, count=number.size)
+        try:
+            with self._writing(context, Erased.kind, dry_run) as (writer, projection):
+                number = self._find_agents(projection, listed)
+                if number.size:
+                    self.cache.append(writer, Erased(number, self._count_missing(projection, number)))
+                for agent in number.tolist():
+                    writer.erase_name(agent)
+                _audit(writer, projection, Erased.kind, count=number.size)
+        except (Repeated, KeyTaken):
+            self.store.purge_pending()
+            raise
         self.cache.forget()
         if not number.size and not dry_run:
             self.store.purge_deleted()

@@ -46,6 +46,7 @@ from restive.desk.database import (
     roster,
     snapshots,
     use_write_ahead_log,
+    version,
 )
 from restive.desk.events import CHUNK, Event, Head, Part, assemble, link, pick
 from restive.desk.roster import split_names
@@ -309,6 +310,9 @@ class Store:
         if not ready:
             with self._engine.connect().execution_options(writing=True) as connection, connection.begin():
                 create_tables(connection, self.address)
+        elif not read_only:
+            with suppress(StoreError):
+                self.purge_pending()
 
     @contextmanager
     def _begin(self) -> Iterator[sa.Connection]:
@@ -352,9 +356,16 @@ class Store:
             recorded=None,
         )
 
+    def purge_pending(self) -> None:
+        """Remove erased names from the database files if an erasure was cut off before it did."""
+        if self.execute(sa.select(version).where(version.c.purged < version.c.erasures)):
+            self.purge_deleted()
+
     def purge_deleted(self) -> None:
         """Remove erased names from the database files; they are gone from the roster in any case."""
         try:
+            with self._engine.connect() as connection:
+                erasures = connection.execute(sa.select(version.c.erasures)).scalar_one()
             cause = purge_deleted(self._engine, roster.name, audit_log.name)
         except sa.exc.SQLAlchemyError as error:
             cause = find_cause(error)[0]
@@ -364,6 +375,8 @@ class Store:
                 f"{self.address}, {cause}: to clear them, erase again, without any name.",
                 recorded=True,
             )
+        with suppress(StoreError), self.transact() as connection:  # if that fails, the next start purges again
+            connection.execute(version.update().where(version.c.purged < erasures).values(purged=erasures))
 
     def _log(
         self,

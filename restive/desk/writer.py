@@ -9,7 +9,7 @@ import polars as pl
 import sqlalchemy as sa
 
 from restive.desk.audit import NO_CONTEXT, RequestContext, forget_people, record_audit_entry
-from restive.desk.database import events, parts, roster, snapshots
+from restive.desk.database import events, parts, roster, snapshots, version
 from restive.desk.events import Columns, Event, Head, Header, divide, link
 from restive.desk.roster import ROSTER_CHUNK, as_names, join_names, split_names
 from restive.errors import InputError
@@ -127,6 +127,7 @@ class Writer:
             self._connection.execute(roster.update().where(self._at_chunk(chunk)).values(body=join_names(names)))
         if self._erasing:
             forget_people(self._connection, self.program)
+            self._connection.execute(version.update().values(erasures=version.c.erasures + 1))
             self.erased = True
         self._erasing = {}
 

@@ -1,10 +1,14 @@
 """What other processes do to a store in tests; the server that forks them has imported the store already."""
 
 import multiprocessing
+import os
+import signal
 from multiprocessing.connection import Connection
 
 import numpy as np
 
+from restive.desk import Desk, RequestContext
+from restive.desk.audit import KEYED
 from restive.desk.store import Store
 
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -33,6 +37,17 @@ def append_until_killed(address: str, program: int, acknowledged: Connection) ->
                 for _ in range(2):
                     last = writer.append("opened", {}, columns_for(writer.length), extra={"list": {"a": np.arange(9)}})
             acknowledged.send((last.number, last.digest))
+
+
+def erase_and_die(address: str, name: str, agent: str, key: str) -> None:
+    """Erase a name, and be killed after the commit, before the name is cleared from the files."""
+
+    def die(store: Store) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    Store.purge_deleted = die  # type: ignore[assignment,method-assign]
+    with Desk(address) as desk:
+        desk.program(name).erase([agent], context=RequestContext(key=key, asked=f"{KEYED}digest"))
 
 
 def open_and_create(address: str, name: str, reported: Connection) -> None:

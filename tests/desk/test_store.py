@@ -1,6 +1,7 @@
 """What is recorded is there: whole, in order, once, whoever writes at the same time and whoever is killed."""
 
 import itertools
+import signal
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,10 +15,12 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-from desk.appending import PROCESSES, append_some, append_until_killed, columns_for, open_and_create
+from desk.appending import PROCESSES, append_some, append_until_killed, columns_for, erase_and_die, open_and_create
 from desk.postgres import Postgres
+from restive.desk import Desk, RequestContext
 from restive.desk import store as module
 from restive.desk import writer as writer_module
+from restive.desk.audit import KEYED, Repeated
 from restive.desk.codec import Column
 from restive.desk.events import CHUNK
 from restive.desk.roster import ROSTER_CHUNK
@@ -232,6 +235,52 @@ def test_an_erased_name_is_nowhere_in_the_tables_of_postgresql(server: Postgres)
         found = readable_text(folder)
         assert b"Ada Lovelace" not in found
         assert b"Grace Hopper" in found
+
+
+@pytest.fixture
+def cut_off(tmp_path: Path) -> Iterator[Desk]:
+    """A desk that was opened before another process erased Ada Lovelace and was killed before it cleared the files."""
+    address = str(tmp_path / "store.db")
+    with Desk(address) as desk:
+        desk.create("calls", states=["low", "high"]).decide({"Ada Lovelace": "low", "Grace Hopper": "high"})
+        process = PROCESSES.Process(target=erase_and_die, args=(address, "calls", "Ada Lovelace", "key"))
+        process.start()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        assert desk.program("calls").names.call([0, 1]) == ["(erased)", "Grace Hopper"]
+        assert b"Ada Lovelace" in readable_text(tmp_path)
+        yield desk
+
+
+def check_cleared(folder: Path) -> None:
+    found = readable_text(folder)
+    assert (b"Ada Lovelace" in found, b"Grace Hopper" in found) == (False, True)
+
+
+def test_an_erasure_that_was_cut_off_is_finished_when_its_key_is_used_again(cut_off: Desk, tmp_path: Path) -> None:
+    with pytest.raises(Repeated) as repeated:
+        cut_off.program("calls").erase(["Ada Lovelace"], context=RequestContext(key="key", asked=f"{KEYED}digest"))
+    assert repeated.value.answer["count"] == 1
+    check_cleared(tmp_path)
+
+
+def test_an_erasure_that_was_cut_off_is_finished_at_the_next_start(cut_off: Desk, tmp_path: Path) -> None:
+    Store.open(tmp_path / "store.db", read_only=True).close()
+    assert b"Ada Lovelace" in readable_text(tmp_path)
+    Store.open(tmp_path / "store.db").close()
+    check_cleared(tmp_path)
+
+
+def test_a_store_opens_although_an_erasure_that_was_cut_off_cannot_be_finished(
+    cut_off: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("restive.desk.database.LOCK_TIMEOUT_SECONDS", 0)
+    with cut_off.store._engine.connect() as reader:
+        reader.execute(sa.text("SELECT count(*) FROM events")).scalar()
+        Store.open(tmp_path / "store.db").close()
+        assert b"Ada Lovelace" in readable_text(tmp_path)
+    Store.open(tmp_path / "store.db").close()
+    check_cleared(tmp_path)
 
 
 def test_newest_snapshots_are_kept_and_found_by_what_they_cover(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
