@@ -1,14 +1,20 @@
-"""Pages of the server: `router` has all pages and their JSON endpoints, `static_files` the style sheets and scripts."""
+"""Pages of the server: `router` has all pages and their JSON endpoints, `static_files` the style sheets and scripts.
 
-from fastapi import APIRouter
+Each module adds its pages to the router when it is imported.
+"""
 
-from restive.server.views import audit, login, outcomes, people, programs, rounds, settings, status, upload
-from restive.server.views.base import static_files
+from restive.server.views import audit, outcomes, people, programs, rounds, settings, status, upload
+from restive.server.views.base import router, static_files
 
-__all__ = ["router", "static_files"]
-
-VIEWS = (programs, status, rounds, people, login, upload, outcomes, settings, audit)
-
-router = APIRouter(include_in_schema=False)
-for view in VIEWS:
-    router.include_router(view.router)
+__all__ = [
+    "audit",
+    "outcomes",
+    "people",
+    "programs",
+    "rounds",
+    "router",
+    "settings",
+    "static_files",
+    "status",
+    "upload",
+]

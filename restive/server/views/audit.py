@@ -3,42 +3,38 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 
 from restive.desk.audit import AuditRow
-from restive.desk.desk import Desk
 from restive.desk.program import Program
-from restive.server.views.base import PageRoute, ask, head, page, read_number
+from restive.desk.store import Store
+from restive.server.views.base import Data, Query, page, program_page, read_number
 
 ENTRIES_PER_PAGE = 50
 FIELDS = ("at", "by", "program", "verb", "round")
 OUTCOME_COUNTS = (("new", "recorded"), ("corrected", "corrected"), ("repeated", "recorded before"))
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
-
-@page(router, "/programs/{name}/audit", "audit.html", role="admin")
-async def show_program_log(request: Request, name: str, before: str = "") -> dict[str, Any]:
+@program_page("audit", "audit.html", role="admin")
+def build_program_log(program: Program, query: Query) -> Data:
     """The audit log of a program."""
-    return await ask(request, name, build_program_log, read_number(before, "page", 0) or None)
+    return build_log(program.store, program.id, query.get("before", ""))
 
 
-@page(router, "/audit", "audit.html", role="admin")
-async def show_store_log(request: Request, before: str = "") -> dict[str, Any]:
+@page("/audit", "audit.html", role="admin")
+async def show_store_log(request: Request, before: str = "") -> Data:
     """The audit log of all programs and tokens."""
     state = request.app.state
-    log: dict[str, Any] = await state.programs.run(build_store_log, state.desk, read_number(before, "page", 0) or None)
+    log: Data = await state.programs.run(build_log, state.desk.store, None, before)
     return log
 
 
-def build_program_log(program: Program, before: int | None = None) -> dict[str, Any]:
-    """One page of a program's audit log."""
-    return {"program": head(program)} | _paginate(program.store.audit_log(program.id, before, ENTRIES_PER_PAGE + 1))
-
-
-def build_store_log(desk: Desk, before: int | None = None) -> dict[str, Any]:
-    """One page of the store's audit log."""
-    return _paginate(desk.store.audit_log(None, before, ENTRIES_PER_PAGE + 1))
+def build_log(store: Store, program: int | None, before: str) -> Data:
+    """One page of an audit log, and the number before which the next page begins."""
+    rows = store.audit_log(program, read_number(before, "page", 0) or None, ENTRIES_PER_PAGE + 1)
+    shown = rows[:ENTRIES_PER_PAGE]
+    entries = [{name: getattr(row, name) for name in FIELDS} | {"did": describe(row)} for row in shown]
+    return {"audit_log": entries, "next": shown[-1].number if len(rows) > ENTRIES_PER_PAGE else None}
 
 
 def describe(row: AuditRow) -> str:
@@ -49,13 +45,6 @@ def describe(row: AuditRow) -> str:
     """
     describe_verb = DESCRIPTIONS.get(row.verb)
     return describe_verb(row.round, row.answer) if describe_verb else row.verb
-
-
-def _paginate(rows: list[AuditRow]) -> dict[str, Any]:
-    """Entries in plain data, and the number before which the next page begins."""
-    shown = rows[:ENTRIES_PER_PAGE]
-    entries = [{name: getattr(row, name) for name in FIELDS} | {"did": describe(row)} for row in shown]
-    return {"audit_log": entries, "next": shown[-1].number if len(rows) > ENTRIES_PER_PAGE else None}
 
 
 def _describe_outcomes(round_: int | None, answer: Mapping[str, Any]) -> str:

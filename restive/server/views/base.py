@@ -1,15 +1,13 @@
 """Rendering of pages: Jinja templates with autoescape, and a JSON endpoint beside each page.
 
-A page is one function that returns plain data. `page` registers two routes for it, so that both show the same: the
-template at `path` and the data itself at `path` + ".json":
+A page is one function that returns plain data. `page` registers two routes for it in `router`, so that both show the
+same: the template at `path` and the data itself at `path` + ".json". `program_page` does so for a page of a program:
 
-    router = APIRouter(route_class=PageRoute, include_in_schema=False)
-
-    @page(router, "/programs/{name}/status", "status.html")
-    async def show_status(request: Request, name: str) -> dict[str, Any]: ...
+    @program_page("status", "status.html")
+    def build_status(program: Program, query: Query) -> dict[str, Any]: ...
 
 Templates see the data as `data`, and `principal`, `may(role)`, `static(file)`, `link(...)` and `why(word)`, the question
-mark that opens a definition. Errors in a route of class `PageRoute` are shown as a page, or as a fragment for htmx.
+mark that opens a definition. Errors in a route of `router` are shown as a page, or as a fragment for htmx.
 """
 
 import hashlib
@@ -40,8 +38,7 @@ from restive.errors import InputError, NotFound
 from restive.server.auth import need_session
 from restive.server.errors import describe, find_headers
 from restive.server.settings import FLASH_COOKIE
-from restive.server.views.charts import PLOTS
-from restive.server.views.filters import FILTERS
+from restive.server.views.filters import FILTERS, PLOTS
 from restive.version import __version__
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
@@ -65,7 +62,8 @@ TITLES = {
     503: "Temporarily unavailable",
 }
 
-Builder = TypeVar("Builder", bound=Callable[..., Awaitable[dict[str, Any]]])
+Data = dict[str, Any]
+Builder = TypeVar("Builder", bound=Callable[..., Awaitable[Data]])
 Rest = ParamSpec("Rest")
 Answer = TypeVar("Answer")
 
@@ -167,25 +165,6 @@ async def render_in_thread(
     return await run_in_threadpool(lambda: render(request, template, data, status, None, **more))
 
 
-def page(router: APIRouter, path: str, template: str, role: str = "viewer") -> Callable[[Builder], Builder]:
-    """Register a function of plain data as a page and as its JSON endpoint."""
-
-    def register(build: Builder) -> Builder:
-        def send_json(data: Annotated[dict[str, Any], Depends(build)]) -> JSONResponse:
-            return JSONResponse(data, headers={"Cache-Control": NO_STORE})
-
-        def show(request: Request, data: Annotated[dict[str, Any], Depends(build)]) -> HTMLResponse:
-            return render(request, template, data)
-
-        options = {"dependencies": [Depends(need_session(role))], "include_in_schema": False, "response_model": None}
-        # JSON first: a parameter at the end of the path would match ".json" too.
-        router.add_api_route(f"{path}.json", send_json, **options)  # type: ignore[arg-type]
-        router.add_api_route(path, show, **options)  # type: ignore[arg-type]
-        return build
-
-    return register
-
-
 class PageRoute(APIRoute):
     """A route whose expected errors are shown as a page; unexpected ones go to the app, which logs them."""
 
@@ -202,6 +181,28 @@ class PageRoute(APIRoute):
                 return show_failure(request, error)
 
         return handle
+
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+def page(path: str, template: str, role: str = "viewer") -> Callable[[Builder], Builder]:
+    """Register a function of plain data as a page and as its JSON endpoint."""
+
+    def register(build: Builder) -> Builder:
+        def send_json(data: Annotated[Data, Depends(build)]) -> JSONResponse:
+            return JSONResponse(data, headers={"Cache-Control": NO_STORE})
+
+        def show(request: Request, data: Annotated[Data, Depends(build)]) -> HTMLResponse:
+            return render(request, template, data)
+
+        options = {"dependencies": [Depends(need_session(role))], "response_model": None}
+        # JSON first: a parameter at the end of the path would match ".json" too.
+        router.add_api_route(f"{path}.json", send_json, **options)  # type: ignore[arg-type]
+        router.add_api_route(path, show, **options)  # type: ignore[arg-type]
+        return build
+
+    return register
 
 
 def is_fragment(request: Request) -> bool:
@@ -255,6 +256,39 @@ def head(program: Program) -> dict[str, Any]:
         "shadow": policy_label(config.shadow) if config.shadow else None,
         "rounds": len(program.rounds),
     }
+
+
+class Query(dict[str, str]):
+    """The parameters in the URL of a page."""
+
+    def number(self, name: str, default: int = 1) -> int:
+        """A number from 1, `default` if it is not given; anything else is not found."""
+        return read_number(self.get(name, ""), name, default)
+
+
+ProgramBuilder = Callable[[Program, Query], Data]
+
+
+def program_page(path: str, template: str, role: str = "viewer") -> Callable[[ProgramBuilder], ProgramBuilder]:
+    """Register a function of a program as a page and as its JSON endpoint."""
+
+    def register(build: ProgramBuilder) -> ProgramBuilder:
+        @page(f"/programs/{{name}}/{path}", template, role)
+        async def show(request: Request, name: str) -> Data:
+            return await build_page(request, name, build, Query({**request.query_params, **request.path_params}))
+
+        return build
+
+    return register
+
+
+async def build_page(request: Request, name: str, build: ProgramBuilder, query: Query | None = None) -> Data:
+    """The data of a page of a program, with what the header shows."""
+
+    def build_all(program: Program) -> Data:
+        return build(program, query or Query()) | {"program": head(program)}
+
+    return await ask(request, name, build_all)
 
 
 def read_number(text: str, what: str, default: int = 1) -> int:

@@ -4,42 +4,28 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from fastapi import APIRouter, Request
 
 from restive.desk.export import agents_table
 from restive.desk.program import Program
 from restive.desk.projection import NEVER
 from restive.desk.roster import Names
 from restive.errors import NotFound
-from restive.server.views.base import PageRoute, ask, head, page, paginate, read_number
+from restive.server.views.base import Data, Query, paginate, program_page
 from restive.types import Ints
 
 PEOPLE_PER_PAGE, ROUNDS_PER_PAGE = 100, 200
 MAX_SEARCH = 200  # characters
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
-
-@page(router, "/programs/{name}/people", "people.html")
-async def show_people(request: Request, name: str, find: str = "", page: str = "") -> dict[str, Any]:
-    """The people, or those whose id contains `find`."""
-    return await ask(request, name, search, find.strip()[:MAX_SEARCH], read_number(page, "page"))
-
-
-@page(router, "/programs/{name}/person", "person.html")
-async def show_person(request: Request, name: str, agent: str = "", page: str = "") -> dict[str, Any]:
-    """One person."""
-    return await ask(request, name, build_person, agent, read_number(page, "page"))
-
-
-def search(program: Program, find: str, page: int) -> dict[str, Any]:
-    """A page of people; ids that begin with `find` come first, then those that contain it elsewhere."""
+@program_page("people", "people.html")
+def build_people(program: Program, query: Query) -> Data:
+    """A page of people whose ids contain `find`; those that begin with it come first."""
+    find = query.get("find", "").strip()[:MAX_SEARCH]
     numbers = program.names.search(find)
     if find:
         numbers = numbers[np.argsort(~_starts_with(program.names, numbers, find.lower()), kind="stable")]
-    part = paginate(page, numbers.size, PEOPLE_PER_PAGE)
-    people = describe(program, numbers[part.rows])
-    return {"program": head(program), "find": find, "part": part._asdict(), "people": people}
+    part = paginate(query.number("page"), numbers.size, PEOPLE_PER_PAGE)
+    return {"find": find, "part": part._asdict(), "people": describe(program, numbers[part.rows])}
 
 
 def _starts_with(names: Names, numbers: Ints, prefix: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -60,16 +46,17 @@ def describe(program: Program, numbers: Ints) -> list[dict[str, Any]]:
     return rows
 
 
-def build_person(program: Program, agent: str, page: int) -> dict[str, Any]:
+@program_page("person", "person.html")
+def build_person(program: Program, query: Query) -> Data:
     """One person with all rounds, newest first."""
+    agent = query.get("agent", "")
     if not agent:
         raise NotFound("The URL has no id of a person.")
     rounds = program.history(agent)[::-1]
     names = program.names
     number = names.find(names.inward(pl.Series("agent", [agent])))[0]
-    part = paginate(page, len(rounds), ROUNDS_PER_PAGE)
+    part = paginate(query.number("page"), len(rounds), ROUNDS_PER_PAGE)
     return {
-        "program": head(program),
         "person": describe(program, np.array([number]))[0],
         "listed": sum(bool(row.get("chosen")) for row in rounds),
         "done": sum(bool(row.get("done")) for row in rounds),

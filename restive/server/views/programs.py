@@ -1,6 +1,6 @@
-"""Pages of the whole server: the programs that a user may see, the glossary, and the form for a new program.
+"""Pages of the whole server: sign-in, the programs that a user may see, the glossary, and the form for a new program.
 
-The form has two steps: choose a template, then change its settings. The desk checks each field by itself, so that the
+The form of a program has two steps: choose a template, then change its settings. The desk checks each field by itself, so that the
 page shows all errors at once, each at its field. Only built-in policies can be chosen: a policy in a file would be code
 that runs on the server.
 """
@@ -11,7 +11,8 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
+from fastapi.responses import RedirectResponse
 
 from restive.api.types import ProgramSummary
 from restive.desk.audit import Repeated, RequestContext
@@ -21,8 +22,19 @@ from restive.desk.templates import TEMPLATES, Template
 from restive.errors import Conflict, InputError, NotFound
 from restive.policies import POLICIES
 from restive.policies.base import Learner
+from restive.server.auth import find_signed_in, local_path, sign_in, sign_out
 from restive.server.errors import MAX_MESSAGE, describe
-from restive.server.views.base import PageRoute, link, page, paginate, read_glossary, read_number, render_in_thread
+from restive.server.views.base import (
+    Data,
+    link,
+    page,
+    paginate,
+    read_glossary,
+    read_number,
+    render,
+    render_in_thread,
+    router,
+)
 from restive.server.views.forms import Admin, Form, make_key, read_decimal, read_whole, redirect, take_form
 
 CARDS_PER_PAGE = 24
@@ -33,12 +45,38 @@ WHOLE, DECIMAL = ("budget", "cool_down", "keep", "horizon", "seed"), ("control",
 FIELDS = (*WHOLE, *DECIMAL, "shares", "policy", "shadow")
 TEMPLATE_FIELDS = ("name", "title", "about", "people", "person", "action", "every")
 DEFAULT_STATES = ("low", "high")
+WRONG_TOKEN = "This token is not valid. It may be mistyped, expired or revoked. Ask the person who gave it to you."
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+@router.get("/login")
+async def show_sign_in(request: Request, next: str = "/") -> Response:
+    """The sign-in form; a user who is signed in already is redirected."""
+    if await find_signed_in(request) is not None:
+        return RedirectResponse(local_path(next), 303)
+    return render(request, "login.html", {"next": local_path(next)})
 
 
-@page(router, "/", "programs.html")
-async def show_programs(request: Request, page: str = "") -> dict[str, Any]:
+@router.post("/login")
+async def take_token(request: Request) -> Response:
+    """Sign in, and redirect to the page that was asked for."""
+    async with take_form(request) as form:
+        target = local_path(form.text("next"))
+        response = RedirectResponse(target, 303)
+        if await sign_in(request, response, form.text("token")):
+            return response
+        return render(request, "login.html", {"next": target}, 401, refused=WRONG_TOKEN)
+
+
+@router.post("/logout")
+async def log_out(request: Request) -> Response:
+    """Sign out."""
+    response = RedirectResponse("/login", 303)
+    await sign_out(request, response)
+    return response
+
+
+@page("/", "programs.html")
+async def show_programs(request: Request, page: str = "") -> Data:
     """The programs, oldest first."""
     pool, principal = request.app.state.programs, request.state.principal
     rows = await pool.run(pool.desk.store.programs)
@@ -48,15 +86,15 @@ async def show_programs(request: Request, page: str = "") -> dict[str, Any]:
     return {"part": part._asdict(), "programs": cards}
 
 
-@page(router, "/glossary", "glossary.html")
-async def show_glossary() -> dict[str, Any]:
+@page("/glossary", "glossary.html")
+async def show_glossary() -> Data:
     """All terms in alphabetical order."""
     entries = sorted(read_glossary().items(), key=lambda item: item[1].title)
     return {"glossary": {key: entry._asdict() for key, entry in entries}}
 
 
-@page(router, "/new", "new_program.html", role="admin")
-async def show_form(request: Request, template: str = "") -> dict[str, Any]:
+@page("/new", "new_program.html", role="admin")
+async def show_form(request: Request, template: str = "") -> Data:
     """The templates, or the form of the chosen one."""
     if template and template != OWN and template not in TEMPLATES:
         raise NotFound("There is no such template.")
@@ -83,7 +121,7 @@ async def create_program(request: Request, principal: Admin) -> Response:
         return await render_in_thread(request, "new_program.html", describe_form(known), status, **more)
 
 
-def describe_program(summary: ProgramSummary) -> dict[str, Any]:
+def describe_program(summary: ProgramSummary) -> Data:
     """A program's summary; why a program cannot be read is left out, because it may name files of the server."""
     fields = {name: value for name, value in summary.items() if name != "error"}
     template = TEMPLATES.get(summary["template"] or "") if summary["title"] else None
@@ -96,7 +134,7 @@ def describe_program(summary: ProgramSummary) -> dict[str, Any]:
     }
 
 
-def describe_form(template: str) -> dict[str, Any]:
+def describe_form(template: str) -> Data:
     """The templates, and the settings that the form of the chosen one is filled with."""
     listed = [_describe_template(template) for template in TEMPLATES.values()]
     if not template:
@@ -163,7 +201,7 @@ def _try(wrong: dict[str, str], field: str, check: Callable[[], object]) -> bool
     return True
 
 
-def _read_states(form: Form) -> dict[str, Any]:
+def _read_states(form: Form) -> Data:
     """The states that are filled in with their rewards, or None if rewards are reported with outcomes."""
     rows = [(form.text(f"state-{index}"), form.text(f"reward-{index}")) for index in range(MAX_ROWS)]
     filled = [(state, reward) for state, reward in rows if state or reward]
@@ -171,7 +209,7 @@ def _read_states(form: Form) -> dict[str, Any]:
     return {"states": [state for state, _ in filled], "rewards": rewards}
 
 
-def _read(form: Form, name: str) -> dict[str, Any]:
+def _read(form: Form, name: str) -> Data:
     """A setting in the type that the desk expects; empty fields are left to the desk."""
     if name == "shares":
         return {name: form.shares(name)}
@@ -196,7 +234,7 @@ def _find_field(error: InputError) -> str:
     return "name" if isinstance(error, Conflict) else "form"
 
 
-def _describe_template(template: Template) -> dict[str, Any]:
+def _describe_template(template: Template) -> Data:
     return {name: getattr(template, name) for name in TEMPLATE_FIELDS} | {"states": list(template.states)}
 
 

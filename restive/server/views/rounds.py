@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 
 from restive.desk.lift import lift_by_round
 from restive.desk.program import Program
@@ -15,7 +15,7 @@ from restive.desk.selection import RESERVE
 from restive.errors import NotFound
 from restive.server.auth import need_session
 from restive.server.downloads import Sheet, send_sheet
-from restive.server.views.base import NO_STORE, PageRoute, ask, finite, head, page, paginate, read_number
+from restive.server.views.base import NO_STORE, Data, Query, ask, finite, paginate, program_page, read_number, router
 from restive.types import Ints
 
 ROUNDS_PER_PAGE, PEOPLE_PER_PAGE = 50, 200
@@ -23,25 +23,49 @@ FILE_TYPES = ("csv", "xlsx")
 UNLISTED = "unlisted"
 TOTALS = ("at", "budget", "present", "carried_over", "advised", "explored", "failed", "unlisted", "outcomes", "waiting")
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
-
-@page(router, "/programs/{name}/rounds", "rounds.html")
-async def show_rounds(request: Request, name: str, page: str = "") -> dict[str, Any]:
+@program_page("rounds", "rounds.html")
+def build_rounds(program: Program, query: Query) -> Data:
     """All rounds, newest first."""
-    return await ask(request, name, list_rounds, read_number(page, "page"))
+    newest_first = program.rounds[::-1]
+    part = paginate(query.number("page"), len(newest_first), ROUNDS_PER_PAGE)
+    return {"part": part._asdict(), "rounds": summarize_rounds(newest_first[part.rows])}
 
 
-@page(router, "/programs/{name}/rounds/{n}", "round.html")
-async def show_round(request: Request, name: str, n: str, page: str = "") -> dict[str, Any]:
-    """One round."""
-    return await ask(request, name, build_round, read_number(n, "round"), read_number(page, "page"))
+@program_page("rounds/{round}", "round.html")
+def build_round(program: Program, query: Query) -> Data:
+    """The summary of a round, and the results of the people on its list."""
+    number = query.number("round")
+    find_round(program, str(number))
+    found = program.get_round(number)
+    listed = _find_listed(found)
+    part = paginate(query.number("page"), listed.size, PEOPLE_PER_PAGE)
+    decision: dict[str, Any] = {**program.recommendation(number).as_json(0)}
+    about = {name: decision[name] for name in ("exclusions", "prices", "policy", "shadow")}
+    return {
+        "round": summarize_rounds([program.projection.totals(number)])[0],
+        **about,
+        "part": part._asdict(),
+        "people": _results(program, found, listed[part.rows]),
+    }
 
 
-@page(router, "/programs/{name}/list", "list.html")
-async def show_list(request: Request, name: str, round: str = "", page: str = "") -> dict[str, Any]:
-    """The list of a round, by default of the last one."""
-    return await ask(request, name, build_list, round, read_number(page, "page"))
+@program_page("list", "list.html")
+def build_list(program: Program, query: Query) -> Data:
+    """A page of the list of a round, by default of the last one."""
+    number = find_round(program, query.get("round", ""))
+    if number is None:
+        return {"round": None}
+    recommendation = program.recommendation(number)
+    part = paginate(query.number("page"), recommendation.size, PEOPLE_PER_PAGE)
+    return {
+        **recommendation.as_json(0),
+        "cancelled": program.projection.totals(number).cancelled,
+        "far_sighted": recommendation.far_sighted,
+        "chosen": len(recommendation.chosen),
+        "part": part._asdict(),
+        "people": recommendation.people(part.rows),
+    }
 
 
 @router.get("/programs/{name}/list.{kind}", dependencies=[Depends(need_session("viewer"))])
@@ -62,48 +86,6 @@ async def _download(request: Request, name: str, kind: str, round_: str, missing
     response = await send_sheet(request, Sheet(await ask(request, name, find_list, round_), kind, missing))
     response.headers["Cache-Control"] = f"private, {NO_STORE}"
     return response
-
-
-def list_rounds(program: Program, page: int) -> dict[str, Any]:
-    """A page of round summaries."""
-    newest_first = program.rounds[::-1]
-    part = paginate(page, len(newest_first), ROUNDS_PER_PAGE)
-    return {"program": head(program), "part": part._asdict(), "rounds": summarize_rounds(newest_first[part.rows])}
-
-
-def build_round(program: Program, number: int, page: int) -> dict[str, Any]:
-    """The summary of a round, and the results of the people on its list."""
-    find_round(program, str(number))
-    found = program.get_round(number)
-    listed = _find_listed(found)
-    part = paginate(page, listed.size, PEOPLE_PER_PAGE)
-    decision: dict[str, Any] = {**program.recommendation(number).as_json(0)}
-    about = {name: decision[name] for name in ("exclusions", "prices", "policy", "shadow")}
-    return {
-        "program": head(program),
-        "round": summarize_rounds([program.projection.totals(number)])[0],
-        **about,
-        "part": part._asdict(),
-        "people": _results(program, found, listed[part.rows]),
-    }
-
-
-def build_list(program: Program, asked: str, page: int) -> dict[str, Any]:
-    """A page of the list of a round."""
-    number = find_round(program, asked)
-    if number is None:
-        return {"program": head(program), "round": None}
-    recommendation = program.recommendation(number)
-    part = paginate(page, recommendation.size, PEOPLE_PER_PAGE)
-    return {
-        **recommendation.as_json(0),
-        "program": head(program),
-        "cancelled": program.projection.totals(number).cancelled,
-        "far_sighted": recommendation.far_sighted,
-        "chosen": len(recommendation.chosen),
-        "part": part._asdict(),
-        "people": recommendation.people(part.rows),
-    }
 
 
 def find_list(program: Program, asked: str) -> Recommendation:

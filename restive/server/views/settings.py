@@ -7,25 +7,22 @@ takes two posts: the first shows what would happen, the second does it.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from starlette.exceptions import HTTPException
 
 from restive.desk.audit import Repeated, RequestContext
 from restive.desk.config import Config, policy_label
 from restive.desk.explanations import count_people
 from restive.desk.program import Program
-from restive.desk.projection import RoundTotals
 from restive.errors import InputError, check_whole
 from restive.server.auth import admit
 from restive.server.errors import describe
-from restive.server.views.base import PageRoute, ask, head, link, page, render_in_thread
+from restive.server.views.base import Data, Query, ask, build_page, link, program_page, render_in_thread, router
 from restive.server.views.forms import Form, Operator, make_key, read_whole, redirect, take_form
 
 NUMBERS = ("budget", "cool_down", "keep")
 FIXED = ("states", "rewards", "control", "horizon", "seed", "template")
 OFFERED_ROUNDS, MAX_GROUPS = 60, 20  # that the page shows
-
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 class Question(Exception):  # noqa: N818 - not an error
@@ -40,14 +37,8 @@ class Step(NamedTuple):
     """One kind of change: the role that it needs, how it is done, and the message about its result."""
 
     role: str
-    run: Callable[[Program, Form, RequestContext], dict[str, Any]]
-    describe: Callable[[dict[str, Any], Form, Config], str]
-
-
-@page(router, "/programs/{name}/settings", "settings.html", role="operator")
-async def show_settings(request: Request, name: str) -> dict[str, Any]:
-    """The settings."""
-    return await ask(request, name, build_settings)
+    run: Callable[[Program, Form, RequestContext], Data]
+    describe: Callable[[Data, Form, Config], str]
 
 
 @router.post("/programs/{name}/settings")
@@ -69,20 +60,22 @@ async def take_step(request: Request, name: str, principal: Operator) -> Respons
     return redirect(request, link("programs", name, "settings"), message)
 
 
-def build_settings(program: Program) -> dict[str, Any]:
+@program_page("settings", "settings.html", role="operator")
+def build_settings(program: Program, _: Query) -> Data:
     """All settings, and the rounds that can be cancelled."""
     config = program.config
     groups = list(program.projection.groups)
+    cancellable = [each for each in reversed(program.rounds) if not (each.cancelled or each.outcomes or each.done)]
     policies = {"policy": policy_label(config.policy), "shadow": policy_label(config.shadow) if config.shadow else None}
     return {
-        "program": head(program),
         **{name: getattr(config, name) for name in NUMBERS},
         "shares": dict(config.shares),
         "groups": groups[:MAX_GROUPS],
         "fixed": {name: getattr(config, name) for name in FIXED} | policies | {"pseudonyms": bool(config.pseudonyms)},
         "created": program.created,
-        "rounds": [_describe_round(totals) for totals in reversed(program.rounds) if _can_cancel(totals)][
-            :OFFERED_ROUNDS
+        "rounds": [
+            {"round": totals.round, "at": totals.at, "listed": totals.advised}
+            for totals in cancellable[:OFFERED_ROUNDS]
         ],
         "key": make_key(),
     }
@@ -98,16 +91,16 @@ def run_step(program: Program, form: Form, context: RequestContext) -> str:
     return step.describe(answer, form, program.config)
 
 
-def change_config(program: Program, form: Form, context: RequestContext) -> dict[str, Any]:
+def change_config(program: Program, form: Form, context: RequestContext) -> Data:
     """Change the settings that differ from the current ones."""
     config = program.config
-    wanted: dict[str, Any] = {name: read_whole(form.text(name)) for name in NUMBERS}
+    wanted: Data = {name: read_whole(form.text(name)) for name in NUMBERS}
     wanted["shares"] = form.shares("shares")
     settings = {name: value for name, value in wanted.items() if value != getattr(config, name)}
     return {"config": program.change(**(settings or wanted), context=context).as_json()}
 
 
-def cancel_round(program: Program, form: Form, context: RequestContext) -> dict[str, Any]:
+def cancel_round(program: Program, form: Form, context: RequestContext) -> Data:
     """Cancel a round, once it is confirmed."""
     number = check_whole("round", read_whole(form.text("round")), 1)
     if not form.checked("sure"):
@@ -115,14 +108,14 @@ def cancel_round(program: Program, form: Form, context: RequestContext) -> dict[
     return {"listed": program.cancel(number, context=context)}
 
 
-def remove_people(program: Program, form: Form, context: RequestContext) -> dict[str, Any]:
+def remove_people(program: Program, form: Form, context: RequestContext) -> Data:
     """Remove people who left."""
     if not form.lines("agents"):
         raise InputError("There is no id. Write one id on each line.")
     return {"count": program.leave(form.lines("agents"), context=context)}
 
 
-def erase_id(program: Program, form: Form, context: RequestContext) -> dict[str, Any]:
+def erase_id(program: Program, form: Form, context: RequestContext) -> Data:
     """Erase an id, once it is typed twice."""
     agent = form.text("agent")
     if not agent:
@@ -159,14 +152,5 @@ STEPS = {
 
 async def _show(request: Request, name: str, form: Form, status: int, **more: Any) -> Response:
     """The page with a question or an error, and everything that was typed."""
-    data = await ask(request, name, build_settings)
+    data = await build_page(request, name, build_settings)
     return await render_in_thread(request, "settings.html", data, status, typed=form.fields, **more)
-
-
-def _can_cancel(totals: RoundTotals) -> bool:
-    """Whether the round has no outcomes yet."""
-    return not (totals.cancelled or totals.outcomes or totals.done)
-
-
-def _describe_round(totals: RoundTotals) -> dict[str, Any]:
-    return {"round": totals.round, "at": totals.at, "listed": totals.advised}

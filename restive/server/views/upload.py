@@ -1,41 +1,44 @@
-"""Upload of states, from which a round is decided, and the check-then-confirm steps shared with outcomes.
+"""Upload of a table: of states, from which a round is decided, or of outcomes.
 
 "Check" runs the desk in a dry run and shows the result. The page then carries the digest of the checked form, the number
-of the round and an idempotency key. "Decide now" sends the same form with these, so that a changed file is noticed, and
-neither a double click nor a second person can record anything twice.
+of the round and an idempotency key. "Decide now" and "Record now" send the same form with these, so that a changed file
+is noticed, and neither a double click nor a second person can record anything twice.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from restive.desk.audit import Repeated, RequestContext
 from restive.desk.config import MAX_BUDGET
 from restive.desk.explanations import count_people
 from restive.desk.program import Program
-from restive.desk.tokens import Principal
 from restive.errors import Conflict, Hint, InputError
 from restive.server.errors import describe
 from restive.server.metrics import Metrics
-from restive.server.views.base import PageRoute, ask, head, is_fragment, link, page, render_in_thread
-from restive.server.views.forms import (
-    Form,
-    Operator,
-    make_key,
-    plain_name,
-    read_uploaded,
-    redirect,
-    take_form,
+from restive.server.views.base import (
+    Data,
+    ProgramBuilder,
+    Query,
+    ask,
+    build_page,
+    is_fragment,
+    link,
+    program_page,
+    render_in_thread,
+    router,
 )
+from restive.server.views.forms import Form, Operator, Table, make_key, plain_name, read_uploaded, redirect, take_form
 from restive.types import Ints
 
-STATES_FIELDS = ("known", "budget", "must", "never", "again", "new")
 MAX_FAULTS, MAX_NAMES = 200, 10  # that a page shows
 MAX_ROUND = 10**9
+OFFERED_ROUNDS = 60
+RECORDING_STEPS = ("decide", "record")
+ROUND_FIELDS = ("round", "at", "waiting", "present")
 NO_TABLE = "There is no table. Choose a file or paste rows."
 ADVICE = {
     Hint.AGAIN: "If you want another round with the same states, tick the box below and check again.",
@@ -45,49 +48,14 @@ ADVICE = {
     Hint.CANCEL: "You can cancel a round under Settings.",
 }
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+Asked = dict[str, Any]  # arguments of `Program.decide` or `Program.learn`
 
 
-class StatesRequest(NamedTuple):
-    """What the form of states asks for."""
-
-    states: pl.DataFrame | None
-    budget: int | None
-    must: list[str] | None
-    never: list[str] | None
-    again: bool
-    new: bool
-    digest: str
-
-
-@page(router, "/programs/{name}/states", "upload.html", role="operator")
-async def show_states(request: Request, name: str) -> dict[str, Any]:
+@program_page("states", "upload.html", role="operator")
+def build_states(program: Program, _: Query) -> Data:
     """The form of states."""
-    return await ask(request, name, build_states)
-
-
-@router.post("/programs/{name}/states")
-async def take_states(request: Request, name: str, principal: Operator) -> Response:
-    """Check a table of states, or decide a round from it."""
-    async with take_form(request) as form:
-        try:
-            asked = await _read_request(request, form)
-            if form.text("step") != "decide":
-                preview = await ask(request, name, preview_states, asked) | make_confirmation(asked.digest)
-                return await show_result(request, name, build_states, "upload.html", form, preview=preview)
-            round_, key = check_confirmation(form, asked.digest)
-            metrics = request.app.state.metrics
-            message = await ask(request, name, decide_states, asked, round_, key, principal, metrics)
-        except InputError as error:
-            return await show_result(request, name, build_states, "upload.html", form, error=error)
-    return redirect(request, link("programs", name, "list"), message)
-
-
-def build_states(program: Program) -> dict[str, Any]:
-    """The states of the program, and the number of the next round."""
     config = program.config
     return {
-        "program": head(program),
         "states": list(config.states),
         "budget": config.budget,
         "round": program.projection.next_round,
@@ -95,10 +63,52 @@ def build_states(program: Program) -> dict[str, Any]:
     }
 
 
-def preview_states(program: Program, asked: StatesRequest) -> dict[str, Any]:
+@program_page("outcomes", "outcomes.html", role="operator")
+def build_outcomes(program: Program, query: Query) -> Data:
+    """The form of outcomes, with the rounds that they can be about, those with missing outcomes first."""
+    decided = [totals for totals in reversed(program.rounds) if not totals.cancelled]
+    waiting = [totals for totals in decided if totals.waiting]
+    others = [totals for totals in decided if not totals.waiting]
+    offered = [*waiting[:OFFERED_ROUNDS], *others[:OFFERED_ROUNDS]]
+    return {
+        "states": list(program.config.states),
+        "reported": program.config.rewards is None,
+        "rounds": [{name: getattr(totals, name) for name in ROUND_FIELDS} for totals in offered],
+        "chosen": query.number("round", 0) or None,
+    }
+
+
+def read_states(form: Form, table: Table | None) -> Asked:
+    """What the form of states asks for."""
+    if table is None and not form.checked("known"):
+        raise InputError(f"{NO_TABLE} To use the last known states, tick the box.")
+    if table is not None and form.checked("known"):
+        raise InputError("There is a table, and the box for the last known states is ticked. Use one of them.")
+    return {
+        "states": None if table is None else table.frame,
+        "budget": form.whole("budget", 0, MAX_BUDGET),
+        "must": form.ids("must"),
+        "never": form.ids("never"),
+        "again": form.checked("again"),
+        "new": form.checked("new"),
+    }
+
+
+def read_outcomes(form: Form, table: Table | None) -> Asked:
+    """What the form of outcomes asks for."""
+    if table is None:
+        raise InputError(NO_TABLE)
+    return {
+        "outcomes": table.frame,
+        "round": form.whole("round", 1, MAX_ROUND),
+        "correct": form.checked("correct"),
+    }
+
+
+def preview_states(program: Program, asked: Asked) -> Data:
     """The decision in numbers; who would be on the list is not shown before the round is decided."""
     known, before = program.projection.agents.count, _reported_last(program)
-    recommendation = program.decide(*asked[:4], again=asked.again, new=asked.new, dry_run=True)
+    recommendation = program.decide(**asked, dry_run=True)
     found, states = recommendation.found, recommendation.config.states
     reported = found.number[found.reported]
     missing = np.setdiff1d(before, reported) if reported.size else before[:0]
@@ -117,13 +127,15 @@ def preview_states(program: Program, asked: StatesRequest) -> dict[str, Any]:
     }
 
 
-def decide_states(
-    program: Program, asked: StatesRequest, round_: int, key: str, principal: Principal, metrics: Metrics
-) -> str:
+def preview_outcomes(program: Program, asked: Asked) -> Data:
+    """What would be recorded, in numbers."""
+    return program.learn(**asked, dry_run=True)._asdict()
+
+
+def decide_states(program: Program, asked: Asked, round_: int, context: RequestContext, metrics: Metrics) -> str:
     """Decide the round that was checked; the message about it."""
-    context = RequestContext(by=principal.signature, key=key, asked=f"{asked.digest} {round_}")
     try:
-        number = program.decide(*asked[:4], round=round_, again=asked.again, new=asked.new, context=context).round
+        number = program.decide(**asked, round=round_, context=context).round
         metrics.count_round(program.projection.totals(number).advised)
     except Repeated as done:
         number = int(done.answer["round"])
@@ -131,21 +143,28 @@ def decide_states(
     return f"Round {number} is decided: {listed} on the list."
 
 
-async def _read_request(request: Request, form: Form) -> StatesRequest:
-    table = await read_uploaded(form, request.app.state.settings)
-    if table is None and not form.checked("known"):
-        raise InputError(f"{NO_TABLE} To use the last known states, tick the box.")
-    if table is not None and form.checked("known"):
-        raise InputError("There is a table, and the box for the last known states is ticked. Use one of them.")
-    return StatesRequest(
-        None if table is None else table.frame,
-        form.whole("budget", 0, MAX_BUDGET),
-        form.ids("must"),
-        form.ids("never"),
-        form.checked("again"),
-        form.checked("new"),
-        await run_in_threadpool(form.digest, STATES_FIELDS, table),
-    )
+def record_outcomes(program: Program, asked: Asked, _: int, context: RequestContext, metrics: Metrics) -> str:
+    """Record outcomes; the message about it."""
+    try:
+        taken = program.learn(**asked, context=context)._asdict()
+        metrics.outcomes.inc(taken["new"] + taken["corrected"])
+    except Repeated as done:
+        taken = done.answer
+    return describe_recorded(taken)
+
+
+def describe_recorded(taken: Data) -> str:
+    """What was recorded, in a sentence or two.
+
+    >>> describe_recorded({"rounds": [7], "new": 12, "corrected": 0, "repeated": 2, "waiting": 3})
+    'Round 7: 12 outcomes recorded, 2 recorded before. 3 are still missing.'
+    """
+    parts = [f"{taken['new']:,} {'outcome' if taken['new'] == 1 else 'outcomes'} recorded"]
+    parts += [f"{taken['corrected']:,} corrected"] * bool(taken["corrected"])
+    parts += [f"{taken['repeated']:,} recorded before"] * bool(taken["repeated"])
+    rounds, waiting = ", ".join(map(str, taken["rounds"])), taken["waiting"]
+    rest = f"{waiting:,} {'is' if waiting == 1 else 'are'} still missing." if waiting else "None is missing."
+    return f"Round {rounds}: {', '.join(parts)}. {rest}"
 
 
 def _reported_last(program: Program) -> Ints:
@@ -157,44 +176,89 @@ def _reported_last(program: Program) -> Ints:
     return reported[program.projection.agents.active[reported]]
 
 
-def make_confirmation(digest: str) -> dict[str, str]:
-    """What the page sends back with "Decide now" and "Record now"."""
-    return {"checked": digest, "key": make_key()}
+class Upload(NamedTuple):
+    """A kind of table: its form, how it is read, checked and recorded, and the page to go to afterwards."""
+
+    template: str
+    fields: tuple[str, ...]
+    build: ProgramBuilder
+    read: Callable[[Form, Table | None], Asked]
+    preview: Callable[[Program, Asked], Data]
+    record: Callable[[Program, Asked, int, RequestContext, Metrics], str]
+    next_page: str
 
 
-def check_confirmation(form: Form, digest: str) -> tuple[int, str]:
-    """The round and the key of the checked form, if the form is still the same."""
-    if form.text("checked") != digest or not form.text("key"):
-        raise Conflict("The form has changed since the check. Check it again.")
-    return form.whole("of_round", 1, MAX_ROUND) or 1, form.text("key")
+STATES = Upload(
+    "upload.html",
+    ("known", "budget", "must", "never", "again", "new"),
+    build_states,
+    read_states,
+    preview_states,
+    decide_states,
+    "list",
+)
+OUTCOMES = Upload(
+    "outcomes.html", ("round", "correct"), build_outcomes, read_outcomes, preview_outcomes, record_outcomes, "status"
+)
+
+
+@router.post("/programs/{name}/states")
+async def take_states(request: Request, name: str, principal: Operator) -> Response:
+    """Check a table of states, or decide a round from it."""
+    return await take_upload(request, name, principal, STATES)
+
+
+@router.post("/programs/{name}/outcomes")
+async def take_outcomes(request: Request, name: str, principal: Operator) -> Response:
+    """Check a table of outcomes, or record it."""
+    return await take_upload(request, name, principal, OUTCOMES)
+
+
+async def take_upload(request: Request, name: str, principal: Operator, upload: Upload) -> Response:
+    """Check a table, or record what was checked."""
+    async with take_form(request) as form:
+        try:
+            table = await read_uploaded(form, request.app.state.settings)
+            asked = upload.read(form, table)
+            digest = await run_in_threadpool(form.digest, upload.fields, table)
+            if form.text("step") not in RECORDING_STEPS:
+                preview = await ask(request, name, upload.preview, asked) | {"checked": digest, "key": make_key()}
+                return await show_result(request, name, upload, form, preview=preview)
+            if form.text("checked") != digest or not form.text("key"):
+                raise Conflict("The form has changed since the check. Check it again.")
+            round_ = form.whole("of_round", 1, MAX_ROUND) or 1
+            context = RequestContext(principal.signature, form.text("key"), f"{digest} {round_}")
+            message = await ask(request, name, upload.record, asked, round_, context, request.app.state.metrics)
+        except InputError as error:
+            return await show_result(request, name, upload, form, error=error)
+    return redirect(request, link("programs", name, upload.next_page), message)
 
 
 async def show_result(
     request: Request,
     name: str,
-    build: Callable[[Program], dict[str, Any]],
-    template: str,
+    upload: Upload,
     form: Form,
-    preview: dict[str, Any] | None = None,
+    preview: Data | None = None,
     error: InputError | None = None,
 ) -> Response:
     """The page with a preview or an error and everything that was typed; only the preview for htmx."""
     fragment = is_fragment(request)
     refused = None if error is None else explain(error, request)
-    more: dict[str, Any] = {
+    more: Data = {
         "typed": form.fields,
         "preview": preview,
         "refused": refused,
         # Browsers drop a chosen file when the page is reloaded.
         "choose_again": plain_name(form.file.filename or "") if form.file and not fragment else "",
     }
-    data = await ask(request, name, build)
-    shown = "preview.html" if fragment else template
+    data = await build_page(request, name, upload.build)
+    shown = "preview.html" if fragment else upload.template
     status = 200 if refused is None else refused["status"]
-    return await render_in_thread(request, shown, data | {"template": template}, status, **more)
+    return await render_in_thread(request, shown, data | {"template": upload.template}, status, **more)
 
 
-def explain(error: InputError, request: Request) -> dict[str, Any]:
+def explain(error: InputError, request: Request) -> Data:
     """A problem with at most MAX_FAULTS faults, their total, and advice in the words of a page."""
     problem = describe(error, request)
     faults = problem["faults"]

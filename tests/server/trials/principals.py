@@ -129,7 +129,7 @@ def _rank(role: str | None) -> int:
 
 def fill(path: str, program: str = OURS) -> str:
     """An address by its template."""
-    return path.replace("{name}", program).replace("{round}", "1").replace("{n}", "1").replace("{kind}", "csv")
+    return path.replace("{name}", program).replace("{round}", "1").replace("{kind}", "csv")
 
 
 def is_same(one: httpx.Response, other: httpx.Response) -> bool:

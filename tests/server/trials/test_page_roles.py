@@ -21,7 +21,7 @@ PAGES = {
     f"{P}/status": "viewer",
     f"{P}/list": "viewer",
     f"{P}/rounds": "viewer",
-    f"{P}/rounds/{{n}}": "viewer",
+    f"{P}/rounds/{{round}}": "viewer",
     f"{P}/people": "viewer",
     f"{P}/person": "viewer",
     f"{P}/shadow": "viewer",

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from restive.errors import NotFound
-from restive.server.views import VIEWS
+from restive.server.views import router
 from restive.server.views.base import (
     STATIC,
     TEMPLATES,
@@ -60,7 +60,7 @@ def json_path(path: str) -> str:
 
 
 def all_routes() -> list[APIRoute]:
-    return [route for view in VIEWS for route in view.router.routes if isinstance(route, APIRoute)]
+    return [route for route in router.routes if isinstance(route, APIRoute)]
 
 
 @pytest.mark.parametrize("path", PAGES)

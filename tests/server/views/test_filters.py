@@ -1,10 +1,23 @@
-"""Numbers as pages write them."""
+"""Numbers as pages write them, and charts with the numbers of the status, rounded."""
 
 import math
 
 import pytest
 
-from restive.server.views.filters import FILTERS, show_benefit, show_middle, show_number, show_range, show_sure
+from restive.desk.status import get_status
+from restive.server.views.filters import (
+    FILTERS,
+    describe_curve,
+    has_lift,
+    plot_lift,
+    plot_rewards,
+    show_benefit,
+    show_middle,
+    show_number,
+    show_range,
+    show_sure,
+)
+from server.views.browsing import Site
 
 
 @pytest.mark.parametrize(
@@ -36,3 +49,27 @@ def test_an_interval_that_is_not_known_is_a_dash() -> None:
 @pytest.mark.parametrize("name", ["number", "plain", "share", "time", "day", "whole"])
 def test_what_is_not_known_is_a_dash_everywhere(name: str) -> None:
     assert FILTERS[name](None) == "–"
+
+
+def test_a_plot_has_the_numbers_of_the_status(played: Site) -> None:
+    curve = get_status(played.desk.program("demo"))["curve"]
+    assert curve is not None
+    plot = plot_rewards(curve)
+    assert plot["x"] == [1, 2, 3, 4, 5]
+    assert [side["name"] for side in plot["sides"]] == ["in the program", "control group"]
+    assert plot["sides"][0]["high"] == pytest.approx(curve["treated"]["high"], rel=1e-4)
+    assert plot_lift(curve)["sides"][0]["mean"] == pytest.approx(curve["lift"]["mean"], rel=1e-4)
+    assert plot_lift(curve)["zero"]
+
+
+def test_without_a_control_group_there_is_one_line_and_no_lift(played: Site) -> None:
+    curve = get_status(played.desk.program("odd"))["curve"]
+    assert curve is not None
+    assert len(plot_rewards(curve)["sides"]) == 1
+    assert not has_lift(curve)
+    assert describe_curve(curve, "control") == "Not known yet."
+
+
+def test_a_single_round_is_described_by_one_value() -> None:
+    band = {"mean": [None, 2.0], "low": [None, None], "high": [None, None]}
+    assert describe_curve({"first": 3, "lift": band}, "lift") == "2 in round 4."

@@ -8,7 +8,8 @@ import pytest
 from restive.desk import Desk
 from restive.desk.program import Program
 from restive.desk.roster import Names
-from restive.server.views.people import build_person, search
+from restive.server.views.base import Query
+from restive.server.views.people import build_people, build_person
 from server.views.browsing import Browser, Site, read_text
 
 
@@ -21,7 +22,7 @@ def program(tmp_path: Path) -> Iterator[Program]:
 
 
 def find(program: Program, text: str) -> list[str]:
-    return [row["agent"] for row in search(program, text, 1)["people"]]
+    return [row["agent"] for row in build_people(program, Query(find=text))["people"]]
 
 
 def test_ids_that_begin_with_it_come_first(program: Program) -> None:
@@ -40,7 +41,7 @@ def test_erased_people_are_not_found_and_people_who_left_are_marked(program: Pro
     program.erase(["anna"])
     program.leave(["ben"])
     assert find(program, "ann") == ["ANN", "Bananna"]
-    assert [row["active"] for row in search(program, "ben", 1)["people"]] == [False]
+    assert [row["active"] for row in build_people(program, Query(find="ben"))["people"]] == [False]
 
 
 def test_a_person_has_the_history_of_the_desk_newest_first(viewer: Browser, played: Site) -> None:
@@ -73,7 +74,7 @@ def test_under_pseudonyms_an_exact_id_is_found_and_not_stored(tmp_path: Path, mo
         (code,) = find(again, "ann")
         assert code not in ("ann", "ben")
         assert find(again, "carl") == []
-        assert build_person(again, code, 1)["person"]["agent"] == code
+        assert build_person(again, Query(agent=code))["person"]["agent"] == code
 
 
 def test_only_people_on_the_page_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +89,6 @@ def test_only_people_on_the_page_are_named(tmp_path: Path, monkeypatch: pytest.M
             return call(names, numbers)
 
         monkeypatch.setattr(Names, "call", note)
-        found = search(many, "ANN", 2)
+        found = build_people(many, Query(find="ANN", page="2"))
     assert [row["agent"] for row in found["people"]][48:52] == ["ann296", "ann298", "xann1", "xann3"]
     assert len(asked) == 100

@@ -9,6 +9,7 @@ import pytest
 
 from restive.desk import Desk
 from restive.desk.status import get_status
+from restive.server.views.base import Query
 from restive.server.views.rounds import PEOPLE_PER_PAGE, build_list, build_round, summarize_rounds
 from server.views.browsing import Browser, Site, read_text
 
@@ -45,7 +46,7 @@ def test_people_not_on_the_list_are_below_it(tmp_path: Path) -> None:
         program = desk.create("shops", states=["low", "high"], rewards=[0, 1], budget=1, control=0.0)
         program.decide([{"agent": agent, "state": "low"} for agent in ("ann", "ben")])
         program.learn([{"agent": agent, "done": True, "next_state": "high"} for agent in ("ann", "ben")])
-        reported = build_round(program, 1, 1)
+        reported = build_round(program, Query(round="1"))
     assert [row["list"] for row in reported["people"]] == ["chosen", "unlisted"]
     assert (reported["round"]["done"], reported["round"]["unlisted"]) == (1, 1)
     assert reported["people"][1]["reward"] == 1.0
@@ -56,8 +57,8 @@ def test_a_cancelled_round_says_so(tmp_path: Path) -> None:
         program = desk.create("shops", states=["low", "high"], rewards=[0, 1], budget=1, control=0.0)
         program.decide([{"agent": "ann", "state": "low"}])
         program.cancel(1)
-        assert build_round(program, 1, 1)["round"]["cancelled"]
-        assert build_list(program, "1", 1)["cancelled"]
+        assert build_round(program, Query(round="1"))["round"]["cancelled"]
+        assert build_list(program, Query(round="1"))["cancelled"]
 
 
 def test_the_page_has_everybody_on_the_list_with_the_whole_reason(viewer: Browser, played: Site) -> None:
@@ -104,7 +105,7 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, object]]:
     with Desk(tmp_path_factory.mktemp("long") / "desk.db") as desk:
         program = desk.create("long", states=["low", "high"], rewards=[0, 1], policy="egt", budget=450, control=0.0)
         program.decide([{"agent": f"p{number}", "state": "low"} for number in range(450)])
-        return [build_list(program, "", page) for page in (1, 2, 3)]
+        return [build_list(program, Query(page=page)) for page in "123"]
 
 
 def test_a_long_list_comes_in_pages_that_add_up_to_it(long: list[dict[str, list[dict[str, str]]]]) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from restive.desk import Desk
 from restive.desk.status import compare_shadow, get_status
+from restive.server.views.base import Query
 from restive.server.views.status import build_status
 from server.views.browsing import Browser, Site, read_text
 
@@ -60,7 +61,7 @@ def test_many_rounds_that_wait_do_not_hide_what_comes_next(tmp_path: Path) -> No
         program = desk.create("late", states=["low", "high"], rewards=[0, 1], budget=1, control=0.0)
         for state in ("low", "high", "low", "high", "low"):
             program.decide([{"agent": "ann", "state": state}, {"agent": "ben", "state": "low"}])
-        reported = build_status(program)
+        reported = build_status(program, Query())
     assert [step["round"] for step in reported["steps"][:5]] == [1, 2, 3, 4, 5]
     assert reported["steps"][5]["page"] == "states"
 
