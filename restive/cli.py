@@ -29,7 +29,6 @@ from restive.console import (
     progress_bars,
 )
 from restive.desk.cli import desk
-from restive.desk.cli_tokens import token
 from restive.errors import InputError, check_whole
 from restive.kernels.rng import MAX_SEED
 from restive.policies import POLICIES
@@ -51,7 +50,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-desk.add_typer(token)
 app.add_typer(desk)
 app.command()(serve)
 ProblemOption = Annotated[

@@ -6,8 +6,7 @@
 server refuses a request or does not answer. Needs httpx: pip install "restive[client]".
 """
 
-from restive.client.client import Client
-from restive.client.program import Program, Recommendation
+from restive.client.client import Client, Program, Recommendation
 from restive.client.transport import APIError
 
 __all__ = ["APIError", "Client", "Program", "Recommendation"]

@@ -1,21 +1,230 @@
-"""The client of a server.
+"""The client of a server: `Client` is the server, `Program` has the verbs of `restive.desk.Program` over HTTP.
 
     with Client("https://desk.example", token) as client:
         program = client.program("coupons")
         recommendation = program.decide("monday.csv")
         program.learn({"agent": recommendation.chosen, "done": [True] * len(recommendation.chosen)})
 
-Without a token, that of the environment variable RESTIVE_TOKEN is used. Threads may share a client.
+Without a token, that of the environment variable RESTIVE_TOKEN is used. Threads may share a client. Every verb that
+records something sends an idempotency key, a random one unless `key` is given. A second call with the same key and the
+same input, even days later from another process, records nothing and returns the first answer.
 """
 
+import re
 import ssl
 from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack
+from urllib.parse import quote
 
 from restive.api import types
-from restive.client.program import PAGE_SIZE, Program
-from restive.client.transport import PREFIX, Body, Transport, make_key
+from restive.api.status import Status
+from restive.client.encoding import OUTCOMES, STATES, encode_table, list_agents
+from restive.client.transport import PREFIX, Body, Query, Transport, make_key
+from restive.errors import Hint, InputError
+
+PAGE_SIZE = 1000
+MAX_LIST_ROWS = 100_000  # of a list that comes with a decision; the rest is requested in pages
+LIST_SUFFIXES = (".csv", ".xlsx", ".parquet")
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A decided round with its whole list; `data` is the answer of the server."""
+
+    data: types.DecidedRound
+
+    @property
+    def round(self) -> int:
+        """The number of the round, from 1."""
+        return self.data["round"]
+
+    @property
+    def people(self) -> list[types.ListedPerson]:
+        """The list, then the reserve list, with reasons."""
+        return self.data["people"]
+
+    @property
+    def chosen(self) -> list[str]:
+        """The ids of the people on the list, best first."""
+        return [row["agent"] for row in self.people if row["list"] != "reserve"]
+
+    @property
+    def reserve(self) -> list[str]:
+        """The ids of the people on the reserve list."""
+        return [row["agent"] for row in self.people if row["list"] == "reserve"]
+
+    @property
+    def notes(self) -> list[str]:
+        """Remarks on the input, a sentence each."""
+        return self.data["notes"]
+
+    @property
+    def recorded(self) -> bool:
+        """False after a dry run."""
+        return self.data["recorded"]
+
+
+class Program:
+    """One program of a server."""
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        if not re.fullmatch(r"\w[\w.\-]*", name):  # a slash would change the address
+            raise InputError(f"The program's name is {name!r}; it has letters, digits, dots, dashes or underscores.")
+        self.name = name
+        self._transport, self._path = transport, f"{PREFIX}/programs/{quote(name)}"
+
+    def __repr__(self) -> str:
+        return f"Program({self.name!r} at {self._transport.address})"
+
+    def about(self) -> types.Program:
+        """The settings and the numbers of people, rounds and events."""
+        found: types.Program = self._get("")
+        return found
+
+    @property
+    def config(self) -> types.Config:
+        """The current settings."""
+        return self.about()["config"]
+
+    def status(self) -> Status:
+        """Rounds, people, the gain of the program, what was learned, and what to do next."""
+        found: Status = self._get("/status")
+        return found
+
+    def decide(
+        self,
+        states: object = None,
+        budget: int | None = None,
+        must: object = None,
+        never: object = None,
+        round: int | None = None,
+        again: bool = False,
+        new: bool = False,
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> Recommendation:
+        """Decide a round.
+
+        states   a file, a frame, rows or {agent: state}; None: the last known states
+        budget   how many people can be acted on; None: the program's budget
+        must     agents who must be on the list
+        never    agents who must not be on the list of this round
+        round    the number that the round must have; a decided round is refused
+        again    decide another round although nothing was recorded since the last one, which had the same states
+        new      accept new agents whose ids differ from known ones only in leading zeros or in case
+        dry_run  return the decision without recording it
+        """
+        settings: Query = {
+            "budget": budget,
+            "must": list_agents(must),
+            "never": list_agents(never),
+            "round": round,
+            "again": again,
+            "new": new,
+            "dry_run": dry_run,
+        }
+        body, query = encode_table(states, "states", STATES, settings)
+        answer = self._send("POST", "/rounds", body, {**query, "limit": MAX_LIST_ROWS}, key, dry_run)
+        if answer["next"] is not None:
+            answer |= {"people": [*self.get_list(answer["round"])], "next": None}
+        return Recommendation(answer)
+
+    def learn(
+        self,
+        outcomes: object,
+        round: int | None = None,
+        correct: bool = False,
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> types.OutcomeCounts:
+        """Record outcomes: whether the action was done, the next state, the reward; of the last round by default."""
+        settings: Query = {"round": round, "correct": correct, "dry_run": dry_run}
+        body, query = encode_table(outcomes, "outcomes", OUTCOMES, settings)
+        answer: types.OutcomeCounts = self._send("POST", "/outcomes", body, query, key, dry_run)
+        return answer
+
+    def correct_states(self, states: object, round: int, dry_run: bool = False, key: str | None = None) -> int:
+        """Replace states of a round that were recorded wrongly; returns how many differed."""
+        body, query = encode_table(states, "states", STATES, {"dry_run": dry_run})
+        return int(self._send("PUT", f"/rounds/{round:d}/states", body, query, key, dry_run)["corrected"])
+
+    def leave(self, agents: object, dry_run: bool = False, key: str | None = None) -> int:
+        """Record that agents left; one who appears in later states is back. Returns how many left."""
+        return self._remove("/leave", agents, dry_run, key)
+
+    def erase(self, agents: object, dry_run: bool = False, key: str | None = None) -> int:
+        """Erase names for good; outcomes stay, under a number without a name. Returns how many were erased."""
+        return self._remove("/erase", agents, dry_run, key)
+
+    def cancel(self, round: int, dry_run: bool = False, key: str | None = None) -> int:
+        """Cancel a round that nobody acts on; returns how many people were on its list."""
+        answer = self._send("POST", f"/rounds/{round:d}/cancel", None, {"dry_run": dry_run}, key, dry_run)
+        return int(answer["listed"])
+
+    def change(self, key: str | None = None, **settings: Unpack[types.Changes]) -> types.Config:
+        """Change budget, cool_down, keep or shares from the next round on."""
+        config: types.Config = self._send("PATCH", "", Body.of(settings), {}, key)["config"]
+        return config
+
+    def rounds(self) -> Iterator[types.RoundSummary]:
+        """The totals of each round, from the first on."""
+        return self._get_pages("/rounds")
+
+    def get_round(self, round: int) -> types.RoundDetail:
+        """The totals of a round and its decision."""
+        found: types.RoundDetail = self._get(f"/rounds/{round:d}")
+        return found
+
+    def get_list(self, round: int) -> Iterator[types.ListedPerson]:
+        """The list of a round, then its reserve list."""
+        return self._get_pages(f"/rounds/{round:d}/list")
+
+    def download(self, round: int, path: str | PathLike[str], overwrite: bool = False) -> None:
+        """Write the list of a round to a .csv, .xlsx or .parquet file."""
+        from restive.files import write_atomic  # imports NumPy
+
+        file = Path(path)
+        suffix = file.suffix.lower()
+        if suffix not in LIST_SUFFIXES:
+            raise InputError(f"{file.name}: a list is a {', '.join(LIST_SUFFIXES)} file.", location=file)
+        if file.exists() and not overwrite:
+            raise InputError(f"{file} already exists.", code="file_exists", location=file, hint=Hint.OVERWRITE)
+        write_atomic(file, self._transport.request("GET", f"{self._path}/rounds/{round:d}/list{suffix}").content)
+
+    def people(self, find: str = "") -> Iterator[types.Person]:
+        """The people in the order of joining, or those whose id contains `find`."""
+        return self._get_pages("/people", {"find": find or None})
+
+    def history(self, agent: str) -> list[types.HistoryEntry]:
+        """The history of a person, round by round."""
+        return [*self._transport.get_pages(f"{self._path}/history", {"agent": agent})]
+
+    def events(self, after: int = 0) -> Iterator[types.Event]:
+        """The event log without columns, from event number `after` on."""
+        return self._get_pages("/events", {"after": after or None})
+
+    def audit(self) -> Iterator[types.AuditEntry]:
+        """The audit log of the program, the newest entry first."""
+        return self._get_pages("/audit")
+
+    def _get(self, path: str) -> Any:
+        return self._transport.get(self._path + path)
+
+    def _get_pages(self, path: str, query: Query | None = None) -> Iterator[Any]:
+        return self._transport.get_pages(self._path + path, {**(query or {}), "limit": PAGE_SIZE})
+
+    def _send(
+        self, method: str, path: str, body: Body | None, query: Query, key: str | None, dry_run: bool = False
+    ) -> Any:
+        return self._transport.send(method, self._path + path, query, body, None if dry_run else key or make_key())
+
+    def _remove(self, path: str, agents: object, dry_run: bool, key: str | None) -> int:
+        body = Body.of({"agents": list_agents(agents) or [], "dry_run": dry_run})
+        return int(self._send("POST", path, body, {}, key, dry_run)["count"])
 
 
 class Client:

@@ -1,9 +1,11 @@
-"""`restive desk`: one short function for each verb; `restive desk token` is in `cli_tokens`.
+"""`restive desk`: one short function for each verb; those of `restive desk token` are at the end.
 
 Results go to standard output, notes to standard error; `--json` prints data instead. Libraries are imported in the
 functions, so that `restive --help` starts fast.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,13 +14,17 @@ import typer
 from restive.errors import InputError
 
 if TYPE_CHECKING:
+    from restive.api.status import Status
     from restive.desk.desk import Desk
+    from restive.desk.program import Program
 
 desk = typer.Typer(
     name="desk",
     help="Decisions for a real program: states in, a list of people out, outcomes back, and whether it works.",
     no_args_is_help=True,
 )
+token = typer.Typer(name="token", help="Tokens with roles for `restive serve`.", no_args_is_help=True)
+desk.add_typer(token)
 
 TABLE = "a .csv, .xlsx or .parquet file"
 ProgramName = Annotated[str, typer.Argument(help="The program's name.", show_default=False)]
@@ -35,6 +41,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would happen, record nothing.")]
 OutOption = Annotated[Path | None, typer.Option(help=f"Write the list to {TABLE}.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")]
+TokenName = Annotated[str, typer.Argument(help="The person or system that uses the token.", show_default=False)]
 
 
 def open_store(store: str | None, make: bool = False) -> "Desk":
@@ -46,12 +53,21 @@ def open_store(store: str | None, make: bool = False) -> "Desk":
     return opened
 
 
-def check_out(out: Path | None, overwrite: bool) -> None:
-    """Refuse a file that cannot be written before anything is recorded."""
-    if out is not None:
-        from restive.desk.table_files import check_output_file
+@contextmanager
+def open_program(name: str, store: str | None, out: Path | None = None, overwrite: bool = False) -> "Iterator[Program]":
+    """A program of the store; a file `out` that cannot be written is refused before anything is recorded."""
+    with open_store(store) as opened:
+        program = opened.program(name)
+        if out is not None:
+            from restive.desk.table_files import check_output_file
 
-        check_output_file(out, overwrite)
+            check_output_file(out, overwrite)
+        yield program
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    """The settings that are given."""
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 @desk.command()
@@ -96,17 +112,14 @@ def init(
     from restive.desk.desk import make_config, refuse_taken
     from restive.desk.output import print_config
 
-    given: dict[str, object] = {
-        "states": None if states is None else [part.strip() for part in states.split(",")],
-        "budget": budget, "policy": policy, "shadow": shadow, "control": control,
-        "cool_down": cool_down, "keep": keep, "shares": parse_shares(share) if share else None, "horizon": horizon,
-        "reward_range": reward_range, "seed": seed,
-    }  # fmt: skip
-    settings = {key: value for key, value in given.items() if value is not None}
+    settings = _given(
+        states=None if states is None else [part.strip() for part in states.split(",")],
+        budget=budget, policy=policy, shadow=shadow, control=control, cool_down=cool_down, keep=keep,
+        shares=parse_shares(share) if share else None, horizon=horizon, reward_range=reward_range, seed=seed,
+        words=parse_words(word) if word else None,
+    )  # fmt: skip
     if rewards is not None:
         settings["rewards"] = parse_rewards(rewards)
-    if word:
-        settings["words"] = parse_words(word)
     config = make_config(check_name(name), template, **settings)
     if dry_run:
         refuse_taken(name, store)
@@ -140,9 +153,7 @@ def decide(
     """Decide a round: who gets the action and why, then a reserve list."""
     from restive.desk.output import print_recommendation
 
-    with open_store(store) as opened:
-        program = opened.program(name)
-        check_out(out, overwrite)
+    with open_program(name, store, out, overwrite) as program:
         decided = program.decide(states, budget, must, never, round=round_, again=again, new=new, dry_run=dry_run)
         print_recommendation(decided, out, as_json, dry_run)
 
@@ -161,20 +172,11 @@ def learn(
     as_json: JsonOption = False,
 ) -> None:
     """Record outcomes: whether the action was done, the next state, the reward; also late or as a correction."""
-    from restive.console import print_json, print_notices
+    from restive.desk.output import print_outcome_counts
 
-    with open_store(store) as opened:
-        counts = opened.program(name).learn(outcomes, round=round_, correct=correct, dry_run=dry_run)
-    if as_json:
-        print_json(counts._asdict() | {"recorded": not dry_run})
-        return
-    rounds, verb = ", ".join(map(str, counts.rounds)), "would be recorded" if dry_run else "recorded"
-    print(
-        f"Round {rounds}: {counts.new:,} outcomes {verb}, {counts.corrected:,} corrected, "
-        f"{counts.repeated:,} already known."
-    )
-    print(f"{counts.waiting:,} outcomes are still missing." if counts.waiting else "No outcomes are missing.")
-    print_notices(*counts.notes)
+    with open_program(name, store) as program:
+        counts = program.learn(outcomes, round=round_, correct=correct, dry_run=dry_run)
+    print_outcome_counts(counts, dry_run, as_json)
 
 
 @desk.command()
@@ -186,8 +188,8 @@ def correct(
     dry_run: DryRunOption = False,
 ) -> None:
     """Correct states of an earlier round; `learn --correct` corrects outcomes."""
-    with open_store(store) as opened:
-        corrected = opened.program(name).correct_states(states, round_, dry_run)
+    with open_program(name, store) as program:
+        corrected = program.correct_states(states, round_, dry_run)
     print(f"Round {round_}: {corrected:,} states {'would be ' * dry_run}corrected.")
 
 
@@ -199,8 +201,8 @@ def leave(
     dry_run: DryRunOption = False,
 ) -> None:
     """Remove people who have left; they return when a table of states names them again."""
-    with open_store(store) as opened:
-        removed = opened.program(name).leave(agents, dry_run)
+    with open_program(name, store) as program:
+        removed = program.leave(agents, dry_run)
     print(f"{removed:,} {'would be ' * dry_run}removed from {name}.")
 
 
@@ -216,8 +218,8 @@ def erase(
     dry_run: DryRunOption = False,
 ) -> None:
     """Erase ids for good; what was learned from these people stays, without their names."""
-    with open_store(store) as opened:
-        program, ids = opened.program(name), agent or []
+    ids = agent or []
+    with open_program(name, store) as program:
         if ids and not (yes or dry_run):
             program.erase(ids, dry_run=True)
             typer.confirm(f"Erase {', '.join(ids)} from {name}? This cannot be undone", abort=True)
@@ -233,8 +235,8 @@ def cancel(
     dry_run: DryRunOption = False,
 ) -> None:
     """Cancel a round that was decided by mistake: its list is void and no outcomes are expected."""
-    with open_store(store) as opened:
-        listed = opened.program(name).cancel(number, dry_run)
+    with open_program(name, store) as program:
+        listed = program.cancel(number, dry_run)
     print(f"Round {number} of {name} {'would be' if dry_run else 'is'} cancelled; its list had {listed:,} people.")
 
 
@@ -255,12 +257,11 @@ def change(
     from restive.desk.output import print_config
 
     shares = parse_shares(share) if share else None
-    given: dict[str, Any] = {"budget": budget, "cool_down": cool_down, "keep": keep, "shares": shares}
-    settings = {key: value for key, value in given.items() if value is not None}
+    settings = _given(budget=budget, cool_down=cool_down, keep=keep, shares=shares)
     if not settings:
         raise InputError("Nothing to change; see `restive desk change --help`.")
-    with open_store(store) as opened:
-        config = opened.program(name).change(**settings)
+    with open_program(name, store) as program:
+        config = program.change(**settings)
     print_config(name, config.as_json(), "is changed from the next round on", as_json)
 
 
@@ -272,21 +273,28 @@ def status(
     as_json: JsonOption = False,
 ) -> None:
     """Show a program: what to do next, who is in it, whether it works, what was learned."""
-    from restive.console import print_json, print_notices
-    from restive.desk.output import print_status, status_as_json
-    from restive.desk.plots import draw_status
     from restive.desk.status import get_status
-    from restive.plotting import check_ending
 
     if figure:
+        from restive.plotting import check_ending
+
         check_ending(figure)
-    with open_store(store) as opened:
-        found, address = get_status(opened.program(name)), opened.store.address
+    with open_program(name, store) as program:
+        _show_status(get_status(program), program.store.address, figure, as_json)
+
+
+def _show_status(found: "Status", address: str, figure: Path | None, as_json: bool) -> None:
+    """Print a status and plot it if a file is given."""
+    from restive.console import print_json, print_notices
+    from restive.desk.output import print_status, status_as_json
+
     if as_json:
         print_json(status_as_json(found, address))
     else:
         print_status(found, address)
     if figure:
+        from restive.desk.plots import draw_status
+
         figure.parent.mkdir(parents=True, exist_ok=True)
         draw_status(found, figure)
         print_notices(f"wrote {figure}")
@@ -307,9 +315,7 @@ def round_(
     """Show the list of a round as it was decided."""
     from restive.desk.output import print_recommendation
 
-    with open_store(store) as opened:
-        program = opened.program(name)
-        check_out(out, overwrite)
+    with open_program(name, store, out, overwrite) as program:
         if names:
             program.recognise(names)
         last = len(program.rounds)
@@ -324,22 +330,15 @@ def history(
     as_json: JsonOption = False,
 ) -> None:
     """Show the rounds of one person."""
-    from restive.console import print_json
     from restive.desk.output import print_history
 
-    with open_store(store) as opened:
-        program = opened.program(name)
-        rows = program.history(agent)
-        if as_json:
-            print_json(rows)
-        else:
-            print_history(rows, program.config.words, agent)
+    with open_program(name, store) as program:
+        print_history(program.history(agent), program.config.words, agent, as_json)
 
 
 @desk.command(name="list")
 def list_(store: StoreOption = None, as_json: JsonOption = False) -> None:
     """List the programs and the address of their store."""
-    from restive.console import print_json
     from restive.desk.desk import default_store
     from restive.desk.output import print_programs
     from restive.desk.status import summarize
@@ -348,11 +347,7 @@ def list_(store: StoreOption = None, as_json: JsonOption = False) -> None:
     if store is not None or default_store().exists():
         with open_store(store) as opened:
             address, rows = opened.store.address, [summarize(program) for program in opened.programs()]
-    if as_json:
-        print_json({"store": address, "programs": rows})
-    else:
-        print(f"Store: {address}")
-        print_programs(rows)
+    print_programs(rows, address, as_json)
 
 
 @desk.command()
@@ -360,34 +355,22 @@ def templates(as_json: JsonOption = False) -> None:
     """List the templates that a program can start from."""
     from dataclasses import asdict
 
-    from restive.console import print_json
+    from restive.desk.config import TEMPLATES
     from restive.desk.output import print_templates
-    from restive.desk.templates import TEMPLATES
 
-    rows = [asdict(template) for template in TEMPLATES.values()]
-    if as_json:
-        print_json(rows)
-    else:
-        print_templates(rows)
+    print_templates([asdict(template) for template in TEMPLATES.values()], as_json)
 
 
 @desk.command()
 def replay(name: ProgramName, store: StoreOption = None, as_json: JsonOption = False) -> None:
     """Rebuild a program from its events and check that every decision comes out the same."""
-    from restive.console import print_json, progress_bar
+    from restive.console import progress_bar
+    from restive.desk.output import print_replay
     from restive.desk.replay import replay as replay_program
 
-    with open_store(store) as opened, progress_bar("replaying") as progress:
-        found = replay_program(opened.program(name), progress)
-    if as_json:
-        print_json(found.as_json())
-    else:
-        print(f"{found.events:,} events in an unbroken chain that ends in {found.end[:16]}.")
-        print(f"{found.same:,} of {found.rounds:,} decisions come out the same, bit for bit.")
-        same = found.belief == found.believed
-        print(f"The policy's belief {'equals' if same else 'does NOT equal'} the one from its events ({found.belief}).")
-        for sentence in found.differing:
-            print(sentence)
+    with open_program(name, store) as program, progress_bar("replaying") as progress:
+        found = replay_program(program, progress)
+    print_replay(found, as_json)
     if not found.proven:
         raise typer.Exit(1)
 
@@ -402,8 +385,8 @@ def export(
     from restive.console import progress_bar
     from restive.desk.export import export as export_program
 
-    with open_store(store) as opened, progress_bar("writing") as progress:
-        files = export_program(opened.program(name), out, progress)
+    with open_program(name, store) as program, progress_bar("writing") as progress:
+        files = export_program(program, out, progress)
     print(f"{len(files):,} files in {out}: {files[0].name}, {files[1].name} and records/.")
 
 
@@ -424,10 +407,9 @@ def demo(
     """Run a program with simulated people and show its last list and its status."""
     from tempfile import TemporaryDirectory
 
-    from restive.console import print_json, print_notices, progress_bar
+    from restive.console import print_notices, progress_bar
     from restive.desk.demo import run_demo
-    from restive.desk.output import print_recommendation, print_status, status_as_json
-    from restive.desk.plots import draw_status
+    from restive.desk.output import print_recommendation
     from restive.desk.status import get_status
 
     with TemporaryDirectory() as folder, open_store(store or str(Path(folder) / "demo.db"), make=True) as opened:
@@ -436,13 +418,77 @@ def demo(
         found, address = get_status(program), opened.store.address
         if not store:
             found, address = {**found, "steps": []}, "a temporary file"
-        if as_json:
-            print_json(status_as_json(found, address))
-        else:
+        if not as_json:
             print_recommendation(program.recommendation(rounds), None, False, False, max_people=8)
-            print_status(found, address)
-        if figure:
-            draw_status(found, figure)
-            print_notices(f"wrote {figure}")
+        _show_status(found, address, figure, as_json)
         if not store:
             print_notices("the program was in a temporary file; add --store FILE.db to keep it")
+
+
+@token.command(name="make")
+def make_token(
+    name: TokenName,
+    program: Annotated[
+        list[str] | None,
+        typer.Option(help="A role in one program, coupons=operator: viewer, operator or admin; repeatable."),
+    ] = None,
+    role: Annotated[str | None, typer.Option(help="A role in all programs, also in future ones.")] = None,
+    days: Annotated[int | None, typer.Option(help="Days until it expires.", show_default="until revoked")] = None,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Create a token; its secret is printed once and never again."""
+    from restive.console import print_json, print_notices
+    from restive.desk import tokens
+    from restive.formats import show_minute
+
+    grants = _parse_grants(program or [], role)
+    # An admin of all programs may create the first program through the server, so the store may be new.
+    with open_store(store, make=None in grants) as opened:
+        secret = tokens.make_token(opened.store, name, grants, days)
+        made = next(each for each in tokens.list_tokens(opened.store) if secret.startswith(f"rst_{each.id}_"))
+    if as_json:
+        print_json({**made.as_json(), "secret": secret})
+    else:
+        print(secret, flush=True)  # alone on its line, so that it can be piped
+    until = f" It expires at {show_minute(made.expires)} UTC." if made.expires else ""
+    print_notices(f"this is the secret of the token {name}; store it now, it is not shown again.{until}")
+
+
+@token.command(name="list")
+def list_tokens(store: StoreOption = None, as_json: JsonOption = False) -> None:
+    """List all tokens, also expired and revoked ones, without their secrets."""
+    from restive.desk import tokens
+    from restive.desk.output import print_tokens
+
+    with open_store(store) as opened:
+        print_tokens([each.as_json() for each in tokens.list_tokens(opened.store)], as_json)
+
+
+@token.command(name="revoke")
+def revoke_token(name: TokenName, store: StoreOption = None, as_json: JsonOption = False) -> None:
+    """Revoke a token and end its sessions."""
+    from restive.console import print_json
+    from restive.desk import tokens
+
+    with open_store(store) as opened:
+        tokens.revoke_token(opened.store, name)
+    if as_json:
+        print_json({"name": name, "revoked": True})
+    else:
+        print(f"The token {name} is revoked.")
+
+
+def _parse_grants(pairs: list[str], role: str | None) -> dict[str | None, str]:
+    """The roles by program, None for all of them."""
+    grants: dict[str | None, str] = {} if role is None else {None: role}
+    for pair in pairs:
+        name, equals, held = pair.rpartition("=")
+        if not equals or not name:
+            raise InputError(f"--program {pair}: write the name of a program and a role, as in coupons=operator.")
+        if name in grants:
+            raise InputError(f"--program {pair}: the program {name} already has a role.")
+        grants[name] = held
+    if not grants:
+        raise InputError("A token needs a role: --role admin in all programs, or --program coupons=operator.")
+    return grants

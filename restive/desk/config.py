@@ -2,13 +2,16 @@
 
 The config is the first event of a program's log. `rewards` are those of arriving in each state, or None if a reward is
 reported with each outcome; `reward_range` is then the largest difference of two rewards, which some policies need.
+A template has the words and defaults of a new program for an application domain, read from templates.toml.
 """
 
 import math
 import os
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from importlib.resources import files
 from pathlib import Path, PureWindowsPath
 from typing import Any, cast
 
@@ -16,7 +19,7 @@ import numpy as np
 
 from restive.api import types
 from restive.contract import Shape
-from restive.errors import InputError, check_number, check_whole
+from restive.errors import InputError, check_number, check_whole, did_you_mean
 from restive.kernels.rng import MAX_SEED
 from restive.policies import make_policy
 from restive.policies.base import Learner
@@ -246,3 +249,53 @@ def _shares(given: object) -> dict[str, float]:
     if math.fsum(shares.values()) > 1 + 1e-9:
         raise InputError(f"The shares of groups add up to {math.fsum(shares.values()):g}; at most 1 is allowed.")
     return shares
+
+
+@dataclass(frozen=True)
+class Template:
+    """The words and defaults of an application domain; `states`, `rewards` and `signs` go together, worst first."""
+
+    name: str
+    title: str
+    about: str
+    states: tuple[str, ...]
+    rewards: tuple[float, ...]
+    signs: tuple[str, ...]  # how a team recognises each state
+    reward_unit: str  # "orders a week": follows a number
+    action: str  # "a coupon"
+    acted: str  # "got a coupon": follows a person
+    verb: str  # "give a coupon to": is followed by people
+    person: str
+    people: str
+    every: str  # the length of a round: "week", "month"
+    problem: str  # the family of simulated people with the same states and rewards
+    groups: tuple[str, ...] = ()
+    budget: int = 20  # actions per round
+    control: float = 0.1  # the share of people in the control group
+    cool_down: int = 2  # nobody is chosen twice in so many rounds
+    keep: int = 2  # rounds for which a missing state is carried over
+    horizon: int | None = None  # the number of rounds in all, if it is known
+
+
+def _read_templates() -> dict[str, Template]:
+    tables = tomllib.loads(files("restive.desk").joinpath("templates.toml").read_text(encoding="utf-8"))
+    several = ("states", "rewards", "signs", "groups")
+    return {
+        name: Template(name=name, **table | {key: tuple(table[key]) for key in several if key in table})
+        for name, table in tables.items()
+    }
+
+
+TEMPLATES: Mapping[str, Template] = _read_templates()
+
+
+def find_template(name: str) -> Template:
+    """The template of that name; an unknown name is refused with the most similar one.
+
+    >>> find_template("pharmacy").states
+    ('silent', 'occasional', 'regular', 'frequent')
+    """
+    if name not in TEMPLATES:
+        guess = did_you_mean(name.lower(), TEMPLATES)
+        raise InputError(f"There is no template {name!r}; there are {', '.join(TEMPLATES)}{guess}")
+    return TEMPLATES[name]

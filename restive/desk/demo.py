@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from restive.desk.config import Template, find_template
 from restive.desk.desk import Desk
 from restive.desk.program import Program
-from restive.desk.templates import Template, find_template
 from restive.errors import check_whole
 from restive.kernels import rng
 from restive.problems import make_problems

@@ -19,13 +19,12 @@ from typing import Any, Self
 import platformdirs
 
 from restive.desk.audit import NO_CONTEXT, RequestContext
-from restive.desk.config import Config, Words, check_name
+from restive.desk.config import Config, Words, check_name, find_template
 from restive.desk.database import check_place
 from restive.desk.events import Created
 from restive.desk.program import Program
 from restive.desk.roster import make_key
 from restive.desk.store import Store
-from restive.desk.templates import find_template
 from restive.errors import Conflict, InputError
 
 STORE_VARIABLE = "RESTIVE_STORE"

@@ -2,80 +2,42 @@
 
 A reason states the person's state, the expected benefit of acting with its uncertainty, and whether a rule or a random
 draw decided. Benefits come from the policy; "give or take" is 1.96 standard errors, a 95% interval. A benefit larger
-than that is clear, a smaller one unsure, one below 0 a loss. M is the number of people on the list.
+than that is clear, a smaller one unsure, one below 0 a loss.
 """
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
-
-import numpy as np
 
 from restive.desk.config import Words
 from restive.formats import UNKNOWN, typeset
-from restive.types import Bools, Floats, Ints
 
 NORMAL_95 = 1.959963984540054  # standard errors on each side of a 95% normal interval
 MIN_SEEN = 5  # with fewer rounds seen than this, little is known of a person
 NOT_GIVEN = -2
 
 
-class _Person(NamedTuple):
-    """What is known of one person on the list."""
+class Person(NamedTuple):
+    """What is known of a person on the list; what is not given is not mentioned."""
 
     state: str
-    benefit: float
-    error: float
-    explored: bool
-    must: bool
-    margin: float
-    since: int
-    seen: int
-    reserve: bool
+    benefit: float  # as in `Policy.estimate`: NaN if it is not known
+    error: float  # infinite if nothing was seen yet
+    explored: bool = False  # chosen at random, to learn
+    must: bool = False  # on the must list, whatever the benefit
+    margin: float = math.nan  # distance of the priority from the cutoff, 0 where a random draw broke a tie
+    since: int = NOT_GIVEN  # rounds since the last action, −1 for never
+    seen: int = NOT_GIVEN  # rounds with an outcome
+    reserve: bool = False
+    carried_over: bool = False  # the state is from an earlier round
 
 
-def explain(
-    words: Words,
-    state: Sequence[str],
-    benefit: Floats,
-    error: Floats,
-    *,
-    explored: Bools | None = None,
-    must: Bools | None = None,
-    margin: Floats | None = None,
-    since: Ints | None = None,
-    seen: Ints | None = None,
-    reserve: Bools | None = None,
-    far_sighted: bool = True,
-) -> list[str]:
-    """Why each of M people is on the list or on the reserve list.
-
-    benefit and error are those of `Policy.estimate` (NaN: not known; error inf: nothing seen yet). explored: chosen at
-    random, to learn. must: on the must list, whatever the benefit. margin: distance of the priority from the cutoff, 0
-    where a random draw broke a tie. since: rounds since the last action, −1 for never. seen: rounds of this person with
-    an outcome. What is not given is not mentioned. far_sighted: the benefit counts all future rounds, not the next
-    one alone.
+def explain(words: Words, person: Person, far_sighted: bool = True) -> str:
+    """Why a person is on the list or on the reserve list; `far_sighted` if the benefit counts all future rounds.
 
     >>> words = Words(action="a coupon", every="week", reward_unit="orders a week")
-    >>> explain(words, ["few orders"], np.array([0.41]), np.array([0.1]), far_sighted=False)
-    ['Now few orders: a coupon is expected to bring about 0.4 more orders next week, give or take 0.2.']
+    >>> explain(words, Person("few orders", benefit=0.41, error=0.1), far_sighted=False)
+    'Now few orders: a coupon is expected to bring about 0.4 more orders next week, give or take 0.2.'
     """
-    false, nan, not_given = np.zeros(len(state), bool), np.full(len(state), np.nan), np.full(len(state), NOT_GIVEN)
-    columns = (
-        np.asarray(benefit, float),
-        np.asarray(error, float),
-        false if explored is None else explored,
-        false if must is None else must,
-        nan if margin is None else margin,
-        not_given if since is None else since,
-        not_given if seen is None else seen,
-        false if reserve is None else reserve,
-    )
-    rows = zip(state, *(column.tolist() for column in columns), strict=True)
-    return [_explain_one(words, _Person(*row), far_sighted) for row in rows]
-
-
-def _explain_one(words: Words, person: _Person, far_sighted: bool) -> str:
     parts = [_main_reason(words, person, far_sighted)]
     if person.margin == 0 and not (person.must or person.explored):
         parts.append("Others rank equally; the choice among them is random.")
@@ -88,10 +50,12 @@ def _explain_one(words: Words, person: _Person, far_sighted: bool) -> str:
         parts.append(f"Never {words.acted} so far.")
     if person.reserve:
         parts.append("On the reserve list, in case someone drops out.")
+    if person.carried_over:
+        parts.append(f"The state is from an earlier {words.every}.")
     return " ".join(parts)
 
 
-def _main_reason(words: Words, person: _Person, far_sighted: bool) -> str:
+def _main_reason(words: Words, person: Person, far_sighted: bool) -> str:
     """A rule, the exploration or the benefit, in this order."""
     now, gain = f"Now {person.state}", describe_gain(words, person.benefit, person.error, far_sighted)
     if person.must:

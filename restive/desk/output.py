@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from restive.api.status import NextStep, Status
+from restive.api.types import HistoryEntry
 from restive.console import make_console, print_json, print_notices, print_table
 from restive.desk.config import Words
 from restive.desk.explanations import capitalize, count_people, how_sure, reward_noun, show_benefit, show_estimate
@@ -19,7 +20,9 @@ from restive.errors import InputError
 from restive.formats import UNKNOWN, show_minute, show_number, show_percent
 
 if TYPE_CHECKING:
+    from restive.desk.program import LearnResult
     from restive.desk.recommendation import Recommendation
+    from restive.desk.replay import Replay
 
 Row = Mapping[str, Any]
 SPARKS = "▁▂▃▄▅▆▇█"
@@ -170,8 +173,36 @@ def _describe_config(config: Mapping[str, Any]) -> Iterator[str]:
         yield f"Names are stored as codes; keep a copy of their key: {keys_folder() / config['pseudonyms']}.key"
 
 
-def print_history(rows: Sequence[Row], words: Words, person: str) -> None:
+def print_outcome_counts(counts: "LearnResult", dry_run: bool, as_json: bool) -> None:
+    """Print what was recorded of a table of outcomes."""
+    if as_json:
+        print_json(counts._asdict() | {"recorded": not dry_run})
+        return
+    rounds, verb = ", ".join(map(str, counts.rounds)), "would be recorded" if dry_run else "recorded"
+    known = f"{counts.corrected:,} corrected, {counts.repeated:,} already known"
+    print(f"Round {rounds}: {counts.new:,} outcomes {verb}, {known}.")
+    print(f"{counts.waiting:,} outcomes are still missing." if counts.waiting else "No outcomes are missing.")
+    print_notices(*counts.notes)
+
+
+def print_replay(found: "Replay", as_json: bool) -> None:
+    """Print whether a program comes out the same from its events."""
+    if as_json:
+        print_json(found.as_json())
+        return
+    print(f"{found.events:,} events in an unbroken chain that ends in {found.end[:16]}.")
+    print(f"{found.same:,} of {found.rounds:,} decisions come out the same, bit for bit.")
+    equal = "equals" if found.belief == found.believed else "does NOT equal"
+    print(f"The policy's belief {equal} the one from its events ({found.belief}).")
+    for sentence in found.differing:
+        print(sentence)
+
+
+def print_history(rows: Sequence[HistoryEntry], words: Words, person: str, as_json: bool = False) -> None:
     """Print the rounds of one person."""
+    if as_json:
+        print_json(rows)
+        return
     lines = [
         {
             "round": row.get("round"),
@@ -190,26 +221,39 @@ def print_history(rows: Sequence[Row], words: Words, person: str) -> None:
     print_table(lines, ("state", "next state", "note"), title=title, console=make_console())
 
 
-def print_programs(rows: Sequence[Row]) -> None:
+def print_programs(rows: Sequence[Row], address: str, as_json: bool = False) -> None:
     """Print the programs of a store."""
+    if as_json:
+        print_json({"store": address, "programs": rows})
+        return
+    print(f"Store: {address}")
     names = ("name", "people", "rounds", "waiting", "policy", "created", "template", "events", "error")
     lines = [{name: row.get(name) for name in names} | {"created": show_minute(row.get("created"))} for row in rows]
     print_table(lines, ("name", "template", "policy", "error"), empty="No programs yet.", console=make_console())
 
 
-def print_tokens(rows: Sequence[Row]) -> None:
+def print_tokens(rows: Sequence[Row], as_json: bool = False) -> None:
     """Print the tokens of a store."""
-    times = ("made", "expires", "revoked")
+    if as_json:
+        print_json({"tokens": rows})
+        return
     lines = [
-        {name: row.get(name) for name in ("name", "id", "grants")}
-        | {name: show_minute(row.get(name)) for name in times}
+        {
+            "name": row["name"],
+            "id": row["id"],
+            "grants": ", ".join(f"{grant['program'] or 'all programs'}: {grant['role']}" for grant in row["grants"]),
+            **{name: show_minute(row[name]) for name in ("made", "expires", "revoked")},
+        }
         for row in rows
     ]
     print_table(lines, ("name", "grants"), empty="No tokens yet.", console=make_console())
 
 
-def print_templates(rows: Sequence[Row]) -> None:
+def print_templates(rows: Sequence[Row], as_json: bool = False) -> None:
     """Print templates one below the other."""
+    if as_json:
+        print_json(rows)
+        return
     console = make_console()
     for row in rows:
         console.print(Text(row["name"], style="bold") + Text(f"  {row['title']}", style="not bold"))

@@ -1,6 +1,6 @@
 """The recommendation of a round: the list of people with reasons, built from the record, at once or years later."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
@@ -10,7 +10,7 @@ import polars as pl
 
 from restive.api import types
 from restive.desk.config import Config
-from restive.desk.explanations import explain
+from restive.desk.explanations import Person, explain
 from restive.desk.roster import ERASED, Names
 from restive.desk.rounds import Round
 from restive.desk.selection import CHOSEN, EXCLUSIONS, MUST, ON_MUST, RESERVE
@@ -129,24 +129,10 @@ class Recommendation:
             self._reasons(listed, state),
         ]
 
-    def _reasons(self, listed: Mapping[str, Any], state: list[str]) -> list[str]:
-        reasons = explain(
-            self.config.words,
-            state,
-            listed["benefit"],
-            listed["error"],
-            explored=listed["explored"],
-            must=listed["kind"] == MUST,
-            margin=listed["margin"],
-            since=listed["since"],
-            seen=listed["seen"],
-            reserve=listed["kind"] == RESERVE,
-            far_sighted=self.far_sighted,
-        )
-        older = f" The state is from an earlier {self.config.words.every}."
-        return [
-            reason + older * carried for reason, carried in zip(reasons, listed["carried_over"].tolist(), strict=True)
-        ]
+    def _reasons(self, listed: dict[str, Any], state: list[str]) -> list[str]:
+        known = listed | {"must": listed["kind"] == MUST, "reserve": listed["kind"] == RESERVE}
+        rows = zip(state, *(known[name].tolist() for name in Person._fields[1:]), strict=True)
+        return [explain(self.config.words, Person(*row), self.far_sighted) for row in rows]
 
     def exclusions(self) -> dict[str, int]:
         """The number of people who could not be chosen, by rule."""

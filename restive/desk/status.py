@@ -10,13 +10,12 @@ import numpy as np
 
 from restive.api.status import NextStep, PeopleCounts, StateEstimate, Status, StatusRound, WaitingRound
 from restive.api.types import ProgramSummary
-from restive.desk.config import WORDS, Config, Words
+from restive.desk.config import TEMPLATES, WORDS, Config, Words
 from restive.desk.explanations import count_people
 from restive.desk.lift import LiftCurve, Shadow, compare_policies, lift, lift_by_round
 from restive.desk.program import Program
 from restive.desk.projection import RewardTotals, RoundTotals
 from restive.desk.selection import FREE
-from restive.desk.templates import TEMPLATES
 from restive.errors import InputError
 from restive.formats import finite_or_none
 from restive.version import __version__

@@ -262,8 +262,8 @@ def test_names_with_other_letters_work(client: Client) -> None:
 
 def test_a_list_in_pages_is_complete(calls: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = calls.decide(STATES, dry_run=True)
-    monkeypatch.setattr("restive.client.program.MAX_LIST_ROWS", 1)
-    monkeypatch.setattr("restive.client.program.PAGE_SIZE", 3)
+    monkeypatch.setattr("restive.client.client.MAX_LIST_ROWS", 1)
+    monkeypatch.setattr("restive.client.client.PAGE_SIZE", 3)
     recommendation = calls.decide(STATES)
     assert len(recommendation.people) == 8
     assert (recommendation.chosen, recommendation.reserve, recommendation.data["next"]) == (

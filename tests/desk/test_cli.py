@@ -444,7 +444,7 @@ def test_lists_as_data_have_finite_numbers_and_all_columns(shops: Call) -> None:
 
 
 def sorted_templates() -> list[str]:
-    from restive.desk.templates import TEMPLATES
+    from restive.desk.config import TEMPLATES
 
     return list(TEMPLATES)
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from restive.desk import Desk, Program
+from restive.desk.config import TEMPLATES, find_template
 from restive.desk.demo import Population, run_demo
 from restive.desk.replay import digest, replay
 from restive.desk.status import get_status
-from restive.desk.templates import TEMPLATES, find_template
 from restive.errors import InputError
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from restive import make_problems
 from restive.desk import Desk, Program, StoreError
+from restive.desk.config import TEMPLATES
 from restive.desk.desk import default_store, make_config, name_store, open_desk, refuse_taken
 from restive.desk.replay import digest, replay
-from restive.desk.templates import TEMPLATES
 from restive.errors import InputError
 from restive.policies.belief import flatten
 from restive.simulation import Simulation

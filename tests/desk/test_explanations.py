@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from restive.desk.config import Words
-from restive.desk.explanations import count_people, count_rounds, describe_gain, explain, reward_noun, rounded
+from restive.desk.explanations import Person, count_people, count_rounds, describe_gain, explain, reward_noun, rounded
 
 WORDS = Words(
     person="pharmacist",
@@ -23,9 +23,7 @@ JARGON = ("bandit", "priority", "index", "epsilon", "nan", "inf", "policy", "age
 
 def why(benefit: float = 0.41, error: float = 0.1, words: Words = WORDS, **known: Any) -> str:
     far_sighted = known.pop("far_sighted", True)
-    columns = {name: np.array([value]) for name, value in known.items()}
-    (sentence,) = explain(words, ["silent"], np.array([benefit]), np.array([error]), far_sighted=far_sighted, **columns)
-    return sentence
+    return explain(words, Person("silent", benefit, error, **known), far_sighted)
 
 
 def test_a_clear_benefit_is_expected() -> None:
@@ -103,23 +101,14 @@ def test_the_reserve_list_is_named() -> None:
 def test_no_case_has_jargon_or_an_odd_number() -> None:
     generator = np.random.default_rng(8)
     many = 4000
-    flags: dict[str, Any] = {name: generator.random(many) < 0.3 for name in ("explored", "must", "reserve")}
+    explored, must, reserve, carried_over = generator.random((4, many)) < 0.3
     benefit = generator.choice([math.nan, 0.0, 1e-9, -1e-9, -0.2, 0.3, 12345.6], many)
     error = generator.choice([math.nan, math.inf, 0.0, 1e-12, 0.1, 50.0], many)
     margin, since = generator.choice([0.0, 0.5, math.nan], many), generator.integers(-1, 9, many)
     for words in (WORDS, Words()):
-        reported = explain(
-            words,
-            ["low"] * many,
-            benefit,
-            error,
-            margin=margin,
-            since=since,
-            seen=generator.integers(0, 9, many),
-            **flags,
-        )
-        assert len(reported) == many
-        for sentence in reported:
+        seen = generator.integers(0, 9, many)
+        for row in zip(benefit, error, explored, must, margin, since, seen, reserve, carried_over, strict=True):
+            sentence = explain(words, Person("low", *(value.item() for value in row)))
             assert not [word for word in JARGON if word in sentence.lower()]
             assert "e-" not in sentence
             assert "  " not in sentence
@@ -157,8 +146,3 @@ def test_people_are_counted_in_the_words_of_the_program() -> None:
     counted = [count_people(number, shops) for number in (0, 1, 2, 1234)]
     assert counted == ["0 shops", "1 shop", "2 shops", "1,234 shops"]
     assert count_people(1, shops, "new ") == "1 new shop"
-
-
-def test_columns_of_another_length_are_refused() -> None:
-    with pytest.raises(ValueError, match="zip"):
-        explain(WORDS, ["a", "b"], np.zeros(3), np.zeros(3))

@@ -15,11 +15,11 @@ from rich.console import Console
 from desk import statuses
 from desk.test_recommendation import make_recommendation
 from restive.api.status import Status, StatusRound
+from restive.api.types import HistoryEntry
 from restive.desk import output
-from restive.desk.config import Config, Words
+from restive.desk.config import TEMPLATES, Config, Words
 from restive.desk.lift import compare_policies, lift
 from restive.desk.table_files import read_table_file
-from restive.desk.templates import TEMPLATES
 from restive.errors import InputError
 
 Printed = pytest.CaptureFixture[str]
@@ -203,7 +203,9 @@ def test_empty_columns_are_left_out(shown: Callable[..., str]) -> None:
 
 
 def test_histories_programs_templates_and_reports_are_printed(shown: Callable[..., str]) -> None:
-    past = [{"round": 3, "at": "2026-03-02T08:15:59", "state": "[x]", "chosen": True, "done": None, "reward": 1.23456}]
+    past: list[HistoryEntry] = [
+        {"round": 3, "at": "2026-03-02T08:15:59", "state": "[x]", "chosen": True, "reward": 1.23456}
+    ]
     text = shown(80, lambda: output.print_history(past, WORDS, "[a]7"))
     for part in ("Shop [a]7", "[x]", "yes", "1.23", "2026-03-02 08:15"):
         assert part in text
@@ -218,21 +220,21 @@ def test_histories_programs_templates_and_reports_are_printed(shown: Callable[..
             "created": "2026",
         }
     ]
-    text = shown(80, lambda: output.print_programs(rows))
+    text = shown(80, lambda: output.print_programs(rows, "desk.db"))
     assert "12,345" in text
     assert "loyalty" in text
     assert "error" not in text
     broken = [{"name": "shops", "error": "The policy is gone."}]
-    assert "The policy is gone." in shown(80, lambda: output.print_programs(broken))
-    assert "No programs yet." in shown(80, lambda: output.print_programs([]))
+    assert "The policy is gone." in shown(80, lambda: output.print_programs(broken, "desk.db"))
+    assert "No programs yet." in shown(80, lambda: output.print_programs([], "desk.db"))
     kind = [asdict(TEMPLATES["loyalty"]) | {"states": ("idle",), "signs": ("no [sign]",), "rewards": (0.5,)}]
     assert "idle (0.5): no [sign]" in shown(40, lambda: output.print_templates(kind))
-    tiny = shown(60, lambda: output.print_history([{"round": 1, "reward": 1.5e-7}], WORDS, "a"))
+    tiny = shown(60, lambda: output.print_history([{"round": 1, "at": "", "reward": 1.5e-7}], WORDS, "a"))
     assert "0.000000150" in tiny
 
 
 def test_without_a_terminal_there_is_room_for_every_table(capsys: pytest.CaptureFixture[str]) -> None:
-    output.print_programs([{"name": "x" * 100}])
+    output.print_programs([{"name": "x" * 100}], "desk.db")
     assert "x" * 100 in capsys.readouterr().out
 
 

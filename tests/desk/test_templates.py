@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from restive import PROBLEMS, InputError, make_problems
-from restive.desk.templates import TEMPLATES, Template, find_template
+from restive.desk.config import TEMPLATES, Template, find_template
 from restive.problems.domains import DOMAINS, find_groups
 
 each_template = pytest.mark.parametrize("template", TEMPLATES.values(), ids=list(TEMPLATES))

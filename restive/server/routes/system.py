@@ -6,7 +6,7 @@ from dataclasses import MISSING, Field, asdict, fields
 from fastapi import Request, Response
 
 from restive.api import types
-from restive.desk.templates import TEMPLATES
+from restive.desk.config import TEMPLATES
 from restive.policies import POLICIES
 from restive.policies.base import Learner
 from restive.server.metrics import Metrics

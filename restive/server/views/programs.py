@@ -16,9 +16,8 @@ from fastapi.responses import RedirectResponse
 
 from restive.api.types import ProgramSummary
 from restive.desk.audit import Repeated, RequestContext
-from restive.desk.config import WORDS, Config, Words, check_name, policy_label
+from restive.desk.config import TEMPLATES, WORDS, Config, Template, Words, check_name, policy_label
 from restive.desk.desk import Desk, from_template, make_config
-from restive.desk.templates import TEMPLATES, Template
 from restive.errors import Conflict, InputError, NotFound
 from restive.policies import POLICIES
 from restive.policies.base import Learner

@@ -10,7 +10,7 @@ from desk.postgres import Postgres
 
 from restive.api.types import AuditEntry, Health, Me, Page, PolicyInfo, Template
 from restive.desk import Desk
-from restive.desk.templates import TEMPLATES
+from restive.desk.config import TEMPLATES
 from restive.policies import make_policy
 from restive.server.app import make_app
 from restive.server.program_pool import THREADS

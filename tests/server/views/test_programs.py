@@ -9,9 +9,9 @@ import pytest
 from desk.test_desk import OWN
 
 from restive.desk import Desk
+from restive.desk.config import TEMPLATES
 from restive.desk.desk import make_config
 from restive.desk.status import summarize
-from restive.desk.templates import TEMPLATES
 from restive.server.views.programs import describe_program, learners
 from server.views.browsing import CROSS_SITE, Browser, Site, open_site, read_fields, read_text
 
