@@ -10,7 +10,6 @@ posts from other sites are rejected by the middleware.
 import hashlib
 import hmac
 import math
-import secrets
 from collections.abc import Awaitable, Callable
 from typing import Annotated, TypeVar
 from urllib.parse import quote
@@ -37,7 +36,6 @@ from restive.errors import NotFound
 from restive.server.limits import CHALLENGE, MAX_SECRET_CHARACTERS, RateLimits, client_address, find_cookie
 from restive.server.settings import Settings
 
-PROCESS_KEY = secrets.token_bytes(32)
 MAX_LOOKUPS = 8  # concurrent; they must not wait behind decisions in the threads of the program pool
 MAX_SESSION_WRITES = 2  # concurrent; lookups must not wait until the store can be written to
 BEARER = HTTPBearer(scheme_name="token", description="A token of `restive desk token`: rst_…", auto_error=False)
@@ -167,10 +165,9 @@ async def sign_out(request: Request, response: Response) -> None:
 
 
 def form_key(request: Request) -> str:
-    """Key for HMACs of forms: it differs between sessions, and without a session it ends with the process."""
+    """Key for HMACs of forms, the same at every server of the store: it differs between sessions, "" without one."""
     cookie = _cookie(request)
-    key = cookie.encode() if cookie else PROCESS_KEY
-    return hmac.new(key, b"a form of restive", hashlib.sha256).hexdigest()
+    return hmac.new(cookie.encode(), b"a form of restive", hashlib.sha256).hexdigest() if cookie else ""
 
 
 async def _look_up(function: Callable[..., T], *args: object) -> T:

@@ -108,11 +108,14 @@ class Programs:
         """
         if self._pulse is None or self._pulse.done():
             ask = partial(self.desk.store.length, 0)
-            self._pulse = asyncio.ensure_future(anyio.to_thread.run_sync(ask, abandon_on_cancel=True))
-        await asyncio.wait([self._pulse], timeout=seconds)
-        if not self._pulse.done():
+            limiter = anyio.CapacityLimiter(1)  # not the one of forms and files, which may be in use
+            work = anyio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=limiter)
+            self._pulse = asyncio.ensure_future(work)
+        pulse = self._pulse  # another call may replace it while this one waits
+        await asyncio.wait([pulse], timeout=seconds)
+        if not pulse.done():
             raise StoreError("The store does not answer; nothing was changed. Try again later.")
-        self._pulse.result()
+        pulse.result()
 
     def head(self, name: str) -> Head:
         """End of the log of a program; queries the store and needs no lock."""

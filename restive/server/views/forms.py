@@ -2,7 +2,8 @@
 
 Forms carry no CSRF token: cookies are SameSite=Lax, and the middleware refuses posts from other sites. `Form.digest` is
 an HMAC of what was asked: it shows that the form to be recorded is the one that was checked. Its key depends on the
-session, so that a digest in the store does not reveal an erased id.
+session, so that a digest in the store does not reveal an erased id. An open server has no sessions; its digests have no
+key and are removed from the store when somebody is erased.
 """
 
 import hashlib
@@ -90,9 +91,12 @@ class Form:
         return check_whole(name.replace("_", " "), read_whole(text), low, high) if text else None
 
     def digest(self, names: Sequence[str], table: Table | None = None) -> str:
-        """HMAC of some fields and of the table."""
+        """HMAC of some fields and of the table; a plain digest without a key."""
         asked = [table.digest if table else None, [[name, self.fields.get(name, "")] for name in names]]
-        return KEYED + hmac.new(self.key.encode(), json.dumps(asked).encode(), hashlib.sha256).hexdigest()
+        content = json.dumps(asked).encode()
+        if not self.key:
+            return hashlib.sha256(content).hexdigest()
+        return KEYED + hmac.new(self.key.encode(), content, hashlib.sha256).hexdigest()
 
     def digest_all(self) -> str:
         """HMAC of all fields but the idempotency key."""

@@ -2,6 +2,7 @@ import asyncio
 import shutil
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -120,3 +121,25 @@ def test_a_server_whose_store_hangs_is_soon_reported_as_not_ready(
         assert caller.call("GET", "/ready").status_code == 200
         caller.run(caller.client.aclose())
         app.state.programs.close()
+
+
+def test_readiness_of_overlapping_probes_is_that_of_the_store(caller: Caller) -> None:
+    programs = caller.app.state.programs
+
+    async def probe() -> None:
+        for _ in range(20):
+            await programs.reach_store(60)
+
+    async def probe_all() -> None:
+        await asyncio.gather(*(probe() for _ in range(50)))
+
+    caller.run(probe_all())
+
+
+def test_many_probes_at_once_find_the_server_ready(live: str) -> None:
+    def probe(_: int) -> list[int]:
+        with httpx.Client(base_url=live, timeout=60) as client:
+            return [client.get("/ready").status_code for _ in range(50)]
+
+    with ThreadPoolExecutor(16) as threads:
+        assert {status for statuses in threads.map(probe, range(16)) for status in statuses} == {200}

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 from threading import Barrier
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 
 from restive.desk import Desk
 from restive.desk.replay import replay
+from restive.desk.tokens import make_token
 from server.trials.load import DONE_BEFORE, NAME, PLACE, PLAN, find_keys
 from server.trials.served import Served
+from server.views.browsing import read_fields, read_filled, read_text
 
 PEOPLE = [f"p{place:02}" for place in range(20)]
 AT_ONCE = 4  # two callers at each server
@@ -46,19 +49,26 @@ class Callers:
 
 
 @contextmanager
-def two_servers(address: str) -> Iterator[Callers]:
-    with Desk(address) as desk:
-        desk.create(NAME, **PLAN)
+def run_two(address: str) -> Iterator[list[str]]:
+    """The addresses of two servers in processes of their own."""
     with ExitStack() as stack:
         served = [Served(address) for _ in range(2)]
         for each in served:
             each.launch()
             stack.callback(each.__exit__, None, None, None)
-        callers = Callers([each.running.address() for each in served])
-        stack.callback(callers.close)
-        yield callers
+        yield [each.running.address() for each in served]
         for each in served:
             each.end()
+
+
+@contextmanager
+def two_servers(address: str) -> Iterator[Callers]:
+    with Desk(address) as desk:
+        desk.create(NAME, **PLAN)
+    with run_two(address) as addresses:
+        callers = Callers(addresses)
+        yield callers
+        callers.close()
 
 
 def make_states(round_: int) -> dict[str, list[Any]]:
@@ -122,3 +132,53 @@ def test_two_servers_decide_a_round_once_and_do_a_key_once(
     line = check_two_servers(address, rounds)
     with capsys.disabled():
         print(f"\n  {line}")
+
+
+class AlternatingBrowser:
+    """A browser that gets every page from one server and sends its form to the other."""
+
+    def __init__(self, addresses: list[str]) -> None:
+        self._client, self._addresses = httpx.Client(timeout=60), addresses
+
+    def fill(self, path: str, fields: dict[str, str], page: str = "", file: bytes | None = None) -> None:
+        """Get a form, and send it with these fields; with a file it is checked first."""
+        answer = self._client.get(self._addresses[0] + (page or path))
+        assert answer.status_code == 200, read_text(answer.text)
+        filled = (read_filled if page else read_fields)(answer.text)
+        if file is not None:
+            filled |= read_fields(self._send(path, filled | {"step": "check"}, 200, file))
+        self._send(path, filled | fields, 303, file)
+
+    def _send(self, path: str, fields: dict[str, str], status: int, file: bytes | None) -> str:
+        self._addresses = self._addresses[::-1]
+        files = None if file is None else {"file": ("monday.csv", file)}
+        answer = self._client.post(self._addresses[0] + path, data=fields, files=files)
+        assert answer.status_code == status, read_text(answer.text)
+        return answer.text
+
+    def close(self) -> None:
+        self._client.close()
+
+
+@pytest.mark.parametrize("closed", [True, False], ids=["tokens", "open"])
+def test_a_form_of_one_server_can_be_sent_to_the_other(tmp_path: Path, closed: bool) -> None:
+    store, place = str(tmp_path / "store.db"), "/programs/shops"
+    with Desk(store) as desk:
+        token = make_token(desk.store, "ann", {None: "admin"}) if closed else ""
+    with run_two(store) as addresses, closing(AlternatingBrowser(addresses)) as browser:
+        if closed:
+            browser.fill("/login", {"token": token})
+        browser.fill("/new", {"name": "shops", "control": "0"}, page="/new?template=pharmacy")
+        browser.fill(f"{place}/states", {"step": "decide"}, file=b"agent,state\nann,0\nben,1\n")
+        browser.fill(f"{place}/outcomes", {"step": "record"}, file=b"agent,next_state\nann,1\n")
+        browser.fill(f"{place}/outcomes/list", {"done-0": "yes"})
+        browser.fill(f"{place}/states", {"step": "decide"}, file=b"agent,state\nann,1\nben,0\n")
+        rules = {"budget": "7", "cool_down": "0", "keep": "2", "shares": ""}
+        browser.fill(f"{place}/settings", {"step": "change", **rules})
+        browser.fill(f"{place}/settings", {"step": "cancel", "round": "2", "sure": "yes"})
+        browser.fill(f"{place}/settings", {"step": "leave", "agents": "ben"})
+        browser.fill(f"{place}/settings", {"step": "erase", "agent": "ben", "again": "ben"})
+    with Desk(store) as desk:
+        program = desk.program("shops")
+        assert [row.cancelled for row in program.rounds] == [False, True]
+        assert program.config.budget == 7

@@ -77,6 +77,20 @@ def read_fields(page: str) -> dict[str, str]:
     return {name: unescape(value) for name, value in found}
 
 
+def read_filled(page: str) -> dict[str, str]:
+    """All fields of a page with one form, as they are filled in, without check boxes and text areas."""
+    fields = read_fields(page)
+    for tag in re.findall(r"<input (?![^>]*(?:hidden|checkbox))[^>]*>", page):
+        name, value = re.search(r'name="([^"]+)"', tag), re.search(r'value="([^"]*)"', tag)
+        assert name
+        assert value
+        fields[name[1]] = unescape(value[1])
+    for name, options in re.findall(r'<select id="[^"]+" name="([^"]+)".*?>(.*?)</select>', page, re.DOTALL):
+        chosen = re.search(r'<option value="([^"]*)" selected', options)
+        fields[name] = chosen[1] if chosen else ""
+    return fields
+
+
 def read_text(page: str) -> str:
     """The text of a page, with single spaces."""
     body = page.partition("<main")[2] or page

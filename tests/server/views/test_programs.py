@@ -13,7 +13,7 @@ from restive.desk.config import TEMPLATES
 from restive.desk.desk import make_config
 from restive.desk.status import summarize
 from restive.server.views.programs import describe_program, learners
-from server.views.browsing import CROSS_SITE, Browser, Site, open_site, read_fields, read_text
+from server.views.browsing import CROSS_SITE, Browser, Site, open_site, read_filled, read_text
 
 
 @pytest.fixture
@@ -30,17 +30,7 @@ def browser(site: Site) -> Browser:
 
 def read_form(browser: Browser, template: str) -> dict[str, str]:
     """All fields of the form as they are filled in."""
-    page = browser.get(f"/new?template={template}").text
-    fields = read_fields(page)
-    for tag in re.findall(r"<input (?![^>]*(?:hidden|checkbox))[^>]*>", page):
-        name, value = re.search(r'name="([^"]+)"', tag), re.search(r'value="([^"]*)"', tag)
-        assert name
-        assert value
-        fields[name[1]] = unescape(value[1])
-    for name, options in re.findall(r'<select id="[^"]+" name="([^"]+)".*?>(.*?)</select>', page, re.DOTALL):
-        chosen = re.search(r'<option value="([^"]*)" selected', options)
-        fields[name] = chosen[1] if chosen else ""
-    return fields
+    return read_filled(browser.get(f"/new?template={template}").text)
 
 
 def send(browser: Browser, fields: dict[str, str]) -> tuple[int, str]:
