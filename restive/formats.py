@@ -1,6 +1,7 @@
 """Numbers as people read them, for terminals, reports and pages: a dash for what is not known, and a real minus sign."""
 
 import math
+from collections.abc import Iterable
 
 UNKNOWN = "–"
 MINUS = "\u2212"
@@ -86,6 +87,16 @@ def show_count(number: int, singular: str, plural: str = "") -> str:
     ('1 run', '1,200 runs', '2 people')
     """
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def enumerate_words(words: Iterable[str]) -> str:
+    """Words as an enumeration.
+
+    >>> enumerate_words(["a"]), enumerate_words(["a", "b"]), enumerate_words(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def typeset(number: str) -> str:

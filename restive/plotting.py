@@ -9,7 +9,7 @@ from functools import cache
 from io import BytesIO
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from matplotlib import colormaps, rc_context
@@ -54,6 +54,7 @@ MAX_BANDS = 5  # with more policies in a panel, bands would hide each other and 
 FONT_SIZE = 8.0
 NOISY_STEPS = 10  # running means of fewer steps are mostly noise, and do not set the scale
 FORMATS = ("png", "svg", "pdf")
+ONE_PANEL: Mapping[str, Any] = {"size": (8.6, 4.9), "opacity": 0.14}  # of a figure with a single panel
 
 
 class Line(NamedTuple):
@@ -151,42 +152,23 @@ def draw_comparison(comparison: Comparison) -> Figure:
     lines = []
     for number, row in enumerate(comparison.rows):
         band = row.trace.bands()
-        low, high = (band.low, band.high) if len(comparison.rows) <= MAX_BANDS else (band.mean, band.mean)
+        if len(comparison.rows) > MAX_BANDS:
+            band = band._replace(low=band.mean, high=band.mean)
         steps = np.arange(1, band.mean.size + 1)
-        lines.append(Line(row.label, steps, band.mean, low, high, *_next_look(number)))
+        lines.append(Line.of(row.label, steps, band, *_next_look(number)))
     if comparison.bound is not None:
         bound = np.full(2, comparison.bound)
         lines.append(Line("fluid bound", steps[[0, -1]], bound, bound, bound, BOUND, LONG_DASHES))
-    settled = [line.mean[min(4, line.mean.size - 1) :] for line in lines]
-    ylabel = "mean reward per step so far, all agents"
-    return _draw_panel(lines, "step", ylabel, "", describe_spec(comparison.spec), ylim=span(settled))
+    settled = span([line.mean[min(4, line.mean.size - 1) :] for line in lines])
+    labels = ("step", "mean reward per step so far, all agents")
+    return draw_panels({"": (lines, settled)}, 1, labels, "", describe_spec(comparison.spec), **ONE_PANEL)
 
 
 def draw_lines(lines: Sequence[Line], xlabel: str, ylabel: str, title: str, log_x: bool = False) -> Figure:
     """One panel of lines with their bands."""
-    ylim = span([part for line in lines for part in (line.mean, line.low, line.high)])
-    return _draw_panel(lines, xlabel, ylabel, title, "", ylim, log_x)
-
-
-def _draw_panel(
-    lines: Sequence[Line],
-    xlabel: str,
-    ylabel: str,
-    title: str,
-    caption: str,
-    ylim: tuple[float, float],
-    log_x: bool = False,
-) -> Figure:
-    figure, (axes,) = _make_axes(1, 1, (8.6, 4.9), title, caption)
-    x = np.concatenate([line.x for line in lines])
-    _scale_x(axes, x, log_x)
-    axes.set_ylim(ylim)
-    axes.set_xlabel(xlabel, fontsize=FONT_SIZE + 1)
-    axes.set_ylabel(ylabel, fontsize=FONT_SIZE + 1)
+    limits = span([part for line in lines for part in (line.mean, line.low, line.high)])
     dressed = [_choose_look(number, line) for number, line in enumerate(lines)]
-    _plot(axes, dressed, opacity=0.14)
-    _name_lines(figure, {axes: dressed})
-    return figure
+    return draw_panels({"": (dressed, limits)}, 1, (xlabel, ylabel), title, "", log_x, **ONE_PANEL)
 
 
 def draw_panels(
@@ -196,67 +178,63 @@ def draw_panels(
     title: str,
     caption: str,
     log_x: bool = False,
+    size: tuple[float, float] = (4.3, 2.9),
+    opacity: float = 0.07,
 ) -> Figure:
     """Panels of lines, row by row: by title, the lines and the limits of the vertical axis."""
     rows = -(-len(panels) // columns)
-    figure, grid = _make_axes(rows, columns, (4.3, 2.9), title, caption)
+    figure, grid = _make_axes(rows, columns, size, title, caption)
     for axes in grid[len(panels) :]:
         axes.remove()
-    drawn = {}
+    drawn, letters = {}, FONT_SIZE + (columns == 1)
     for number, (axes, (name, (lines, limits))) in enumerate(zip(grid, panels.items(), strict=False)):
         axes.set_title(name, fontsize=FONT_SIZE + 1, loc="left", parse_math=False)
         _scale_x(axes, np.concatenate([line.x for line in lines]), log_x)
         axes.set_ylim(limits)
-        _plot(axes, lines, opacity=0.07)
+        _plot(axes, lines, opacity)
         if number % columns == 0:
-            axes.set_ylabel(axis_labels[1], fontsize=FONT_SIZE)
+            axes.set_ylabel(axis_labels[1], fontsize=letters)
         if number + columns >= len(panels):
-            axes.set_xlabel(axis_labels[0], fontsize=FONT_SIZE)
+            axes.set_xlabel(axis_labels[0], fontsize=letters)
         drawn[axes] = lines
     _name_lines(figure, drawn)
     return figure
 
 
-def draw_strips(rows: Mapping[str, Sequence[Dot]], xlabel: str, limits: tuple[float, float], caption: str) -> Figure:
-    """Rows of dots with their intervals, the dots of a row below each other, and a legend above."""
-    dots = next(iter(rows.values()))
-    height = len(dots) + 1
-    figure, (axes,) = _make_axes(1, 1, (8.6, 1.4 + 0.11 * height * len(rows)), "", caption)
+def draw_dots(
+    rows: Mapping[str, Sequence[Dot]],
+    xlabel: str,
+    references: Mapping[str, float],
+    caption: str = "",
+    ends: Sequence[float] = (),
+    limits: tuple[float, float] = (-np.inf, np.inf),
+) -> Figure:
+    """Rows of dots with their intervals, the dots of a row below each other, and vertical lines of named references.
+
+    The axis reaches from one of the `ends` to the other at least, and beyond the `limits` nowhere.
+    """
+    height = 1 + max(map(len, rows.values()))
+    figure, (axes,) = _make_axes(1, 1, (8.6, 1.4 + max(0.3, 0.11 * height) * len(rows)), "", caption)
     axes.grid(axis="x", color=RULE, linewidth=0.6)
     axes.grid(visible=False, axis="y")
     axes.set_ylim(len(rows), 0)
     axes.set_yticks(np.arange(len(rows)) + 0.5, list(rows), parse_math=False)
     axes.tick_params(axis="y", length=0)
     axes.hlines(range(1, len(rows)), 0, 1, transform=axes.get_yaxis_transform(), color=RULE, linewidth=0.6)
-    for row, each in enumerate(rows.values()):
-        for number, dot in enumerate(each):
+    for row, dots in enumerate(rows.values()):
+        for number, dot in enumerate(dots):
             place = row + (number + 1) / height
             axes.plot([dot.low, dot.high], [place] * 2, color=dot.colour, linewidth=1.4, solid_capstyle="butt")
             fill, shown = "white" if dot.hollow else dot.colour, min(max(dot.value, limits[0]), limits[1])
             name = "" if row else dot.label
             axes.plot(shown, place, "o", color=dot.colour, markerfacecolor=fill, markersize=3.6, label=name or "_")
-    low, high = span([*(np.array(dot[1:4]) for each in rows.values() for dot in each), np.array([0.0, 1.0])])
-    axes.set_xlim(max(low, limits[0] - 0.02), min(high, limits[1] + 0.02))
-    axes.set_xlabel(xlabel, fontsize=FONT_SIZE + 1)
-    _add_legend(figure)
-    return figure
-
-
-def draw_dots(rows: Sequence[tuple[str, float, float, float]], xlabel: str, references: Mapping[str, float]) -> Figure:
-    """Numbers with their intervals, one row (label, value, low, high) each, and vertical lines of named references."""
-    figure, (axes,) = _make_axes(1, 1, (7.4, 1.2 + 0.3 * len(rows)), "", "")
-    axes.grid(visible=False)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_yticks(range(len(rows)), [label for label, *_ in rows])
-    axes.tick_params(axis="y", length=0)
-    axes.hlines(range(len(rows)), 0, 1, transform=axes.get_yaxis_transform(), color=RULE, linewidth=0.6)
-    axes.hlines(range(len(rows)), *zip(*(row[2:] for row in rows), strict=True), color=BLUE, linewidth=2.0)
-    axes.plot([row[1] for row in rows], range(len(rows)), "o", color=BLUE, markersize=5)
-    axes.set_xlim(span([np.array([*references.values(), *(part for row in rows for part in row[1:])])]))
-    axes.set_xlabel(xlabel, fontsize=FONT_SIZE + 1)
     for number, (name, value) in enumerate(references.items()):
         colour, style = _next_look(1 + number)
-        axes.axvline(value, color=colour, linestyle=style, linewidth=1.2, zorder=1, label=name)
+        axes.axvline(value, color=colour, linestyle=style, linewidth=1.2, zorder=2, label=name)
+    numbers = [np.array(dot[1:4]) for dots in rows.values() for dot in dots]
+    low, high = span([*numbers, np.array([*references.values(), *ends])])
+    axes.set_xlim(max(low, limits[0] - 0.02), min(high, limits[1] + 0.02))
+    axes.set_xlabel(xlabel, fontsize=FONT_SIZE + 1)
     _add_legend(figure)
     return figure
 

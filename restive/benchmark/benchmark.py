@@ -22,10 +22,7 @@ from restive.benchmark.cost import Costs
 from restive.benchmark.ranking import BOUND, EARLY, FIRST_RANKED_STEP, LATE, STEPS, ScenarioResult, Scores, read_scores
 from restive.benchmark.scenarios import CANDIDATE, CONTROLS
 from restive.benchmark.summary import (
-    ABOUT_COSTS,
-    ABOUT_GAPS,
     advise,
-    describe_benchmark,
     describe_ranking,
     describe_scenario,
     tabulate_controls,
@@ -46,8 +43,8 @@ from restive.plotting import (
     Dot,
     Line,
     choose_looks,
+    draw_dots,
     draw_panels,
-    draw_strips,
     scale_panels,
     write_figures,
 )
@@ -105,7 +102,9 @@ class Benchmark:
             self.claims,
             self.about,
             title=TITLE,
-            summary=describe_benchmark(scores),
+            policies=scores.policies,
+            controls=CONTROLS,
+            instances=scores.size.pick(50, 13),
             scenarios=[
                 (name, describe_scenario(result, scores.size), tabulate_gaps(result))
                 for name, result in scores.scenarios.items()
@@ -115,8 +114,6 @@ class Benchmark:
             figures=self.figures,
             overview_title=f"Gap closed by step {LATE}",
             costs=tabulate_costs(self.costs, self.about["machine"]) if self.costs else None,
-            about_gaps=ABOUT_GAPS,
-            about_costs=ABOUT_COSTS,
             candidate=CANDIDATE,
             command=command,
         )
@@ -178,7 +175,7 @@ def _draw_overview(scores: Scores) -> Figure:
         for name, result in scores.scenarios.items()
     }
     label = f"share of the gap from random (0) to the Whittle oracle (1) closed by step {LATE}"
-    return draw_strips(rows, label, LIMITS, _origin(scores))
+    return draw_dots(rows, label, {}, _origin(scores), ends=(0.0, 1.0), limits=LIMITS)
 
 
 def _draw_scenarios(scores: Scores) -> Figure:

@@ -5,7 +5,6 @@ interval, not only its mean, must be in the range. Whether a policy is never bel
 of all recorded from step 20 on: one step whose whole interval is below 0 is enough to fail.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from restive.benchmark.ranking import EARLY, FIRST_RANKED_STEP, LATE, NOT_BELOW, ScenarioResult, Scores
@@ -35,16 +34,31 @@ TARGETS = (
 
 def judge_targets(scores: Scores) -> tuple[Claim, ...]:
     """All claims for which anything was simulated."""
-    claims = (
-        *(_closes(scores, target, step) for target in TARGETS for step in (EARLY, LATE)),
-        *(_never_below(scores, baseline) for baseline in BASELINES),
-        _alike(scores),
-    )
+    results = scores.all_results()
+    forced = [result for result in results if result.scenario.budget in (0, result.scenario.agents)]
+    free = [result for result in results if result not in forced]
+    claims = [
+        *(_closes(target, step, results) for target in TARGETS for step in (EARLY, LATE)),
+        *(_never_below(baseline, free) for baseline in BASELINES),
+        Claim(
+            name=f"{CANDIDATE}-alike-without-a-choice",
+            sentence="With a budget of no agents or of all agents, every policy collects the same.",
+            place=OURS,
+            quantity=f"largest difference of reward from {CANDIDATE}, over instances and steps",
+            agreement=Range(0.0, 0.0),
+            parts=tuple(
+                exact(f"{result.scenario.setting()}, {baseline}", result.largest_difference(CANDIDATE, baseline))
+                for result in forced
+                for baseline in BASELINES
+            ),
+        ),
+    ]
     return tuple(claim for claim in claims if claim.parts)
 
 
-def _closes(scores: Scores, target: Target, step: int) -> Claim:
-    found = _settings(scores, lambda result: _is_of(result, target))
+def _closes(target: Target, step: int, results: list[ScenarioResult]) -> Claim:
+    settings = {(target.family, AGENTS, budget) for budget in BUDGETS}
+    found = [r for r in results if (r.scenario.family, r.scenario.agents, r.scenario.budget) in settings]
     share, wanted = target.early if step == EARLY else target.late, 2 * len(BUDGETS)
     some = "" if len(found) == wanted else f", {len(found)} of {wanted} settings"
     return Claim(
@@ -57,44 +71,14 @@ def _closes(scores: Scores, target: Target, step: int) -> Claim:
     )
 
 
-def _never_below(scores: Scores, baseline: str) -> Claim:
-    found = _settings(scores, lambda result: not _forced(result))
+def _never_below(baseline: str, results: list[ScenarioResult]) -> Claim:
+    settings = show_count(len(results), "setting")
     return Claim(
         name=f"{CANDIDATE}-never-below-{baseline}",
-        sentence=f"{CANDIDATE} is not below {baseline} at any step from {FIRST_RANKED_STEP} on ({show_count(len(found), 'setting')}).",
+        sentence=f"{CANDIDATE} is not below {baseline} at any step from {FIRST_RANKED_STEP} on ({settings}).",
         place=OURS,
         quantity=f"lead of {CANDIDATE} over {baseline} at its worst step, {SHARE}",
         agreement=NOT_BELOW,
-        parts=tuple(result.lowest_lead(CANDIDATE, baseline) for result in found),
+        parts=tuple(result.lowest_lead(CANDIDATE, baseline) for result in results),
         remark="Each of about a hundred steps has its own 95% interval, so a policy that is as good may fail by chance.",
     )
-
-
-def _alike(scores: Scores) -> Claim:
-    found = _settings(scores, _forced)
-    return Claim(
-        name=f"{CANDIDATE}-alike-without-a-choice",
-        sentence="With a budget of no agents or of all agents, every policy collects the same.",
-        place=OURS,
-        quantity=f"largest difference of reward from {CANDIDATE}, over instances and steps",
-        agreement=Range(0.0, 0.0),
-        parts=tuple(
-            exact(f"{result.scenario.setting()}, {baseline}", result.largest_difference(CANDIDATE, baseline))
-            for result in found
-            for baseline in BASELINES
-        ),
-    )
-
-
-def _settings(scores: Scores, wanted: Callable[[ScenarioResult], bool]) -> list[ScenarioResult]:
-    return list(filter(wanted, scores.all_results()))
-
-
-def _forced(result: ScenarioResult) -> bool:
-    """Whether the budget leaves no choice."""
-    return result.scenario.budget in (0, result.scenario.agents)
-
-
-def _is_of(result: ScenarioResult, target: Target) -> bool:
-    scenario = result.scenario
-    return scenario.family == target.family and scenario.agents == AGENTS and scenario.budget in BUDGETS

@@ -1,4 +1,4 @@
-"""Scenarios of the benchmark, as data: a family of problems, its size, its noise, and what it resembles.
+"""Scenarios of the benchmark, from `scenarios.toml`: a family of problems, its size and noise, and what it resembles.
 
 All policies get the same instances and random numbers: 50 agents, 1000 steps, 50 instances of 13 runs (quick: 13 of 4, or
 of 2 with ten states). Slow policies get fewer runs; intervals are over instances, so theirs are wider, not wrong. Some
@@ -6,8 +6,10 @@ further settings are needed only by the claims, and are run with fewer policies.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from typing import Any
 
 from restive.errors import InputError, did_you_mean
@@ -21,7 +23,6 @@ CANDIDATE = "lagrange"  # the policy that the claims are about
 RANKED = (FLOOR, "egt", "wiql", "ucwhittle", "rma2b", "thompson-whittle", "cet-whittle", CANDIDATE)
 CONTROLS = ("lagrange:curiosity=0", "lagrange:curiosity=1", "lagrange:prior=1", "lagrange:mixture=false")
 CLAIM_POLICIES = (CANDIDATE, "egt", "wiql", FLOOR, CEILING)
-SLOW: Mapping[str, int] = {"thompson-whittle": 1, "cet-whittle": 1}  # runs of each instance with ten states
 OTHER_BUDGETS = "other-budgets"
 
 
@@ -36,21 +37,13 @@ class Scenario:
     noise: float = 0.0
     states: int = 2
     agents: int = AGENTS
-    runs: tuple[int, int] = (13, 4)  # of each instance, full and quick
-    fewer_runs: Mapping[str, int] = field(default_factory=dict)
+    runs: Sequence[int] = (13, 4)  # of each instance, full and quick
+    fewer_runs: Mapping[str, int] = field(default_factory=dict)  # of slow policies
 
     def setup(self, size: Size) -> Setup:
         """The family and how much of it is simulated."""
-        return Setup(
-            self.family,
-            size.pick(50, 13),
-            size.pick(*self.runs),
-            self.noise,
-            size.seed,
-            self.states,
-            self.agents,
-            fewer_runs=self.fewer_runs,
-        )
+        sizes = size.pick(50, 13), size.pick(*self.runs)
+        return Setup(self.family, *sizes, self.noise, size.seed, self.states, self.agents, fewer_runs=self.fewer_runs)
 
     def jobs(self, size: Size, policies: Iterable[str]) -> list[Job]:
         """The jobs of these policies."""
@@ -82,12 +75,7 @@ class Scenario:
         setup = self.setup(size)
         return {
             "scenario": self.name,
-            "about": self.about,
-            "family": self.family,
-            "agents": self.agents,
-            "states": self.states,
-            "budget": self.budget,
-            "noise": self.noise,
+            **{name: getattr(self, name) for name in ("about", "family", "agents", "states", "budget", "noise")},
             "instances": setup.instances,
             "runs": setup.runs,
             "fewer_runs": dict(setup.fewer_runs),
@@ -95,96 +83,35 @@ class Scenario:
         }
 
 
-def _vary(name: str, family: str, noises: Iterable[float], **more: Any) -> list[Scenario]:
-    """The settings of a family that only the claims need: the budgets other than 10, with these noises."""
+def _read_scenarios() -> dict[str, Scenario]:
+    tables = tomllib.loads(files("restive.benchmark").joinpath("scenarios.toml").read_text(encoding="utf-8"))
+    return {name: Scenario(name, **table) for name, table in tables.items()}
+
+
+def _vary(name: str, noises: Iterable[float]) -> list[Scenario]:
+    """The settings of a scenario that only the claims need: the budgets other than 10, with these noises."""
     return [
-        Scenario(f"{name}-b{budget}{'-noisy' * bool(variance)}", family, budget=budget, noise=variance, **more)
-        for variance in noises
+        replace(SCENARIOS[name], name=f"{name}-b{budget}{'-noisy' * bool(noise)}", about="", budget=budget, noise=noise)
+        for noise in noises
         for budget in BUDGETS
         if budget != Scenario.budget
     ]
 
 
-_TEN: Mapping[str, Any] = {"states": 10, "runs": (13, 2), "fewer_runs": SLOW}
-SCENARIOS: Mapping[str, Scenario] = {
-    each.name: each
-    for each in (
-        Scenario(
-            "two-state",
-            "two-state-v1",
-            "People who do well or not, each with different probabilities, as in programs that remind patients of a pill.",
-        ),
-        Scenario(
-            "two-state-noisy",
-            "two-state-v1",
-            "The same people, but every report has an error as large as the difference between the states.",
-            noise=1.0,
-        ),
-        Scenario(
-            "ten-state",
-            "many-state-v1",
-            "Ten states with frequent jumps, as customers between fine segments: few are visited often enough to be learned.",
-            **_TEN,
-        ),
-        Scenario("ten-state-noisy", "many-state-v1", "The same with noise in every reward.", noise=0.1, **_TEN),
-        Scenario(
-            "wireless",
-            "wireless-v1",
-            "Satellite links of five measured kinds, whose good and bad states are worth nearly the same.",
-        ),
-        Scenario(
-            "wireless-noisy",
-            "wireless-v1",
-            "The same links with noise three times as large as the difference in reward.",
-            noise=0.1,
-        ),
-        Scenario(
-            "few-types",
-            "few-types-v1",
-            "People of four hidden types, as users of a service: pooling over agents finds the types early.",
-        ),
-        Scenario(
-            "own-rewards",
-            "own-rewards-v1",
-            "Sites with different rewards in each state, observed with noise: half are better off in state 0.",
-            noise=1.0,
-        ),
-        Scenario(
-            "crowd",
-            "two-state-v1",
-            "Five hundred people and five calls a step: each is reached rarely, as with one nurse for a district.",
-            budget=5,
-            agents=500,
-            runs=(2, 2),
-        ),
-        Scenario(
-            "sticky",
-            "sticky-v1",
-            "Habits that rarely change, as smoking: the effect of a call shows late, and lasts.",
-        ),
-        Scenario(
-            "harmful",
-            "harmful-v1",
-            "Every action does harm, as inspections that stop a machine; the task is to find the least harm.",
-        ),
-        Scenario(
-            "ladder",
-            "ladder-v1",
-            "Five levels of engagement, up or down one at a time, as of learners in a course; acting never does harm.",
-            states=5,
-        ),
-    )
+SCENARIOS: Mapping[str, Scenario] = _read_scenarios()
+VARIED = {
+    "two-state": (0.0, 1.0),
+    "ten-state": (0.0, 0.1),
+    "wireless": (0.0, 0.1),
+    "few-types": (0.0,),
+    "own-rewards": (1.0,),
+    "sticky": (0.0,),
+    "harmful": (0.0,),
 }
 REQUIRED: Mapping[str, Scenario] = {
     each.name: each
     for each in (
-        *_vary("two-state", "two-state-v1", (0.0, 1.0)),
-        *_vary("ten-state", "many-state-v1", (0.0, 0.1), **_TEN),
-        *_vary("wireless", "wireless-v1", (0.0, 0.1)),
-        *_vary("few-types", "few-types-v1", (0.0,)),
-        *_vary("own-rewards", "own-rewards-v1", (1.0,)),
-        *_vary("sticky", "sticky-v1", (0.0,)),
-        *_vary("harmful", "harmful-v1", (0.0,)),
+        *(scenario for name, noises in VARIED.items() for scenario in _vary(name, noises)),
         Scenario("two-state-b0", "two-state-v1", budget=0),
         Scenario("two-state-b50", "two-state-v1", budget=AGENTS),
     )

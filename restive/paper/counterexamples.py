@@ -17,7 +17,7 @@ from restive.paper.curves import with_reach
 from restive.paper.experiment import Measured
 from restive.paper.jobs import Job, Results, Size
 from restive.paper.tasks.counterexamples import THREE_STATES, UNLIKE_AGENTS, join
-from restive.plotting import Line, draw_dots, draw_lines
+from restive.plotting import BLUE, Dot, Line, draw_dots, draw_lines
 from restive.policies import POLICIES
 from restive.report.tables import Table
 from restive.stats import Band, band
@@ -173,7 +173,7 @@ def _standings(values: Columns, rewards: dict[str, Floats]) -> Table:
 def draw_heterogeneous(values: Columns, bands: dict[str, Band]) -> Figure:
     """A dot with its interval for every policy, and where the exact expectations are."""
     ranked = sorted(bands.items(), key=lambda item: -float(item[1].mean))
-    rows = [(policy, float(each.mean), float(each.low), float(each.high)) for policy, each in ranked]
+    rows = {policy: [Dot("", float(each.mean), float(each.low), float(each.high), BLUE)] for policy, each in ranked}
     reference = {f"{policy}, exact": float(last(values, policy)) for policy in ("greedy", "alternating", "best")}
     return draw_dots(rows, "reward over 20 steps, mean and 95% interval over runs", reference)
 

@@ -33,7 +33,11 @@ from restive.parallel import available_processors
 from restive.version import __version__
 
 ROOT = Path(__file__).parents[1]
-TASKS_FOLDER = "paper/tasks"
+# What results depend on: the tasks and everything that they import.
+COMPUTING = (
+    "checkpoint.py", "contract.py", "errors.py", "files.py", "kernels", "paper/tasks", "parallel.py", "policies",
+    "problem.py", "problems", "simulation.py", "solvers", "stats.py", "trace.py", "types.py", "version.py", "world.py",
+)  # fmt: skip
 FORMAT = "restive-result-1"
 
 Value = TypeVar("Value")
@@ -109,43 +113,11 @@ def code_digest() -> str:
 
 
 def list_sources(root: Path) -> list[Path]:
-    """The files of the tasks and of everything they import, with the data files beside them.
-
-    A package counts as a whole, since registries load modules that no other module imports by name.
-    """
-    sources: set[Path] = set()
-    waiting = [root / TASKS_FOLDER]
-    while waiting:
-        place = waiting.pop()
-        found = {path for path in place.rglob("*") if path.suffix in (".py", ".json")} if place.is_dir() else {place}
-        for path in found - sources:
-            sources.add(path)
-            waiting += [_locate(root, name) for name in _imported(path)]
-    return sorted(sources)
-
-
-def _imported(path: Path) -> Iterator[str]:
-    """The modules of this package that a file imports, anywhere in it."""
-    if path.suffix != ".py":
-        return
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.startswith("restive."))
-        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("restive."):
-            yield node.module
-        elif isinstance(node, ast.ImportFrom) and node.module == "restive":
-            yield from (f"restive.{alias.name}" for alias in node.names)
-
-
-def _locate(root: Path, module: str) -> Path:
-    """The file of a module, or the folder of its package; the tasks are a package of their own."""
-    parts = module.split(".")[1:]
-    parts = parts[:2] if parts[0] == "paper" else parts[:1]
-    folder = root.joinpath(*parts)
-    place = folder if folder.is_dir() else folder.with_suffix(".py")
-    if not place.exists():
-        raise FileNotFoundError(f"{place}: {module} is imported by a task, but there is no such file.")
-    return place
+    """The files of everything that computes, with the data files beside them."""
+    found = (
+        path for name in COMPUTING for path in ([root / name] if name.endswith(".py") else (root / name).rglob("*"))
+    )
+    return sorted(path for path in found if path.suffix in (".py", ".json"))
 
 
 class Outcome(NamedTuple):
@@ -262,13 +234,12 @@ def prepare(chosen: Iterable[Plan], known: Iterable[Plan], size: Size, report: P
     folder = report.parent
     _make_folders(folder)
     _require_same_report(size, report)
-    for plan in known:
-        load_results(plan.list_jobs(size), folder / "results")
+    loaded = {plan.name: load_results(plan.list_jobs(size), folder / "results") for plan in known}
     found: dict[str, Columns] = {}
     missing: dict[str, list[Job]] = {}
     seen: set[str] = set()
     for plan in chosen:
-        present, absent = load_results(plan.list_jobs(size), folder / "results")
+        present, absent = loaded[plan.name]
         found |= present
         missing[plan.name] = [job for job in absent if job.digest() not in seen]
         seen |= {job.digest() for job in absent}

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from restive.comparison import Comparison, landmarks
 from restive.files import write_atomic
-from restive.formats import show_count
+from restive.formats import enumerate_words, show_count
 from restive.plotting import MAX_BANDS, draw_comparison, inline_svg
 from restive.report.tables import escape_markdown, tabulate_comparison
 
@@ -69,6 +69,7 @@ def _environment(html: bool) -> Environment:
     environment.filters |= {
         "alternative_text": describe_figure,
         "count": show_count,
+        "enumerate": enumerate_words,
         "md": escape_markdown,
         "prose": mark_up,
         "sketch_places": place_sketch,
