@@ -175,6 +175,12 @@ class Store:
         with self._write(claim, context) as writer:
             yield writer
 
+    def wait_for_writers(self) -> None:
+        """Wait until nobody writes, if the store has one writer at a time; somebody may be faster nevertheless."""
+        if self._write_lock is not None:
+            with self.transact():
+                pass
+
     @contextmanager
     def transact(self) -> Iterator[sa.Connection]:
         """A writing transaction over tables that belong to no program."""

@@ -3,6 +3,9 @@
 Requests for a program wait for its lock in the order of arrival, up to `queue_seconds`, and each caller may have
 `max_concurrent_requests` at one program. Work runs in threads, so that the event loop stays responsive; work that has
 begun is always finished before the lock is released. Writing files needs no program and has its own semaphore.
+
+A function that records something may have to wait for the store. Such functions have threads of their own, and where the
+store has one writer at a time (SQLite) they wait for it before they take the program's lock, so that reads go on.
 """
 
 import asyncio
@@ -14,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import anyio
 from starlette.exceptions import HTTPException
@@ -53,9 +56,18 @@ class Programs:
         self.desk = desk
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="desk")
+        self._writers = ThreadPoolExecutor(threads, thread_name_prefix="desk-writer")
         self._writing = asyncio.Semaphore(MAX_FILE_WRITERS)
         self._held: Counter[tuple[str, str]] = Counter()  # requests in progress, by program and caller
         self._pulse: asyncio.Future[int] | None = None
+
+    async def call(
+        self, request: Request, name: str, function: Callable[Concatenate[Program, P], T], *args: P.args, **kw: P.kwargs
+    ) -> T:
+        """Run a function on a program in a thread, while nobody else uses the program."""
+        async with self.using(name, request) as program:
+            run = self.run if request.method == "GET" else self.record
+            return await run(function, program, *args, **kw)
 
     @asynccontextmanager
     async def using(self, name: str, request: Request | None = None) -> AsyncIterator[Program]:
@@ -64,6 +76,8 @@ class Programs:
             opened = await self._open(name)
             opened.users += 1
             try:
+                if request is not None and request.method != "GET":
+                    await self.record(self.desk.store.wait_for_writers)
                 async with _acquired(opened.lock, request):
                     yield opened.program
             finally:
@@ -88,18 +102,11 @@ class Programs:
 
     async def run(self, function: Callable[P, T], *args: P.args, **kw: P.kwargs) -> T:
         """Run a function in a thread; if the caller is cancelled, wait for the function nevertheless."""
-        call = partial(contextvars.copy_context().run, partial(function, *args, **kw))
-        work = asyncio.get_running_loop().run_in_executor(self._threads, call)
-        cancelled: asyncio.CancelledError | None = None
-        while not work.done():
-            try:
-                await asyncio.wait([work])
-            except asyncio.CancelledError as error:
-                cancelled = error
-        if cancelled is not None:
-            work.exception()  # mark it as retrieved
-            raise cancelled
-        return work.result()
+        return await _run(self._threads, partial(function, *args, **kw))
+
+    async def record(self, function: Callable[P, T], *args: P.args, **kw: P.kwargs) -> T:
+        """The same for a function that records something and may have to wait for the store."""
+        return await _run(self._writers, partial(function, *args, **kw))
 
     async def reach_store(self, seconds: float) -> None:
         """Send a small query to the store; raise an error if it does not answer in time.
@@ -124,6 +131,7 @@ class Programs:
     def close(self) -> None:
         """Finish the work of the threads and stop them."""
         self._threads.shutdown()
+        self._writers.shutdown()
 
     @contextmanager
     def _hold(self, name: str, request: Request | None) -> Iterator[None]:
@@ -162,6 +170,20 @@ class Programs:
         idle = [name for name, opened in self._opened.items() if not opened.users]
         for name in idle[: max(len(self._opened) - MAX_OPEN, 0)]:
             del self._opened[name]
+
+
+async def _run(threads: ThreadPoolExecutor, function: Callable[[], T]) -> T:
+    work = asyncio.get_running_loop().run_in_executor(threads, contextvars.copy_context().run, function)
+    cancelled: asyncio.CancelledError | None = None
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        work.exception()  # mark it as retrieved
+        raise cancelled
+    return work.result()
 
 
 @asynccontextmanager

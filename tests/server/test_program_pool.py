@@ -200,13 +200,33 @@ def test_a_request_whose_client_disconnects_is_finished(app: FastAPI, live: str,
             with writing(tmp_path / "store.db"):
                 only = asyncio.ensure_future(client.post(ROUNDS, json=ANN))
                 await asyncio.to_thread(wait_until, lambda: count_users(app) == 1)
-                locked = app.state.programs._opened["shops"].lock.locked
-                await asyncio.to_thread(wait_until, locked)
                 only.cancel()
         await asyncio.to_thread(wait_until, lambda: count_users(app) == 0)
 
     asyncio.run(story())
     assert desk.program("shops").recommendation(1).chosen == ["ann"]
+
+
+def test_reads_are_answered_while_writers_wait_for_the_store(caller: Caller, tmp_path: Path) -> None:
+    names = [f"shop{number}" for number in range(program_pool.THREADS)]
+    for name in names:
+        caller.desk.create(name, states=["low", "high"])
+    reads = [f"{API}/programs", f"{API}/programs/shop0", f"{API}/programs/shops/status", "/", "/programs/shop1/status"]
+
+    async def story() -> tuple[list[int], list[int]]:
+        client, programs = caller.client, caller.app.state.programs
+        with writing(tmp_path / "store.db"):
+            posts = [asyncio.ensure_future(client.post(f"{API}/programs/{name}/rounds", json=ANN)) for name in names]
+            posts.append(
+                asyncio.ensure_future(client.post(f"{API}/programs", json={"name": "x", "states": ["a", "b"]}))
+            )
+            while len(programs._opened) < len(names) or any(not each.users for each in programs._opened.values()):
+                await asyncio.sleep(0.001)
+            found = [await asyncio.wait_for(client.get(path), 20) for path in reads]
+            assert not any(post.done() for post in posts)
+        return [each.status_code for each in found], [(await post).status_code for post in posts]
+
+    assert caller.run(story()) == ([200] * len(reads), [201] * (len(names) + 1))
 
 
 def test_the_queue_of_a_program_is_limited_in_length_and_time(caller: Caller) -> None:

@@ -144,8 +144,7 @@ async def read_program(
         headers = {"ETag": make_etag(projection.digest)} if projection.config.pseudonyms is None else {}
         return content if isinstance(content, Sheet) else json_response(content), headers
 
-    async with programs.using(name, request) as program:
-        found, headers = await programs.run(respond, program)
+    found, headers = await programs.call(request, name, respond)
     response = await send_sheet(request, found) if isinstance(found, Sheet) else found
     response.headers.update(headers)
     return response
@@ -172,9 +171,7 @@ async def write_program(
             response.headers[REPLAYED_HEADER] = "true"
             return response
 
-    programs = get_programs(request)
-    async with programs.using(name, request) as program:
-        return await programs.run(respond, program)
+    return await get_programs(request).call(request, name, respond)
 
 
 async def record(

@@ -73,7 +73,7 @@ async def create(request: Request, principal: Admin, key: Key = None) -> Respons
             config, headers[REPLAYED_HEADER] = repeated.answer["config"], "true"
         return json_response(_describe_config(name, config), 201, headers)
 
-    return await get_programs(request).run(respond)
+    return await get_programs(request).record(respond)
 
 
 def _read_settings(body: CreateBody) -> dict[str, Any]:

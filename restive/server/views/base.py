@@ -240,9 +240,7 @@ async def ask(
     **kwargs: Rest.kwargs,
 ) -> Answer:
     """Run `query` on a program in a worker thread, while nobody else uses the program."""
-    programs = request.app.state.programs
-    async with programs.using(name, request) as program:
-        answer: Answer = await programs.run(query, program, *args, **kwargs)
+    answer: Answer = await request.app.state.programs.call(request, name, query, *args, **kwargs)
     return answer
 
 

@@ -104,13 +104,13 @@ async def show_form(request: Request, template: str = "") -> Data:
 async def create_program(request: Request, principal: Admin) -> Response:
     """Create the program, or show at each field what is wrong."""
     async with take_form(request) as form:
-        run, template = request.app.state.programs.run, form.text("template")
+        programs, template = request.app.state.programs, form.text("template")
         known = template if template in TEMPLATES else OWN
-        wrong, status = await run(check_fields, form), 422
+        wrong, status = await programs.run(check_fields, form), 422
         if not wrong:
             context = await form.context(principal)
             try:
-                name = await run(create, request.app.state.desk, form, known, context)
+                name = await programs.record(create, request.app.state.desk, form, known, context)
                 message = f"{name} is ready. Upload the first states."
                 return redirect(request, link("programs", name, "states"), message)
             except InputError as error:
