@@ -82,8 +82,7 @@ class Program:
 
     def about(self) -> types.Program:
         """The settings and the numbers of people, rounds and events."""
-        found: types.Program = self._get("")
-        return found
+        return self._transport.get(self._path, types.Program)
 
     @property
     def config(self) -> types.Config:
@@ -92,8 +91,7 @@ class Program:
 
     def status(self) -> Status:
         """Rounds, people, the gain of the program, what was learned, and what to do next."""
-        found: Status = self._get("/status")
-        return found
+        return self._transport.get(f"{self._path}/status", Status)
 
     def decide(
         self,
@@ -176,8 +174,7 @@ class Program:
 
     def get_round(self, round: int) -> types.RoundDetail:
         """The totals of a round and its decision."""
-        found: types.RoundDetail = self._get(f"/rounds/{round:d}")
-        return found
+        return self._transport.get(f"{self._path}/rounds/{round:d}", types.RoundDetail)
 
     def get_list(self, round: int) -> Iterator[types.ListedPerson]:
         """The list of a round, then its reserve list."""
@@ -210,9 +207,6 @@ class Program:
     def audit(self) -> Iterator[types.AuditEntry]:
         """The audit log of the program, the newest entry first."""
         return self._get_pages("/audit")
-
-    def _get(self, path: str) -> Any:
-        return self._transport.get(self._path + path)
 
     def _get_pages(self, path: str, query: Query | None = None) -> Iterator[Any]:
         return self._transport.get_pages(self._path + path, {**(query or {}), "limit": PAGE_SIZE})
@@ -264,13 +258,11 @@ class Client:
 
     def health(self) -> types.Health:
         """The state and the version of the server; needs no token."""
-        found: types.Health = self._transport.get("/health")
-        return found
+        return self._transport.get("/health", types.Health)
 
     def me(self) -> types.Me:
         """The owner and the roles of the token."""
-        found: types.Me = self._transport.get(f"{PREFIX}/me")
-        return found
+        return self._transport.get(f"{PREFIX}/me", types.Me)
 
     def templates(self) -> Iterator[types.Template]:
         """The application domains that a program can be created from."""

@@ -11,7 +11,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 from restive.api import types
@@ -23,6 +23,7 @@ try:
 except ImportError:
     raise ImportError('The client needs httpx: pip install "restive[client]".') from None
 
+T = TypeVar("T")
 PREFIX = "/api/v1"
 TOKEN_VARIABLE = "RESTIVE_TOKEN"
 RETRIED_STATUSES = (408, 425, 429, 502, 503, 504)
@@ -104,9 +105,10 @@ class Transport:
         """Close the connections."""
         self._client.close()
 
-    def get(self, path: str, query: Query | None = None) -> Any:
-        """The JSON content of a GET request."""
-        return self.send("GET", path, query)
+    def get(self, path: str, kind: type[T]) -> T:
+        """The JSON content of a GET request, which is of this type."""
+        answer: T = self.send("GET", path)
+        return answer
 
     def send(
         self, method: str, path: str, query: Query | None = None, body: Body | None = None, key: str | None = None
@@ -122,7 +124,7 @@ class Transport:
         """All items of a list, requested page by page."""
         page_query: Query | None = query or {}
         while page_query is not None:
-            page = self.get(path, page_query)
+            page = self.send("GET", path, page_query)
             yield from page["items"]
             # Only the query string of the address is used, so that the token never goes to another server.
             page_query = parse_qs(urlsplit(page["next"]).query) if page["next"] else None

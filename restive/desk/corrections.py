@@ -11,11 +11,12 @@ import polars as pl
 
 from restive.desk.cache import ProgramCache
 from restive.desk.events import Corrected, Outcomes, States
+from restive.desk.ingest import agent_faults
 from restive.desk.projection import Projection
 from restive.desk.roster import Names
 from restive.desk.rounds import Round
 from restive.desk.store import Writer
-from restive.desk.table_schema import Fault, TableError
+from restive.desk.table_schema import TableError
 from restive.types import Bools, Ints
 
 # Later than any event.
@@ -52,9 +53,8 @@ def find_wrong_states(table: pl.DataFrame, where: str, names: Names, found: Roun
     places, there = found.find(number)
     reported = table["state"].is_not_null().to_numpy()
     if not (there & reported).all():
-        rows = table.filter(pl.Series(~(there & reported))).select("row", "agent").rows()
         why = f"took no part in round {found.round}, or has no state here"
-        raise TableError(where, [Fault(row, "agent", f"{name!r} {why}") for row, name in rows])
+        raise TableError(where, agent_faults(table, ~(there & reported), why))
     state = table["state"].cast(pl.Int64).to_numpy()
     wrong = np.flatnonzero(found.state[places] != state)
     order = wrong[np.argsort(number[wrong])]

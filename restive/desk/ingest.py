@@ -18,7 +18,7 @@ from restive.desk.events import DecisionInput, Grouped, Joined, Outcomes, States
 from restive.desk.explanations import count_people
 from restive.desk.projection import Projection
 from restive.desk.roster import Names
-from restive.desk.rounds import UNKNOWN, Round
+from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.desk.store import Writer
 from restive.desk.table_files import ROW, as_frame, read_table_file
 from restive.desk.table_schema import (
@@ -35,7 +35,7 @@ from restive.desk.table_schema import (
 )
 from restive.errors import Conflict, Hint, InputError, check_whole
 from restive.formats import show_minute
-from restive.types import Bools, Floats, Ints
+from restive.types import Bools, Ints
 
 MAX_NAMED = 5  # people or rounds in a sentence
 MAX_GROUPS = 2**15  # their codes are recorded in 16 bits
@@ -211,11 +211,9 @@ def describe_round(projection: Projection, present: States, names: Names) -> lis
     exclusions = agents.active.copy()
     exclusions[present.number] = False
     carried_over = int(present.carried_over.sum())
-    notes = (
-        [f"state carried over from an earlier round: {count_people(carried_over, config.words)}"]
-        if carried_over
-        else []
-    )
+    notes = []
+    if carried_over:
+        notes.append(f"state carried over from an earlier round: {count_people(carried_over, config.words)}")
     notes += name_people("left out, without a recent state", names.call(np.flatnonzero(exclusions)), config.words)
     if config.shares:
         used = {projection.groups[code] for code in np.unique(agents.group[agents.active]) if code >= 0}
@@ -225,11 +223,6 @@ def describe_round(projection: Projection, present: States, names: Names) -> lis
     if projection.rounds and projection.rounds[-1].waiting == projection.rounds[-1].present:
         notes.append(f"round {len(projection.rounds)} has no outcomes yet")
     return notes
-
-
-def describe_groups(projection: Projection, groups: Sequence[str]) -> list[str]:
-    """Notes on groups that appear after the first round."""
-    return [f"new group: {group}" for group in groups] if projection.rounds and projection.groups else []
 
 
 def split_rounds(
@@ -301,7 +294,7 @@ def _find_unknown(frame: pl.DataFrame, names: Names, faults: Sequence[Fault]) ->
     table = pl.DataFrame({"row": frame[ROW], "agent": agent})
     unknown = (names.find(names.inward(agent.fill_null(""))).is_null() & agent.is_not_null()).to_numpy()
     similar = names.find_alike(agent.filter(pl.Series(unknown)))
-    found = _agent_faults(table, unknown, "is not in the program", header, similar)
+    found = agent_faults(table, unknown, "is not in the program", header, similar)
     return [fault for fault in found if fault.row not in faulty]
 
 
@@ -322,71 +315,44 @@ def sort_outcomes(
     numbers = _as_integers(names.find(names.inward(agent)))
     unknown = numbers < 0
     places, present = found.find(numbers)
-    not_in_round = [] if present.all() else agent.filter(~present & ~unknown).to_list()
-    faults = _agent_faults(
-        table,
-        unknown,
-        "is not in the program",
-        similar=names.find_alike(agent.filter(unknown)) if unknown.any() else {},
-    )
+    similar = names.find_alike(agent.filter(unknown)) if unknown.any() else {}
+    faults = agent_faults(table, unknown, "is not in the program", similar=similar)
     if not present.any():
-        faults += _agent_faults(table, numbers >= 0, f"took no part in round {found.round}")
+        faults += agent_faults(table, ~unknown, f"took no part in round {found.round}")
     if projection.config.rewards is None:
         faults += _reward_faults(table)
     if faults:
         raise TableError(where, faults)
+    not_in_round = [] if present.all() else agent.filter(~present).to_list()
     if not_in_round:
         table, numbers, places = table.filter(present), numbers[present], places[present]
-    recorded = _Recorded(found.chosen[places], found.done[places], found.reward[places], found.after[places])
-    given = _read_rows(table, projection, recorded)
-    has_state, had_state, had_done = given.after >= 0, recorded.after >= 0, recorded.done != UNKNOWN
-    differs = (given.has_done & had_done & (given.done != (recorded.done == 1))) | (
-        has_state & had_state & ((given.after != recorded.after) | (given.reward != recorded.reward))
+    chosen, old_done = found.chosen[places], found.done[places]
+    old_reward, old_after = found.reward[places], found.after[places]
+    given, after = _as_integers(table["done"]), _as_integers(table["after"])
+    reward = table["reward"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    done = np.where(given >= 0, given > 0, np.where(old_done == UNKNOWN, chosen, old_done == DONE))
+    has_done, had_done, has_state, had_state = given >= 0, old_done != UNKNOWN, after >= 0, old_after >= 0
+    differs = (has_done & had_done & (done != (old_done == DONE))) | (
+        has_state & had_state & ((after != old_after) | (reward != old_reward))
     )
     if differs.any() and not correct:
         why = f"already has another outcome in round {found.round}"
-        raise TableError(where, _agent_faults(table, differs, why), hint=Hint.CORRECT)
-    new = ((has_state & ~had_state) | (given.has_done & ~had_done)) & ~(differs & had_state)
-    outcomes = Outcomes(numbers, *given[:3], had_done, recorded.chosen)
+        raise TableError(where, agent_faults(table, differs, why), hint=Hint.CORRECT)
+    new = ((has_state & ~had_state) | (has_done & ~had_done)) & ~(differs & had_state)
+    outcomes = Outcomes(numbers, done, reward, after, had_done, chosen)
     keep = had_state & ~has_state  # only `done` is corrected
     corrected = outcomes._replace(
-        reward=np.where(keep, recorded.reward, np.where(had_state, given.reward, np.nan)),
-        after=np.where(keep, recorded.after, np.where(had_state, given.after, -1)),
+        reward=np.where(keep, old_reward, np.where(had_state, reward, np.nan)),
+        after=np.where(keep, old_after, np.where(had_state, after, -1)),
     )
-    repeated = int(((given.has_done | has_state) & ~new & ~differs).sum())
+    repeated = int(((has_done | has_state) & ~new & ~differs).sum())
     return SortedOutcomes(outcomes.take(new), corrected.take(differs), repeated, not_in_round)
 
 
-class _Recorded(NamedTuple):
-    chosen: Bools
-    done: Ints
-    reward: Floats
-    after: Ints
-
-
-class _Given(NamedTuple):
-    done: Bools
-    reward: Floats
-    after: Ints
-    has_done: Bools  # whether the row says what was done
-
-
-def _read_rows(table: pl.DataFrame, projection: Projection, recorded: _Recorded) -> _Given:
-    """The cells as arrays; `done` is as given, else as recorded, else as listed."""
-    default = np.where(recorded.done == UNKNOWN, recorded.chosen, recorded.done == 1)
-    given = _as_integers(table["done"])
-    done = np.where(given < 0, default, given > 0)
-    after = _as_integers(table["after"])
-    if projection.config.rewards is None:
-        reward = table["reward"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    else:
-        reward = np.where(after >= 0, np.array(projection.config.rewards)[after], np.nan)
-    return _Given(done, reward, after, given >= 0)
-
-
-def _agent_faults(
+def agent_faults(
     table: pl.DataFrame, wrong: Bools, why: str, column: str = "agent", similar: Mapping[str, str] | None = None
 ) -> list[Fault]:
+    """A fault for each wrong row about its agent, with the known id that looks like it."""
     if not wrong.any():
         return []
     rows = table.filter(pl.Series(wrong))
@@ -410,14 +376,14 @@ class AlreadyDecided(Conflict):
 
 
 def prepare_round(
-    cache: ProgramCache, writer: Writer, projection: Projection, brought: RoundInput, again: bool
+    cache: ProgramCache, writer: Writer, projection: Projection, requested: RoundInput, again: bool
 ) -> tuple[DecisionInput, list[str]]:
     """The input of the next round and remarks on it; joins and changes of group are recorded.
 
     Unless `again`, a request that equals the last one is refused when nothing was recorded in between.
     """
     before, last = writer.length, projection.rounds[-1] if projection.rounds else None
-    given, notes = _read_input(cache, writer, projection, brought)
+    given, notes = _read_input(cache, writer, projection, requested)
     unchanged = last is not None and last.event == before - 1 == writer.length - 1
     if last is not None and unchanged and not again and projection.read(last.event).header["input"] == given.digest:
         raise AlreadyDecided(
@@ -429,28 +395,29 @@ def prepare_round(
 
 
 def _read_input(
-    cache: ProgramCache, writer: Writer, projection: Projection, brought: RoundInput
+    cache: ProgramCache, writer: Writer, projection: Projection, requested: RoundInput
 ) -> tuple[DecisionInput, list[str]]:
-    notes = [f"ignored columns: {', '.join(brought.unread)}"] if brought.unread else []
-    budget = projection.config.budget if brought.budget is None else brought.budget
+    notes = [f"ignored columns: {', '.join(requested.unread)}"] if requested.unread else []
+    budget = projection.config.budget if requested.budget is None else requested.budget
     arrivals = None
-    if brought.table is not None:
-        arrivals = number_states(brought.table, cache.names(projection), projection)
+    if requested.table is not None:
+        arrivals = number_states(requested.table, cache.names(projection), projection)
         back = _find_returned(projection, arrivals)
-        notes += _join(cache, writer, projection, arrivals, brought.new)
+        notes += _join(cache, writer, projection, arrivals, requested.new)
         notes += name_people("returned after leaving", cache.names(projection).call(back), projection.config.words)
     names = cache.names(projection)
     states = find_present(projection, arrivals, projection.next_round)
     if states.number.size == 0:
         raise InputError("Nobody has a state in this round.")
-    must, strangers = find_listed(brought.must, names)
-    never, unknown = find_listed(brought.never, names)
-    if strangers:
-        raise InputError(f"{name_few(strangers)}: on the must list, but not in the program.", location="must")
+    must, unknown = find_listed(requested.must, names)
+    if unknown:
+        raise InputError(f"{name_few(unknown)}: on the must list, but not in the program.", location="must")
+    never, unknown = find_listed(requested.never, names)
     notes += name_people("on the never list, but not in the program", unknown, projection.config.words)
     notes += describe_round(projection, states, names)
     check_lists(must, never, projection, states, budget, names)
-    digest = _digest(*_requested(states, arrivals), budget, must, never)
+    used = states if arrivals is None else arrivals
+    digest = _digest(used.number, used.state, budget, must, never)
     return DecisionInput(states, budget, must, never, digest), notes
 
 
@@ -464,8 +431,9 @@ def _join(
     cache: ProgramCache, writer: Writer, projection: Projection, arrivals: NumberedStates, surely: bool
 ) -> list[str]:
     """Record new agents, and known ones with another group."""
-    notes, new, first = describe_groups(projection, arrivals.new.groups), arrivals.new, projection.agents.count
+    new, first = arrivals.new, projection.agents.count
     names, words = cache.names(projection), projection.config.words
+    notes = [f"new group: {group}" for group in new.groups] if projection.rounds and projection.groups else []
     if new.names.len():
         if not surely:
             check_similar_ids(names.find_alike(new.names))
@@ -477,11 +445,6 @@ def _join(
         cache.append(writer, Grouped(arrivals.moved, arrivals.moved_to, new.groups))
         notes += name_people("moved to another group", names.call(arrivals.moved), words)
     return notes
-
-
-def _requested(states: States, arrivals: NumberedStates | None) -> tuple[Ints, Ints]:
-    """The table that was given, or all that was known."""
-    return (states.number, states.state) if arrivals is None else (arrivals.number, arrivals.state)
 
 
 def _digest(*parts: Any) -> str:

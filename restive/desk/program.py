@@ -23,6 +23,7 @@ from restive.desk.events import Cancelled, Changed, Corrected, Decided, Erased, 
 from restive.desk.explanations import count_people
 from restive.desk.ingest import (
     AlreadyDecided,
+    SortedOutcomes,
     find_listed,
     name_few,
     name_people,
@@ -61,15 +62,12 @@ class LearnResult(NamedTuple):
     notes: list[str]
 
 
-class _RoundCounts(NamedTuple):
-    """The same for one round."""
+class _LearnedRound(NamedTuple):
+    """What was recorded of one round."""
 
-    new: int
-    corrected: int
-    repeated: int
+    rows: SortedOutcomes
     waiting: int
     treated_controls: int  # of the control group, those who were acted on
-    unknown: list[str]  # people who took no part in the round
 
 
 class Program:
@@ -190,13 +188,17 @@ class Program:
             by_round = split_rounds(table, where, projection, round)
             if round is None and table["round"].null_count() == table.height:
                 self._refuse_ambiguous(projection, table, where, *by_round)
-            counts = self._learn_rounds(writer, projection, where, by_round, correct)
+            learned = self._learn_rounds(writer, projection, where, by_round, correct)
             notes = [f"ignored columns: {', '.join(unread)}"] if unread else []
-            notes += _describe_counts(counts, projection)
-            new, corrected, repeated, waiting = (
-                sum(getattr(each, name) for each in counts) for name in ("new", "corrected", "repeated", "waiting")
+            notes += _describe_learned(learned, projection)
+            result = LearnResult(
+                list(by_round),
+                new=sum(each.rows.new.number.size for each in learned),
+                corrected=sum(each.rows.corrected.number.size for each in learned),
+                repeated=sum(each.rows.repeated for each in learned),
+                waiting=sum(each.waiting for each in learned),
+                notes=notes,
             )
-            result = LearnResult(list(by_round), new, corrected, repeated, waiting, notes)
             _audit(writer, projection, "learned", max(by_round), **result._asdict())
         return result
 
@@ -326,9 +328,9 @@ class Program:
 
     def _learn_rounds(
         self, writer: Writer, projection: Projection, where: str, by_round: dict[int, pl.DataFrame], correct: bool
-    ) -> list[_RoundCounts]:
+    ) -> list[_LearnedRound]:
         """Record the outcomes of each round; the faults of all rounds are reported together."""
-        counts: list[_RoundCounts] = []
+        counts: list[_LearnedRound] = []
         faults: list[Fault] = []
         hint = None
         for number, part in by_round.items():
@@ -342,7 +344,7 @@ class Program:
 
     def _learn_round(
         self, writer: Writer, projection: Projection, where: str, table: pl.DataFrame, number: int, correct: bool
-    ) -> _RoundCounts:
+    ) -> _LearnedRound:
         found = self.cache.get_round(number)
         if found.cancelled:
             raise InputError(f"{where}: round {number} was cancelled, so it has no outcomes.", location=where)
@@ -353,8 +355,7 @@ class Program:
         if rows.new.number.size:
             self.cache.append(writer, Reported(rows.new), number)
         treated_controls = projection.agents.control[rows.new.number] & rows.new.done & ~rows.new.known
-        sizes = rows.new.number.size, rows.corrected.number.size
-        return _RoundCounts(*sizes, rows.repeated, waiting, int(treated_controls.sum()), rows.not_in_round)
+        return _LearnedRound(rows, waiting, int(treated_controls.sum()))
 
     def _count_missing(self, projection: Projection, number: Ints) -> dict[int, int]:
         """The outcomes of each round that can no longer be reported, because their agents have no names."""
@@ -367,15 +368,15 @@ class Program:
         return missing
 
 
-def _describe_counts(counts: list[_RoundCounts], projection: Projection) -> list[str]:
+def _describe_learned(learned: list[_LearnedRound], projection: Projection) -> list[str]:
     """Remarks on recorded outcomes."""
     words, notes = projection.config.words, []
-    if treated := sum(each.treated_controls for each in counts):
+    if treated := sum(each.treated_controls for each in learned):
         notes.append(
             f"treated although in the control group: {count_people(treated, words)}; this makes the lift less reliable"
         )
-    unknown = [name for each in counts for name in each.unknown]
-    return notes + name_people("ignored, not in the round", unknown, words)
+    not_in_round = [name for each in learned for name in each.rows.not_in_round]
+    return notes + name_people("ignored, not in the round", not_in_round, words)
 
 
 def _audit(

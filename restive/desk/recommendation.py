@@ -99,35 +99,33 @@ class Recommendation:
     @cached_property
     def table(self) -> pl.DataFrame:
         """The list and the reserve list, one row per person; with `done` filled in it is a table of outcomes."""
-        return pl.DataFrame(dict(zip(COLUMNS, self._cells(), strict=True)), schema=COLUMNS)
+        return self._rows()
 
     def people(self, part: slice = slice(None)) -> list[types.ListedPerson]:
         """Some rows of the table as plain data."""
-        rows = zip(*self._cells(part), strict=True)
-        return [cast("types.ListedPerson", dict(zip(COLUMNS, row, strict=True))) for row in rows]
+        return cast("list[types.ListedPerson]", self._rows(part).to_dicts())
 
-    def _cells(self, part: slice = slice(None)) -> list[list[Any]]:
-        """The columns of the table, or of some of its rows."""
+    def _rows(self, part: slice = slice(None)) -> pl.DataFrame:
         listed = {name: column[part] for name, column in self.found.listed.items()}
         kind, chosen = listed["kind"], np.count_nonzero(self._list != RESERVE)
         state = [self.config.states[code] for code in listed["state"].tolist()]
-        number = np.arange(self.size)[part]
-        rank = np.where(kind == RESERVE, number - chosen, number) + 1
-        return [
-            [self.round] * kind.size,
-            rank.tolist(),
-            self.names.call(listed["agent"]),
-            [self.groups[code] if code >= 0 else None for code in listed["group"].tolist()],
-            [LISTS[code] for code in kind.tolist()],
-            state,
-            _finite(np.where(np.isinf(listed["error"]), np.nan, listed["benefit"])),
-            _finite(listed["error"]),
-            listed["explored"].tolist(),
-            listed["probability"].tolist(),
-            _finite(listed["priority"]),
-            _finite(listed["margin"]),
-            self._reasons(listed, state),
-        ]
+        place = np.arange(self.size)[part]
+        columns = {
+            "round": np.full(kind.size, self.round),
+            "rank": np.where(kind == RESERVE, place - chosen, place) + 1,
+            "agent": self.names.call(listed["agent"]),
+            "group": [self.groups[code] if code >= 0 else None for code in listed["group"].tolist()],
+            "list": [LISTS[code] for code in kind.tolist()],
+            "state_now": state,
+            "benefit": _finite(np.where(np.isinf(listed["error"]), np.nan, listed["benefit"])),
+            "standard_error": _finite(listed["error"]),
+            "exploration": listed["explored"],
+            "probability": listed["probability"],
+            "priority": _finite(listed["priority"]),
+            "margin": _finite(listed["margin"]),
+            "reason": self._reasons(listed, state),
+        }
+        return pl.DataFrame(columns, schema=COLUMNS)
 
     def _reasons(self, listed: dict[str, Any], state: list[str]) -> list[str]:
         known = listed | {"must": listed["kind"] == MUST, "reserve": listed["kind"] == RESERVE}

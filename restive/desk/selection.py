@@ -21,6 +21,7 @@ from restive.contract import Draws, Estimate, Ranking
 from restive.desk.events import Decided, DecisionInput, States
 from restive.desk.projection import NEVER, Projection
 from restive.errors import InputError
+from restive.formats import finite_or_none
 from restive.kernels import rng
 from restive.kernels.inclusion import inclusion_probabilities
 from restive.kernels.top_k import choose, find_cutoff, inclusion
@@ -76,6 +77,7 @@ def decide(projection: Projection, round_: int, given: DecisionInput) -> Decided
     rankings = projection.rank(present, round_, budget)
     ranking, estimate = rankings["policy"]
     choice = _select(projection, "policy", ranking, estimate, rules, draws)
+    prices = price_rules(estimate.benefit[0], rules, dict(enumerate(projection.groups)))
     explored = choice.chosen & (rules.exclusion == FREE) & (choice.by_noise | choice.random)
     columns: dict[str, Any] = {
         "chosen": choice.chosen,
@@ -89,8 +91,8 @@ def decide(projection: Projection, round_: int, given: DecisionInput) -> Decided
         "explore": float(ranking.explore[0]),
         "random": choice.random,
         "explored": int(explored.sum()),
-        "benefit": _expected(estimate.benefit[0][choice.chosen]),
-        "prices": _finite(price_rules(estimate.benefit[0], rules, dict(enumerate(projection.groups)))),
+        "benefit": finite_or_none(float(estimate.benefit[0][choice.chosen].sum())),
+        "prices": {name: finite_or_none(price) for name, price in prices.items()},
     }
     if "shadow" in rankings:
         shadow = _select(projection, "shadow", *rankings["shadow"], rules, draws)
@@ -98,7 +100,7 @@ def decide(projection: Projection, round_: int, given: DecisionInput) -> Decided
         header["shadow"] = {
             "policy": projection.config.shadow,
             "common": int((shadow.chosen & choice.chosen).sum()),
-            "benefit": _expected(estimate.benefit[0][shadow.chosen]),
+            "benefit": finite_or_none(float(estimate.benefit[0][shadow.chosen].sum())),
         }
     listed = _make_list(projection, round_, present, ranking.priority[0], estimate, rules, choice, explored)
     return Decided(given, header, columns, listed)
@@ -174,15 +176,6 @@ def _margins(priority: Floats, places: Ints, kind: Ints, waiting: Ints, chosen: 
     last = priority[chosen].min() if chosen.size else math.inf
     with np.errstate(invalid="ignore"):
         return np.where(kind == RESERVE, priority[places] - last, priority[places] - first)
-
-
-def _expected(benefit: Floats) -> float | None:
-    total = float(benefit.sum())
-    return total if math.isfinite(total) else None
-
-
-def _finite(prices: dict[str, float]) -> dict[str, float | None]:
-    return {name: price if math.isfinite(price) else None for name, price in prices.items()}
 
 
 def choose_agents(ranking: Ranking, estimate: Estimate, rules: Rules, draws: Draws) -> Choice:

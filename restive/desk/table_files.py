@@ -255,7 +255,7 @@ def read_excel(content: bytes, where: str, sheet: str = "") -> pl.DataFrame:
 def _check_excel_size(content: bytes, where: str) -> None:
     """Refuse a workbook that says it is too large; the library allocates the whole rectangle of a sheet at once.
 
-    A workbook can lie about its size, so files that strangers upload are read in a process with limited memory.
+    A workbook can lie about its size, so uploaded files are read in a process with limited memory.
     """
     with zipfile.ZipFile(BytesIO(content)) as archive:
         if "xl/workbook.xml" not in archive.namelist():

@@ -38,7 +38,7 @@ def test_temporary_errors_are_retried_with_the_same_key(trouble: Answer | str) -
 
 def test_the_delay_is_that_of_retry_after() -> None:
     with talking(problem(503, retry_after="7"), problem(429, retry_after="0"), FINE) as (transport, server):
-        transport.get("/x")
+        transport.send("GET", "/x")
     assert server.pauses == [7.0, 0.0]
 
 
@@ -47,7 +47,7 @@ def test_a_delay_above_a_minute_is_not_waited_for() -> None:
         talking(problem(429, "too many", retry_after="3600")) as (transport, server),
         pytest.raises(APIError, match="too many"),
     ):
-        transport.get("/x")
+        transport.send("GET", "/x")
     assert (len(server.requests), server.pauses) == (1, [])
 
 
@@ -78,7 +78,7 @@ def test_the_last_retry_raises_the_servers_problem() -> None:
         talking(problem(503, "the store is locked"), retries=2) as (transport, server),
         pytest.raises(APIError, match="the store is locked") as caught,
     ):
-        transport.get("/x")
+        transport.send("GET", "/x")
     assert (len(server.requests), len(server.pauses), caught.value.status) == (3, 2, 503)
 
 
@@ -99,7 +99,7 @@ def test_a_refused_connection_is_an_error() -> None:
         pauses: list[float] = []
         transport = Transport(address, retries=1, sleep=pauses.append)
         with pytest.raises(APIError, match=f"{address} does not answer") as caught:
-            transport.get("/x")
+            transport.send("GET", "/x")
         transport.close()
     assert "recorded" not in str(caught.value)
     assert len(pauses) == 1
@@ -110,7 +110,7 @@ def test_faults_are_reported_by_row_and_column() -> None:
     assert isinstance(said.data, dict)
     said.data["faults"] = [{"row": 2, "column": "state", "message": "'hihg' is not a state"}]
     with talking(said) as (transport, _), pytest.raises(APIError) as caught:
-        transport.get("/x")
+        transport.send("GET", "/x")
     assert caught.value.faults == said.data["faults"]
 
 
@@ -125,17 +125,17 @@ def test_faults_are_reported_by_row_and_column() -> None:
 )
 def test_another_kind_of_server_is_recognised(answer: Answer, said: str) -> None:
     with talking(answer) as (transport, server), pytest.raises(APIError, match=said):
-        transport.get("/x")
+        transport.send("GET", "/x")
     assert len(server.requests) == 1
 
 
 def test_the_token_is_sent_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     with talking(FINE) as (transport, server):
-        transport.get("/x")
+        transport.send("GET", "/x")
         assert TOKEN not in repr(transport)
         monkeypatch.setenv("RESTIVE_TOKEN", "rst_2_other")
         other = Transport(server.address)
-        other.get("/x")
+        other.send("GET", "/x")
         other.close()
     assert [each.headers["authorization"] for each in server.requests] == [f"Bearer {TOKEN}", "Bearer rst_2_other"]
 
@@ -145,7 +145,7 @@ def test_without_a_token_none_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")  # which must not be asked about this machine
     with serve(FINE) as server:
         transport = Transport(server.address)
-        assert transport.get("/x") == {"fine": True}
+        assert transport.send("GET", "/x") == {"fine": True}
         transport.close()
     assert "authorization" not in server.requests[0].headers
 
@@ -175,14 +175,14 @@ def test_pages_use_only_the_query_of_the_next_address() -> None:
 
 def test_defaults_are_left_out_of_the_query() -> None:
     with talking(FINE) as (transport, server):
-        transport.get("/x", {"dry_run": True, "again": False, "round": None, "must": ["a b", "c"], "budget": 0})
+        transport.send("GET", "/x", {"dry_run": True, "again": False, "round": None, "must": ["a b", "c"], "budget": 0})
     assert server.requests[0].path == "/x?dry_run=true&must=a+b&must=c&budget=0"
 
 
 def test_a_path_before_the_api_is_kept() -> None:
     with serve(FINE) as server:
         transport = Transport(f"{server.address}/desk/")
-        transport.get("/api/v1/me")
+        transport.send("GET", "/api/v1/me")
         transport.close()
     assert server.requests[0].path == "/desk/api/v1/me"
 

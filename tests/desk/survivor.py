@@ -1,7 +1,7 @@
 """A process that plays a program until it is killed, and says so after each verb that returned.
 
 It decides, learns, corrects, lets people join, leave and be erased, and makes snapshots every other round. What it says
-is `Told`: the verb, how many events there were at least when it returned, the digest of the last of them, and what
+is `Reported`: the verb, how many events there were at least when it returned, the digest of the last of them, and what
 was promised: the list of a round, the outcomes of one, the number of one whose name is gone.
 """
 
@@ -28,7 +28,7 @@ PLAN: dict[str, Any] = {
 REFUSED, FAILED = "refused", "failed"
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     """An acknowledgement; of a verb that was refused or failed, the sentence."""
 
     verb: str
@@ -48,18 +48,18 @@ def play_until_killed(address: str, name: str, seed: int, pipe: Connection) -> N
             pipe.send(play(program, generator))
 
 
-def play(program: Program, generator: np.random.Generator) -> Told:
+def play(program: Program, generator: np.random.Generator) -> Reported:
     """One verb, and what it promised when it returned."""
     verb = str(generator.choice(list(VERBS), p=[0.4, 0.38, 0.1, 0.06, 0.04, 0.02]))
     try:
         round_, promised = VERBS[verb](program, generator)
         length = program.store.length(program.id)
-        return Told(verb, length, program.store.event(program.id, length - 1).digest, round_, promised)
+        return Reported(verb, length, program.store.event(program.id, length - 1).digest, round_, promised)
     except StoreError as error:
         time.sleep(0.05)  # the server is away: ask again, but not all the time
-        return Told(FAILED, 0, "", 0, (str(error), error.recorded))
+        return Reported(FAILED, 0, "", 0, (str(error), error.recorded))
     except InputError as error:
-        return Told(REFUSED, 0, "", 0, str(error))
+        return Reported(REFUSED, 0, "", 0, str(error))
 
 
 def decide(program: Program, generator: np.random.Generator) -> tuple[int, Any]:

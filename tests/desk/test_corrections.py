@@ -22,7 +22,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 Play = Callable[[Program, int], object]
 
 
-def compare(desk: Desk, play: Play, mend: Callable[[Program], object], **settings: Any) -> Program:
+def compare(desk: Desk, play: Play, fix: Callable[[Program], object], **settings: Any) -> Program:
     """Live through something once with the right number and once with the wrong one, which is then corrected."""
     tale = len(desk.programs())
     usual = {"policy": "random", "shadow": "egt", "keep": 9} | settings
@@ -30,7 +30,7 @@ def compare(desk: Desk, play: Play, mend: Callable[[Program], object], **setting
     play(right, 1)
     play(wrong, 0)
     assert (states(wrong), know(wrong)) != (states(right), know(right))
-    mend(wrong)
+    fix(wrong)
     for program in (wrong, desk.program(wrong.name)):
         assert states(program) == states(right)
         assert [program.get_round(n + 1).carried_over.tolist() for n in range(len(right.rounds))] == [
@@ -211,7 +211,7 @@ def test_corrections_may_be_corrected_again_in_any_order(desk: Desk) -> None:
         pass_by(program, 2, first=1)
         close(program, [3, 4, 5], "a", "b")
 
-    def mend(program: Program) -> None:
+    def fix(program: Program) -> None:
         program.learn(went("b", 1), round=2, correct=True)
         program.learn(went("a", 1), round=1, correct=True)
         program.learn(went("a", 0), round=1, correct=True)
@@ -220,7 +220,7 @@ def test_corrections_may_be_corrected_again_in_any_order(desk: Desk) -> None:
         program.learn(went("a", 1), round=1, correct=True)
         program.correct_states({"b": 1}, round=1)
 
-    compare(desk, play, mend, shadow="lagrange")
+    compare(desk, play, fix, shadow="lagrange")
 
 
 def test_one_table_may_correct_several_rounds_that_went_on_from_each_other(desk: Desk) -> None:
@@ -260,15 +260,15 @@ def test_a_snapshot_anywhere_in_between_makes_no_difference(desk: Desk, place: i
             pass_by(program, 1, first=number + 1)
         close(program, [2, 3, 4, 5], "a", "b")
 
-    def mend(program: Program) -> None:
+    def fix(program: Program) -> None:
         program.correct_states({"b": 1}, round=1)
         program.cache.save(now=True)
         program.learn(went("a", 1), round=1, correct=True)
 
-    compare(desk, play, mend, shadow="lagrange")
+    compare(desk, play, fix, shadow="lagrange")
 
 
-def test_a_dry_run_mends_no_round(desk: Desk) -> None:
+def test_a_dry_run_fixs_no_round(desk: Desk) -> None:
     program = make(desk, "dry", keep=9)
     program.decide({"a": 0, "z": 0})
     program.learn(went("a", 0))
@@ -314,7 +314,7 @@ def test_any_story_with_gaps_and_delays_ends_as_if_right_at_once(desk: Desk, see
             if rows:
                 program.learn(rows)
 
-    def mend(program: Program) -> None:
+    def fix(program: Program) -> None:
         todo: list[Any] = [*slips, *lapses]
         for place in rng.permutation(len(todo)):
             number, whom = todo[place]
@@ -324,7 +324,7 @@ def test_any_story_with_gaps_and_delays_ends_as_if_right_at_once(desk: Desk, see
                 row = went(agents[whom], int(after[number, whom]), done=bool(whom < 2))
                 assert program.learn(row, round=int(number) + 1, correct=True).corrected == 1
 
-    compare(desk, play, mend, keep=99)
+    compare(desk, play, fix, keep=99)
 
 
 def test_a_story_where_everybody_always_has_a_state_is_corrected_in_place(desk: Desk) -> None:

@@ -53,10 +53,10 @@ def agree_with_simulation(policy: str, store: Path, steps: int, restart_every: i
     simulation = Simulation(world, make(policy))
     settings: dict[str, Any] = {"budget": 3, "horizon": HORIZON, "seed": 9, "control": 0.0, "reward_range": 1.0}
     with Desk(store) as desk:
-        desk.create("twin", states=["bad", "good"], policy=policy, **settings)
+        desk.create("same", states=["bad", "good"], policy=policy, **settings)
     for first in range(0, steps, restart_every):
         with Desk(store) as desk:
-            program = desk.program("twin")
+            program = desk.program("same")
             for step in range(first, first + restart_every):
                 play_step(program, simulation, world, step)
                 if step % 15 == 3:

@@ -374,10 +374,10 @@ def test_a_clock_that_jumps_back_changes_no_order_and_no_decision(address: str) 
         assert len(set(times)) < len(times)  # it did jump back: time stood still instead
         jumped = program.decide(states(4)).chosen
     with Desk(address) as desk:
-        twin = desk.create("twin", **PLAN)
+        undisturbed = desk.create("undisturbed", **PLAN)
         for step in (0, 2, 4):
-            steady = twin.decide(states(step)).chosen
-            twin.learn(outcomes(step + 1))
+            steady = undisturbed.decide(states(step)).chosen
+            undisturbed.learn(outcomes(step + 1))
         assert steady == jumped
         program = desk.program("calls")
         program.learn(outcomes(5))

@@ -14,7 +14,6 @@ from restive.desk.config import Words
 from restive.desk.events import States
 from restive.desk.ingest import (
     check_similar_ids,
-    describe_groups,
     describe_round,
     find_present,
     name_people,
@@ -312,8 +311,10 @@ def test_reported_rewards_need_a_next_state_and_a_sensible_size(desk: Desk) -> N
 
 
 def sort(program: Program, *rows: dict[str, Any], correct: bool = False) -> Any:
-    found = sort_outcomes(outcomes(*rows), "file", program.names, program.get_round(1), program.projection, correct)
-    return found
+    table, rewards = outcomes(*rows), program.config.rewards
+    if rewards is not None:  # as in a validated table
+        table = table.with_columns(reward=pl.Series(rewards, dtype=pl.Float64).gather(table["after"]))
+    return sort_outcomes(table, "file", program.names, program.get_round(1), program.projection, correct)
 
 
 def as_rows(reports: Any) -> list[tuple[int, bool, float, int, bool, bool]]:
@@ -423,11 +424,6 @@ def test_the_notes_of_a_round(tmp_path: Path) -> None:
         program.leave(["dee"])
         there = States(np.array([0]), np.array([1]), np.array([True]), np.array([False]))
         notes = describe_round(program.projection, there, program.names)
-        assert describe_groups(program.projection, ["south", "east"]) == ["new group: south", "new group: east"]
-        other = desk.create("two", **settings)
-        assert describe_groups(other.projection, ["south"]) == []
-        other.decide(pl.DataFrame({"agent": ["ann"], "state": ["low"]}))
-        assert describe_groups(other.projection, ["south"]) == []  # the first groups need no note
     assert notes == [
         "state carried over from an earlier round: 1 person",
         "left out, without a recent state: 2 people (ben, cem)",
@@ -435,3 +431,14 @@ def test_the_notes_of_a_round(tmp_path: Path) -> None:
         "round 2 is beyond the horizon of 1 rounds",
         "round 1 has no outcomes yet",
     ]
+
+
+def test_groups_that_appear_after_the_first_ones_are_noted(tmp_path: Path) -> None:
+    with Desk(tmp_path / "desk.db") as desk:
+        program = desk.create("one", states=["low", "high"], control=0.0)
+        program.decide({"ann": "low"})
+        first = program.decide({"ann": ("low", "north")}, dry_run=True).notes
+        program.decide({"ann": ("low", "north")})
+        later = program.decide({"ann": ("low", "south"), "ben": ("low", "east")}).notes
+    assert not any(note.startswith("new group") for note in first)  # the first groups need no note
+    assert [note for note in later if note.startswith("new group")] == ["new group: south", "new group: east"]

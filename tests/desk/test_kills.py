@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from desk.postgres import Postgres
-from desk.survivor import FAILED, PLAN, PROCESSES, REFUSED, VERBS, Told, play_until_killed
+from desk.survivor import FAILED, PLAN, PROCESSES, REFUSED, VERBS, Reported, play_until_killed
 from restive.desk import Desk, Program
 from restive.desk.replay import replay
 
@@ -24,7 +24,7 @@ class Player:
     """A process that plays, and what it said."""
 
     def __init__(self, address: str, name: str, seed: int) -> None:
-        self.reported: list[Told] = []
+        self.reported: list[Reported] = []
         self.pipe: Connection
         self.pipe, theirs = PROCESSES.Pipe(duplex=False)
         self.process = PROCESSES.Process(target=play_until_killed, args=(address, name, seed, theirs), daemon=True)
@@ -36,7 +36,7 @@ class Player:
         while sum(reported.verb not in (REFUSED, FAILED) for reported in self.reported) < wanted:
             self.reported.append(self.pipe.recv())
 
-    def kill(self) -> list[Told]:
+    def kill(self) -> list[Reported]:
         """Kill the process; all that it said before."""
         assert self.process.exitcode is None, "it ended by itself"
         self.process.kill()
@@ -49,7 +49,7 @@ class Player:
         return self.reported
 
 
-def kill_once(address: str, name: str, generator: np.random.Generator, players: int) -> list[Told]:
+def kill_once(address: str, name: str, generator: np.random.Generator, players: int) -> list[Reported]:
     """Let processes play, and kill them somewhere between two acknowledgements, now and then before the first."""
     playing = [Player(address, name, int(generator.integers(2**31))) for _ in range(players)]
     if generator.random() > AT_ONCE:
@@ -59,7 +59,7 @@ def kill_once(address: str, name: str, generator: np.random.Generator, players: 
     return [reported for player in playing for reported in player.kill()]
 
 
-def check_promises(program: Program, reported_at: list[Told]) -> Counter[str]:
+def check_promises(program: Program, reported_at: list[Reported]) -> Counter[str]:
     """All that was acknowledged is there; how many acknowledgements there were of each verb."""
     length = program.store.verify(program.id)
     done = [reported for reported in reported_at if reported.verb not in (REFUSED, FAILED)]
@@ -73,7 +73,7 @@ def check_promises(program: Program, reported_at: list[Told]) -> Counter[str]:
     return Counter(reported.verb for reported in done)
 
 
-def check_list(program: Program, reported: Told) -> None:
+def check_list(program: Program, reported: Reported) -> None:
     """The list of the round is the one that was given out, but for names that were erased since."""
     now = program.recommendation(reported.round).chosen
     assert [name for name in now if name != "(erased)"] == [name for name in reported.promised if name in now]
@@ -105,7 +105,7 @@ def check_kills(address: str, kills: int, players: int, seed: int) -> str:
     return say(address, kills, players, total)
 
 
-def finish(address: str, name: str, reported_at: list[Told]) -> Counter[str]:
+def finish(address: str, name: str, reported_at: list[Reported]) -> Counter[str]:
     """Check everything once more when all is done, and that it goes on."""
     with Desk(address) as desk:
         program = desk.program(name)
@@ -164,7 +164,11 @@ def durable() -> Iterator[Postgres]:
 
 @pytest.mark.soak
 def test_what_a_program_acknowledged_survives_kills_of_the_server_under_load(durable: Postgres) -> None:
-    address, generator, reported_at = durable.address(durable.new_database()), np.random.default_rng(4), list[Told]()
+    address, generator, reported_at = (
+        durable.address(durable.new_database()),
+        np.random.default_rng(4),
+        list[Reported](),
+    )
     with Desk(address) as desk:
         desk.create("calls", **PLAN)
     playing = [Player(address, "calls", seed) for seed in range(2)]

@@ -108,10 +108,16 @@ REFUSED: dict[str, tuple[Callable[[Program], object], str]] = {
     "a budget below 0": (lambda p: p.decide(FOUR, budget=-1), "budget is -1; it must be a whole number from 0"),
     "a budget with a fraction": (lambda p: p.decide(FOUR, budget=1.5), "budget is 1.5"),  # type: ignore[arg-type]
     "a round far off": (lambda p: p.decide(FOUR, round=9), "round is 9; it must be a whole number from 1 to 2"),
-    "a stranger who must": (lambda p: p.decide(FOUR, must=["zoe"]), "zoe: on the must list, but not in the program"),
+    "an unknown person who must": (
+        lambda p: p.decide(FOUR, must=["zoe"]),
+        "zoe: on the must list, but not in the program",
+    ),
     "must and never": (lambda p: p.decide(FOUR, must=["ann"], never=["ann"]), "ann: on the must list and on the never"),
     "too many who must": (lambda p: p.decide(FOUR, must=list(FOUR)), "4 people are on the must list, but the budget"),
-    "an outcome of a stranger": (lambda p: p.learn(came("zoe")), "row 1, column agent: 'zoe' is not in the program"),
+    "an outcome of an unknown person": (
+        lambda p: p.learn(came("zoe")),
+        "row 1, column agent: 'zoe' is not in the program",
+    ),
     "an outcome of no round": (
         lambda p: p.learn(came("ann", round=2)),
         "column round: 2: rounds go from 1 to 1",
@@ -121,10 +127,10 @@ REFUSED: dict[str, tuple[Callable[[Program], object], str]] = {
         lambda p: p.learn([{"agent": "ann", "next_state": "low"}]),
         "already has another outcome in round 1",
     ),
-    "states of a stranger": (lambda p: p.correct_states({"zoe": "low"}, 1), "'zoe' took no part in round 1"),
+    "states of an unknown person": (lambda p: p.correct_states({"zoe": "low"}, 1), "'zoe' took no part in round 1"),
     "states of no round": (lambda p: p.correct_states({"ann": "low"}, 2), "round is 2"),
-    "a stranger who leaves": (lambda p: p.leave(["ann", "zoe"]), "zoe: not in the program one."),
-    "a stranger to erase": (lambda p: p.erase(["ann", "zoe"]), "zoe: not in the program one."),
+    "an unknown person who leaves": (lambda p: p.leave(["ann", "zoe"]), "zoe: not in the program one."),
+    "an unknown person to erase": (lambda p: p.erase(["ann", "zoe"]), "zoe: not in the program one."),
     "a round with outcomes to cancel": (
         lambda p: p.cancel(1),
         "Round 1 of one has outcomes and cannot be cancelled",

@@ -122,16 +122,16 @@ def test_what_was_done_can_be_corrected_alone(desk: Desk, when: str) -> None:
         program.decide({"a": 0, "b": 1, "c": 0}, must=["a", "b"])
     right.learn([{"agent": "a", "done": False, "next_state": 1}])
     wrong.learn([{"agent": "a", "done": True}])
-    mend = {"agent": "a", "done": False}
+    fix = {"agent": "a", "done": False}
     if when == "before the rest":
-        wrong.learn([mend], correct=True)
+        wrong.learn([fix], correct=True)
         wrong.learn([{"agent": "a", "next_state": 1}])
     elif when == "with the rest":
-        taken = wrong.learn([mend | {"next_state": 1}], correct=True)
+        taken = wrong.learn([fix | {"next_state": 1}], correct=True)
         assert (taken.new, taken.corrected) == (1, 1)
     else:
         wrong.learn([{"agent": "a", "next_state": 1}])
-        wrong.learn([mend], correct=True)
+        wrong.learn([fix], correct=True)
     assert know(wrong) == know(right)
     assert lines(wrong, "done", "failed", "outcomes") == [(0, 1, 1)]
     assert wrong.get_round(1).done.tolist() == [0, -1, -1]
