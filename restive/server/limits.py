@@ -12,7 +12,6 @@ sixteenth of it, which is counted apart.
 import asyncio
 import hashlib
 import ipaddress
-import math
 import re
 import secrets
 import time
@@ -130,25 +129,6 @@ class RateLimits:
 
     def _digest(self, secret: str) -> bytes:
         return hashlib.blake2b(secret.encode(errors="replace"), key=self._key, digest_size=16).digest()
-
-
-class RateLimitMiddleware:
-    """Answer 429 to clients that send too many requests."""
-
-    def __init__(self, app: ASGIApp, settings: Settings, rates: RateLimits) -> None:
-        self._app, self._settings, self._rates = app, settings, rates
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
-        wait = 0.0
-        if scope["type"] == "http":
-            secret = find_secret(self._settings, Headers(scope=scope))
-            wait = self._rates.requests.take(self._rates.bucket_key(secret, scope))
-        if wait:
-            error = HTTPException(429, "Too many requests; wait and send fewer.", {"Retry-After": str(math.ceil(wait))})
-            await error_response(error, scope)(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
 
 
 class BodyLimitMiddleware:

@@ -1,19 +1,18 @@
 """Middleware of the server, in plain ASGI; `add_middleware` adds it in this order, the outermost first:
 
     ProxyHeadersMiddleware    client address and scheme from a trusted proxy (uvicorn's own)
-    ResponseHeaders           request id and security headers
-    AccessLog                 one log record and the metrics of each request (`restive.server.logging`)
-    CatchErrors               unexpected errors become a 500 response without details
-    CheckRequest              header size, Host, cross-site requests, and requests to an open server from elsewhere;
-                              removes the cookies of other applications
-    RateLimitMiddleware       requests a second (`restive.server.limits`)
+    RequestMiddleware         request id, security headers, log and metrics; errors become responses without details
+    CheckMiddleware           header size, Host, cross-site requests, requests to an open server from elsewhere, and
+                              requests a second; removes the cookies of other applications
     BodyLimitMiddleware       size and duration of bodies (`restive.server.limits`)
 
 Errors have the same shape as all others; a browser that asked for a page gets a page.
 """
 
+import math
 import re
 import secrets
+import time
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
@@ -25,9 +24,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from restive.server.errors import error_response
-from restive.server.limits import BodyLimitMiddleware, RateLimitMiddleware, RateLimits
-from restive.server.logging import AccessLog, log_error
-from restive.server.metrics import Metrics
+from restive.server.limits import BodyLimitMiddleware, RateLimits, find_secret
+from restive.server.monitoring import Metrics, log_error, log_request
 from restive.server.settings import FLASH_COOKIE, LOCAL_NAMES, LOCAL_NETWORKS, Settings
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -46,6 +44,7 @@ SECURITY_HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 YEAR_SECONDS = 31_536_000
+CLIENT_CLOSED_REQUEST = 499
 
 
 def add_middleware(app: Starlette, settings: Settings) -> None:
@@ -53,21 +52,18 @@ def add_middleware(app: Starlette, settings: Settings) -> None:
     app.state.rates = RateLimits(settings.rate, settings.burst, settings.max_sign_ins_per_minute)
     app.state.metrics = Metrics()
     app.add_middleware(BodyLimitMiddleware, settings=settings, rates=app.state.rates)  # the innermost first
-    app.add_middleware(RateLimitMiddleware, settings=settings, rates=app.state.rates)
-    app.add_middleware(CheckRequest, settings=settings)
-    app.add_middleware(CatchErrors)
-    app.add_middleware(AccessLog, metrics=app.state.metrics)
-    app.add_middleware(ResponseHeaders, settings=settings)
+    app.add_middleware(CheckMiddleware, settings=settings, rates=app.state.rates)
+    app.add_middleware(RequestMiddleware, settings=settings, metrics=app.state.metrics)
     if settings.behind_proxy:
         trusted = list(settings.trusted_proxies or LOCAL_NETWORKS)
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=trusted)
 
 
-class ResponseHeaders:
-    """Give each request an id, the client's own if it is well formed, and each response the security headers."""
+class RequestMiddleware:
+    """Give each request an id, log and count it, add headers to its response, and turn errors into responses."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
         hsts = {"Strict-Transport-Security": f"max-age={YEAR_SECONDS}"} if settings.secure else {}
         self._headers = SECURITY_HEADERS | hsts
 
@@ -79,15 +75,33 @@ class ResponseHeaders:
         given = Headers(scope=scope).get("x-request-id", "")
         request_id = given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
         scope.setdefault("state", {})["id"] = request_id
+        status, size, began = 0, 0, time.perf_counter()
 
-        async def send_with_headers(message: Message) -> None:
+        async def send_noted(message: Message) -> None:
+            nonlocal status, size
             if message["type"] == "http.response.start":
-                self._add(MutableHeaders(scope=message), request_id)
+                status = message["status"]
+                self._add_headers(MutableHeaders(scope=message), request_id)
+            size += len(message.get("body", b""))
             await send(message)
 
-        await self._app(scope, receive, send_with_headers)
+        try:
+            with self._metrics.running.track_inprogress():
+                await self._app(scope, receive, send_noted)
+        except ClientDisconnect:
+            pass
+        except Exception as error:
+            if status:  # the response stays incomplete, so that the client does not mistake it for a complete one
+                log_error(error, scope)
+                raise
+            response = error_response(error, scope)
+            await response(scope, receive, send_noted)
+            if response.status_code == 500:
+                log_error(error, scope)
+        finally:
+            log_request(self._metrics, scope, status or CLIENT_CLOSED_REQUEST, size, time.perf_counter() - began)
 
-    def _add(self, headers: MutableHeaders, request_id: str) -> None:
+    def _add_headers(self, headers: MutableHeaders, request_id: str) -> None:
         headers["X-Request-ID"] = request_id
         for name, value in self._headers.items():
             headers.setdefault(name, value)
@@ -96,55 +110,32 @@ class ResponseHeaders:
             del headers["server"]
 
 
-class CatchErrors:
-    """Turn errors into responses, and log unexpected ones."""
+class CheckMiddleware:
+    """Reject malformed, cross-site and too many requests, and requests to an open server from other machines or sites."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        started = False
-
-        async def send_noted(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        try:
-            await self._app(scope, receive, send_noted)
-        except ClientDisconnect:
-            pass
-        except Exception as error:
-            if started:  # the response stays incomplete, so that the client does not mistake it for a complete one
-                log_error(error, scope)
-                raise
-            response = error_response(error, scope)
-            await response(scope, receive, send)
-            if response.status_code == 500:
-                log_error(error, scope)
-
-
-class CheckRequest:
-    """Reject malformed and cross-site requests, and requests to an open server from other machines or sites."""
-
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self._app, self._open, self._max_header_bytes = app, settings.open, settings.max_header_bytes
+    def __init__(self, app: ASGIApp, settings: Settings, rates: RateLimits) -> None:
+        self._app, self._settings, self._rates = app, settings, rates
         self._names = {*LOCAL_NAMES, f"[{settings.host}]" if ":" in settings.host else settings.host}
         self._cookies = (settings.cookie_name, FLASH_COOKIE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
-        error = self._find_error(scope) if scope["type"] == "http" else None
-        if error is not None:
-            await error_response(error, scope)(scope, receive, send)
-            return
+        error = None
         if scope["type"] == "http":
+            error = self._find_error(scope)
             keep_cookies(scope, self._cookies)
-        await self._app(scope, receive, send)
+            error = error or self._check_rate(scope)
+        if error is None:
+            await self._app(scope, receive, send)
+        else:
+            await error_response(error, scope)(scope, receive, send)
+
+    def _check_rate(self, scope: Scope) -> HTTPException | None:
+        secret = find_secret(self._settings, Headers(scope=scope))
+        wait = self._rates.requests.take(self._rates.bucket_key(secret, scope))
+        if not wait:
+            return None
+        return HTTPException(429, "Too many requests; wait and send fewer.", {"Retry-After": str(math.ceil(wait))})
 
     def _find_error(self, scope: Scope) -> HTTPException | None:
         headers = Headers(scope=scope)
@@ -153,16 +144,16 @@ class CheckRequest:
             + len(scope["query_string"])
             + sum(len(name) + len(value) + 4 for name, value in headers.raw)
         )
-        if size > self._max_header_bytes:
+        if size > self._settings.max_header_bytes:
             return HTTPException(431, "The address and headers of the request are too large.")
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not HOST.fullmatch(hosts[0]):
             return HTTPException(400, "The request must have one Host header, with a name or address.")
         if "content-length" in headers and "transfer-encoding" in headers:
             return HTTPException(400, "The request must have one way to give the length of its body.")
-        if self._open and _host(headers) not in self._names:
+        if self._settings.open and _host(headers) not in self._names:
             return HTTPException(421, "This server has no tokens yet, so it only answers to localhost and 127.0.0.1.")
-        if self._open and any(name in headers for name in PROXY_HEADERS):
+        if self._settings.open and any(name in headers for name in PROXY_HEADERS):
             return HTTPException(
                 421, "This server has no tokens yet, so it cannot be used behind a proxy; see --behind-proxy."
             )

@@ -83,7 +83,7 @@ def serve_desk(desk: "Desk", settings: Settings, tls: ssl.SSLContext | None = No
     from restive.desk.tokens import has_tokens
     from restive.server.app import make_app
     from restive.server.connections import Server, make_config
-    from restive.server.logging import configure_logging
+    from restive.server.monitoring import configure_logging
     from restive.server.program_pool import warm_up
 
     checked = check_exposure(settings, tokens=has_tokens(desk.store), tls=tls is not None)

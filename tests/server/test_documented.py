@@ -10,7 +10,7 @@ from test_docs import ROOT, read, rows, section
 from restive.desk import Desk
 from restive.server.app import make_app
 from restive.server.errors import CODES
-from restive.server.metrics import Metrics
+from restive.server.monitoring import Metrics
 from restive.server.openapi import operations
 from restive.server.settings import Settings
 from restive.server.views.base import read_glossary

@@ -113,8 +113,8 @@ def test_each_invalid_field_is_one_fault() -> None:
     with pytest.raises(InvalidRequest) as caught:
         check_settings(LeaveBody, {"agents": ["ann", "", []], "dry_run": "x", "more": 1})
     assert [(fault.column, fault.message) for fault in caught.value.faults] == [
+        ("dry_run", "Input should be true or false"),
         ("agents", "item 2 must be a string of 1 to 200 characters or an integer"),
-        ("dry_run", "Input should be a valid boolean"),
         ("more", "Extra inputs are not permitted"),
     ]
     with pytest.raises(InvalidRequest, match=r"^name: String should match pattern"):
@@ -130,7 +130,7 @@ def test_a_browser_gets_a_page_with_the_message() -> None:
 
 
 def test_the_api_answers_problems_to_browsers_too() -> None:
-    answer = ask(make_plain(), path="/api/v1/x", headers={"Accept": "text/html", "Host": "<b>elsewhere</b>"})
+    answer = ask(make_plain(), path="/api/v1/x", headers={"Accept": "text/html", "Host": "elsewhere"})
     assert answer.json()["status"] == 421
 
 

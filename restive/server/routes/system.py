@@ -9,7 +9,7 @@ from restive.api import types
 from restive.desk.config import TEMPLATES
 from restive.policies import POLICIES
 from restive.policies.base import Learner
-from restive.server.metrics import Metrics
+from restive.server.monitoring import Metrics
 from restive.server.openapi import file_response
 from restive.server.routes.deps import NO_QUERY, Viewer, get_programs, json_response, make_router
 from restive.version import __version__

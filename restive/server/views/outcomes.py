@@ -17,7 +17,7 @@ from restive.desk.roster import ERASED
 from restive.desk.rounds import DONE, UNKNOWN
 from restive.desk.selection import RESERVE
 from restive.errors import InputError, NotFound
-from restive.server.metrics import Metrics
+from restive.server.monitoring import Metrics
 from restive.server.views.base import (
     Data,
     Query,

@@ -18,7 +18,7 @@ from restive.desk.explanations import count_people
 from restive.desk.program import Program
 from restive.errors import Conflict, Hint, InputError
 from restive.server.errors import describe
-from restive.server.metrics import Metrics
+from restive.server.monitoring import Metrics
 from restive.server.views.base import (
     Data,
     ProgramBuilder,

@@ -3,17 +3,20 @@ import json
 import logging
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from restive.desk import Desk
 from restive.desk.tokens import make_token
 from restive.server.app import make_app
-from restive.server.logging import LIBRARIES, LOGGER, configure_logging, describe_error
+from restive.server.monitoring import LIBRARIES, LOGGER, Metrics, configure_logging, describe_error
 from restive.server.settings import Settings
-from server.running import ask, make_plain
+from restive.version import __version__
+from server.running import OPEN, ask, ask_all, make_plain
 
 STATES: dict[str, Any] = {"states": ["low", "high"], "rewards": [0, 1], "budget": 1}
 
@@ -29,14 +32,14 @@ def loggers() -> Iterator[None]:
         each.setLevel(level)
 
 
-def read(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+def read_log(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in capsys.readouterr().err.splitlines() if line.startswith("{")]
 
 
 def test_a_request_is_one_line_of_json(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging("json")
     ask(make_plain(), path="/fill/7?who=ann", headers={"X-Request-ID": "mine"})
-    (line,) = read(capsys)
+    (line,) = read_log(capsys)
     assert line.pop("time").endswith("Z")
     assert line.pop("ms") >= 0
     assert line == {
@@ -102,7 +105,7 @@ def test_an_unexpected_error_is_logged_with_its_place_but_without_values(
 ) -> None:
     configure_logging("json")
     ask(make_plain(), path="/fail?secret=ann", headers={"X-Request-ID": "mine"})
-    error, line = read(capsys)
+    error, line = read_log(capsys)
     assert (error["level"], error["request"], error["route"]) == ("error", "mine", "/fail")
     assert error["error"][0] == "RuntimeError"
     assert error["error"][-1].startswith("tests/server/running.py:")
@@ -127,7 +130,7 @@ def test_messages_of_libraries_are_logged_without_values(capsys: pytest.CaptureF
     logging.getLogger("uvicorn.error").error("cannot serve %s", "ann")
     logging.getLogger("uvicorn.error").warning("not worth a line")
     logging.getLogger("asyncio").warning("slow %s", "ann", exc_info=ValueError("ann"))
-    first, second = read(capsys)
+    first, second = read_log(capsys)
     assert (first["logger"], first["message"], first["level"]) == ("uvicorn.error", "cannot serve %s", "error")
     assert (second["message"], second["error"]) == ("slow %s", ["ValueError"])
 
@@ -137,7 +140,7 @@ def test_unknown_methods_and_paths_are_logged_by_kind(capsys: pytest.CaptureFixt
     app = make_plain()
     for path in ("/a", "/b", "/programs/x/list", "/programs/y/list"):
         ask(app, "BREW", path)
-    kinds = {(line["method"], line["route"]) for line in read(capsys)}
+    kinds = {(line["method"], line["route"]) for line in read_log(capsys)}
     assert kinds == {("other", "(none)"), ("other", "/programs/{name}/list")}
 
 
@@ -174,7 +177,69 @@ def test_a_failure_of_the_store_is_a_warning_with_its_reason(
         connection.close()
         answer = ask(app, path="/api/v1/programs/north/status")
         app.state.programs.close()
-    (line,) = read(capsys)
+    (line,) = read_log(capsys)
     assert (answer.status_code, line["status"], line["level"]) == (503, 503, "warning")
     assert "no such table" in line["reason"]
     assert "no such table" not in answer.text
+
+
+def read_metrics(metrics: Metrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    families = text_string_to_metric_families(metrics.render().decode())
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in families
+        for sample in family.samples
+        if not sample.name.endswith("_created")
+    }
+
+
+def labels(**given: str) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(given.items()))
+
+
+def test_requests_are_counted_by_route_method_and_status() -> None:
+    app = make_plain(OPEN)
+    ask_all(app, [("GET", "/programs/a/list", {}), ("GET", "/programs/b/list", {}), ("GET", "/nowhere", {})])
+    found = read_metrics(app.state.metrics)
+    route = "/programs/{name}/list"
+    assert found["restive_requests_total", labels(route=route, method="GET", status="200")] == 2
+    assert found["restive_requests_total", labels(route="(none)", method="GET", status="404")] == 1
+    assert found["restive_request_duration_seconds_count", labels(route=route, method="GET")] == 2
+    assert found["restive_requests_in_progress", ()] == 0
+
+
+def test_no_request_adds_a_label_of_its_own() -> None:
+    app = make_plain(OPEN)
+    ask_all(app, [("GET", "/", {})])
+    before = len(read_metrics(app.state.metrics))
+    ask_all(app, [("GET", f"/?n={n}", {"headers": {"X-Request-ID": f"n{n}"}}) for n in range(20)])
+    assert len(read_metrics(app.state.metrics)) == before
+
+
+def test_what_the_desk_did_is_counted() -> None:
+    metrics = Metrics()
+    metrics.count_round(50)
+    metrics.count_round(0)
+    metrics.outcomes.inc(40)
+    metrics.store_errors.inc()
+    found = read_metrics(metrics)
+    names = ("rounds_decided", "people_listed", "outcomes_recorded", "store_errors")
+    assert [found[f"restive_{name}_total", ()] for name in names] == [2, 50, 40, 1]
+    assert found["restive_build_info", labels(version=__version__)] == 1
+
+
+def test_a_store_that_fails_is_counted_and_a_busy_server_is_not() -> None:
+    app = make_plain(replace(OPEN, max_total_bytes=10))
+    ask_all(app, [("GET", "/store", {}), ("POST", "/count", {"content": b"x" * 11}), ("GET", "/", {})])
+    found = read_metrics(app.state.metrics)
+    assert [
+        found["restive_requests_total", labels(route=route, method=method, status="503")]
+        for route, method in (("/store", "GET"), ("/count", "POST"))
+    ] == [1, 1]
+    assert found["restive_store_errors_total", ()] == 1
+
+
+def test_each_app_has_counts_of_its_own() -> None:
+    one, other = Metrics(), Metrics()
+    one.count_round(1)
+    assert read_metrics(other)["restive_rounds_decided_total", ()] == 0

@@ -1,4 +1,7 @@
-"""Logging, by Python's `logging`: one record for each request, without anything about people.
+"""Logs and metrics: one log record for each request, by Python's `logging`, and metrics for Prometheus.
+
+Neither has anything about people. Labels of metrics are route templates, methods and statuses, so their number is
+bounded; each app has its own registry.
 
 A record has the route's template and the program, never the path or the query, and the number of the token, never its
 secret. An unexpected error is logged with its type and places in the code; its message can contain anything and is left
@@ -9,70 +12,83 @@ another way logs to the logger `restive.server`, which can be configured as usua
 import json
 import logging
 import re
-import time
 import traceback
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from starlette.types import Scope
 
-from restive.server.metrics import Metrics
+from restive.version import __version__
 
 LOGGER = logging.getLogger("restive.server")
 LIBRARIES = {"uvicorn": logging.ERROR, "asyncio": logging.WARNING, "concurrent.futures": logging.WARNING}
 NO_ROUTE = "(none)"
-CLIENT_CLOSED_REQUEST = 499
 PROGRAM = re.compile(r"[\w.-]{1,100}")
 VALUE = re.compile(r"[(<\[{'\"=]")  # what begins a value in the message of a library
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+BUCKET_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 MAX_CAUSES, MAX_FRAMES, MAX_MESSAGE_CHARACTERS = 5, 8, 200
 
 
-class AccessLog:
-    """Log and count each request."""
+class Metrics:
+    """The metrics of one app."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app, self._metrics = app, metrics
+    media_type = CONTENT_TYPE_PLAIN_0_0_4
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        status, size, began = CLIENT_CLOSED_REQUEST, 0, time.perf_counter()
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        labels = ("route", "method", "status")
+        self.requests = Counter("restive_requests", "Requests answered.", labels, registry=registry)
+        self.seconds = Histogram(
+            "restive_request_duration_seconds",
+            "Duration of requests.",
+            ("route", "method"),
+            buckets=BUCKET_SECONDS,
+            registry=registry,
+        )
+        self.running = Gauge("restive_requests_in_progress", "Requests in progress.", registry=registry)
+        self.rounds = Counter("restive_rounds_decided", "Rounds decided.", registry=registry)
+        self.people = Counter("restive_people_listed", "People on the lists of decided rounds.", registry=registry)
+        self.outcomes = Counter("restive_outcomes_recorded", "Outcomes recorded.", registry=registry)
+        self.store_errors = Counter(
+            "restive_store_errors", "Requests that failed because of the store.", registry=registry
+        )
+        Info("restive_build", "The version.", registry=registry).info({"version": __version__})
 
-        async def send_noted(message: Message) -> None:
-            nonlocal status, size
-            status = message.get("status", status)
-            size += len(message.get("body", b""))
-            await send(message)
+    def count_round(self, people: int) -> None:
+        """Count a decided round with this many people on its list."""
+        self.rounds.inc()
+        self.people.inc(people)
 
-        try:
-            with self._metrics.running.track_inprogress():
-                await self._app(scope, receive, send_noted)
-        finally:
-            self._record(scope, status, size, time.perf_counter() - began)
+    def render(self) -> bytes:
+        """All metrics in the Prometheus text format."""
+        return generate_latest(self.registry)
 
-    def _record(self, scope: Scope, status: int, size: int, seconds: float) -> None:
-        route, method = find_route(scope), scope["method"] if scope["method"] in METHODS else "other"
-        self._metrics.count_request(route, method, status, seconds)
-        if status == 503 and "busy" not in scope["state"]:
-            self._metrics.store_errors.inc()
-        principal, reason = scope["state"].get("principal"), scope["state"].get("why")
-        fields = {
-            "request": scope["state"].get("id"),
-            "method": method,
-            "route": route,
-            "program": None if status in (401, 403, 404) else find_program(scope),
-            "status": status,
-            "ms": round(seconds * 1000, 1),
-            "bytes": size,
-            "token": None if principal is None else principal.id,
-        }
-        if reason is not None:
-            fields["reason"] = reason
-        _log(logging.INFO if reason is None else logging.WARNING, "request", fields)
+
+def log_request(metrics: Metrics, scope: Scope, status: int, size: int, seconds: float) -> None:
+    """Log and count a request that has been answered."""
+    route, method = find_route(scope), scope["method"] if scope["method"] in METHODS else "other"
+    metrics.requests.labels(route, method, str(status)).inc()
+    metrics.seconds.labels(route, method).observe(seconds)
+    if status == 503 and "busy" not in scope["state"]:
+        metrics.store_errors.inc()
+    principal, reason = scope["state"].get("principal"), scope["state"].get("why")
+    fields = {
+        "request": scope["state"].get("id"),
+        "method": method,
+        "route": route,
+        "program": None if status in (401, 403, 404) else find_program(scope),
+        "status": status,
+        "ms": round(seconds * 1000, 1),
+        "bytes": size,
+        "token": None if principal is None else principal.id,
+    }
+    if reason is not None:
+        fields["reason"] = reason
+    _log(logging.INFO if reason is None else logging.WARNING, "request", fields)
 
 
 def log_error(error: BaseException, scope: Scope) -> None:
