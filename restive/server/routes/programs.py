@@ -1,6 +1,7 @@
-"""Routes of programs: list, create, read, change and status."""
+"""Routes of programs: list, create, read, change and status; the event log and the audit log."""
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Annotated, Any, cast
 
 from fastapi import Query, Request, Response
@@ -10,9 +11,10 @@ from restive.api.status import Status
 from restive.desk.audit import Repeated
 from restive.desk.program import Program
 from restive.desk.status import get_status
+from restive.desk.store import Event
 from restive.errors import Conflict, InputError
 from restive.server.openapi import json_body
-from restive.server.requests import ChangeBody, CreateBody, PageQuery
+from restive.server.requests import AuditQuery, ChangeBody, CreateBody, PageQuery
 from restive.server.routes.deps import (
     NO_QUERY,
     REPLAYED_HEADER,
@@ -32,7 +34,7 @@ from restive.server.routes.deps import (
 )
 from restive.server.uploads import take_settings
 
-router = make_router("programs")
+router, audit = make_router("programs"), make_router("audit")
 NULLABLE = ("rewards", "horizon", "shadow")  # settings for which null differs from leaving them out
 
 
@@ -156,3 +158,50 @@ async def change(name: Name, request: Request, principal: Admin, key: Key = None
 async def status(name: Name, request: Request, principal: Viewer) -> Response:
     """Rounds, people, the gain of the program, what was learned, and what to do next."""
     return await read_program(request, name, lambda program: hide_policy_paths(get_status(program)))
+
+
+@audit.get("/programs/{name}/events", response_model=types.Page[types.Event], summary="List events")
+async def list_events(name: Name, request: Request, principal: Viewer, page: Annotated[PageQuery, Query()]) -> Response:
+    """The event log of a program, from the first event on, without columns."""
+
+    def read(program: Program) -> types.Page[types.Event]:
+        found = list(islice(program.store.events(program.id, first=page.after, columns=False), page.limit))
+        end = page.after + len(found)
+        more = page_url(request, after=end) if end < program.projection.length else None
+        return {"items": [_describe_event(event) for event in found], "next": more}
+
+    return await read_program(request, name, read)
+
+
+def _describe_event(event: Event) -> types.Event:
+    return {
+        "number": event.number,
+        "kind": event.kind,
+        "round": event.round,
+        "at": event.at,
+        "header": hide_policy_paths(event.header),
+        "digest": event.digest,
+    }
+
+
+@audit.get("/programs/{name}/audit", response_model=types.Page[types.AuditEntry], summary="Audit log of a program")
+async def program_audit(
+    name: Name, request: Request, principal: Admin, page: Annotated[AuditQuery, Query()]
+) -> Response:
+    """Who did what in this program, the newest entry first."""
+    programs = get_programs(request)
+    return await _list_entries(request, page, (await programs.run(programs.head, name)).program)
+
+
+@audit.get("/audit", response_model=types.Page[types.AuditEntry], summary="Audit log of the store")
+async def store_audit(request: Request, principal: Admin, page: Annotated[AuditQuery, Query()]) -> Response:
+    """Who did what in all programs and in the store itself, the newest entry first."""
+    return await _list_entries(request, page, None)
+
+
+async def _list_entries(request: Request, page: AuditQuery, program: int | None) -> Response:
+    store = request.app.state.desk.store
+    entries = await get_programs(request).run(store.audit_log, program, page.before, page.limit)
+    more = len(entries) == page.limit and entries[-1].number > 1
+    items = [hide_policy_paths(entry._asdict()) for entry in entries]
+    return json_response({"items": items, "next": page_url(request, before=entries[-1].number) if more else None})
