@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -201,13 +202,22 @@ def solve(
 @app.command()
 def problems(as_json: JsonOption = False) -> None:
     """List the problem families."""
-    _print_registry(PROBLEMS, "problem", as_json)
+    rows = [
+        {"problem": name, "about": (inspect.getdoc(family) or "").splitlines()[0]} for name, family in PROBLEMS.items()
+    ]
+    _print_names(rows, as_json)
 
 
 @app.command()
 def policies(as_json: JsonOption = False) -> None:
-    """List the policies."""
-    _print_registry(POLICIES, "policy", as_json)
+    """List the policies, with the defaults of their settings and their presets."""
+    rows = []
+    for name, policy in POLICIES.items():
+        about = (inspect.getdoc(policy) or "").splitlines()[0]
+        settings = ", ".join(f"{field.name}={field.default}" for field in fields(policy))
+        presets = f" Presets: {', '.join(policy.presets)}." if policy.presets else ""
+        rows.append({"policy": name, "about": f"{about} Settings: {settings or 'none'}.{presets}"})
+    _print_names(rows, as_json)
 
 
 @app.command()
@@ -339,14 +349,6 @@ def _print_claims(claims: "Sequence[Claim]") -> None:
         for claim in claims
     ]
     print_table(rows, ("claim", "where", "worst at"), drop=("worst at", "where"), empty="No claims.")
-
-
-def _print_registry(registry: Mapping[str, object], noun: str, as_json: bool) -> None:
-    """Print the name and the first line of the documentation of each entry."""
-    _print_names(
-        [{noun: name, "about": (inspect.getdoc(entry) or "").splitlines()[0]} for name, entry in registry.items()],
-        as_json,
-    )
 
 
 def _print_names(names: Sequence[Mapping[str, str]], as_json: bool) -> None:

@@ -57,8 +57,9 @@ def make_policy(spec: str | Policy[Any]) -> Policy[Any]:
     Parameters
     ----------
     spec
-        The name of a registered policy, or the path of a Python file that defines one, followed by a colon and settings
-        `name=value`, separated by commas, that differ from the defaults. A policy is returned as it is.
+        The name of a registered policy, or the path of a Python file that defines one, followed by a colon and, separated
+        by commas, settings `name=value` that differ from the defaults, or the name of a preset, which later settings
+        may change. A policy is returned as it is.
 
     Raises
     ------
@@ -68,7 +69,9 @@ def make_policy(spec: str | Policy[Any]) -> Policy[Any]:
     Examples
     --------
     >>> make_policy("egt:eta=0.5,exploration=most")
-    Egt(gamma=None, eta=0.5, D=0.3, p=1.0, exploration='most')
+    Egt(gamma=None, eta=0.5, D=0.3, p=1.0, exploration='most', unseen='zero', width='howard')
+    >>> make_policy("egt:authors,p=2")
+    Egt(gamma=None, eta=1.0, D='theory', p=2, exploration='least', unseen='first', width='howard')
     """
     if isinstance(spec, Policy):
         return spec
@@ -79,13 +82,17 @@ def make_policy(spec: str | Policy[Any]) -> Policy[Any]:
     name, _, rest = spec.partition(":")
     policy = find_policy(name)
     known = [field.name for field in fields(policy)]
-    settings = {}
+    settings: dict[str, Any] = {}
     for item in filter(None, rest.split(",")):
         key, equals, value = item.partition("=")
-        if not equals or key not in known:
-            has = ", ".join(known) if known else "none"
-            raise InputError(f"{name}: {item!r} is not a setting; write setting=value. Settings: {has}.")
-        settings[key] = _read_value(value)
+        if item in policy.presets:
+            settings |= policy.presets[item]
+        elif equals and key in known:
+            settings[key] = _read_value(value)
+        else:
+            has = f"Settings: {', '.join(known) if known else 'none'}."
+            named = f" Presets: {', '.join(policy.presets)}." if policy.presets else ""
+            raise InputError(f"{name}: {item!r} is not a setting; write setting=value. {has}{named}")
     return policy(**settings)
 
 

@@ -25,6 +25,7 @@ from restive.errors import InputError
 from restive.types import Floats, Ints
 
 Belief = TypeVar("Belief")
+Presets = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,15 @@ class Policy(ABC, Generic[Belief]):
         The axis of agents of each belief array for which it is not the default, None where agents share the array. By
         default arrays with two or more axes, [R, N, ...], have agents on axis 1, and all others are shared. Arrays of
         a nested NamedTuple are named "outer.inner".
+    presets
+        Named groups of settings, such as `authors` in "egt:authors".
     """
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
     far_sighted: ClassVar[bool] = True
     agent_axes: ClassVar[Mapping[str, int | None]] = MappingProxyType({})
+    presets: ClassVar[Presets] = MappingProxyType({})
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Use the class name as the policy's name unless it defines one."""

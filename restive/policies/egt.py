@@ -5,12 +5,16 @@ difference. Agents whose estimate reaches the threshold gamma come first, by est
 confidence bound. With probability epsilon all B agents of the step are drawn uniformly:
 
     epsilon = min(1, D / ((visits + 1)^p · min(eta², 1/2)))
-    bound   = estimate + width(n₁) + width(n₀),   width(n) = √(log log(2n + 0.72 log(10.4 T)) / (n + 2))
+    bound   = estimate + width(n₁) + width(n₀),   width(n) = 1.7 √((log log 2n + 0.72 log(10.4 T)) / n)
 
-Gaps in the paper, filled: until both actions were seen in a state the estimate is 0 and the bound infinite; `visits`
-is that of the least visited current state over agents (the paper's text and proof), or of the most visited one (its
-printed formula) with exploration="most"; the paper does not print D, p, eta and most gammas of its experiments: the
-defaults are ours. gamma=None is just above minus the reward range: −8.9 for rewards 0 to 9, the paper's ten states.
+The width is that of Howard, Ramdas, McAuliffe and Sekhon (2021), which the paper cites and its lemma prints. Its
+algorithm 1 has a misplaced bracket and no factor, √(log log(2n + 0.72 log(10.4 T)) / (n + 2)): width="printed".
+`visits` is that of the least visited current state over agents (the paper's text and proof), or of the most visited one
+(its printed formula) with exploration="most". Until both actions were seen in a state the estimate is 0 and the bound
+infinite, as algorithm 1 initialises them; with unseen="first" the estimate is infinite too, as in the authors' code of
+related algorithms. D="theory" is the D of theorem 4.4. The paper does not print D, p, eta and most gammas of its
+experiments: the defaults are ours. gamma=None is just above minus the reward range: −8.9 for rewards 0 to 9, the paper's
+ten states.
 """
 
 from dataclasses import dataclass
@@ -20,10 +24,11 @@ import numpy as np
 
 from restive.contract import Draws, Estimate, Ranking, Shape
 from restive.kernels.jit import compiled
-from restive.policies.base import Learner, check_setting
+from restive.policies.base import Learner, Presets, check_setting
 from restive.types import Floats, Ints
 
 GAMMA_PER_RANGE = 89 / 90
+CHOICES = (("exploration", "least", "most"), ("unseen", "zero", "first"), ("width", "howard", "printed"))
 
 
 class EgtBelief(NamedTuple):
@@ -36,6 +41,15 @@ class EgtBelief(NamedTuple):
     horizon: Floats  # [] T, or 0 if it is not known
 
 
+class Rule(NamedTuple):
+    """The settings that the ranking depends on, as its kernel takes them."""
+
+    horizon: float
+    least: bool  # whether the least visited current state counts, else the most visited
+    unseen: float  # the estimate until both actions were seen
+    howard: bool  # whether the width is that of Howard et al.
+
+
 @dataclass(frozen=True)
 class Egt(Learner[EgtBelief]):
     """Greedy on the estimated benefit of acting above a threshold; exploration decreases with the visits."""
@@ -45,27 +59,34 @@ class Egt(Learner[EgtBelief]):
     far_sighted: ClassVar[bool] = False
     gamma: float | None = None
     eta: float = 1.0
-    D: float = 0.3
+    D: float | str = 0.3
     p: float = 1.0
     exploration: str = "least"
+    unseen: str = "zero"
+    width: str = "howard"
+    presets: ClassVar[Presets] = {
+        "printed": {"D": "theory", "p": 1.0, "exploration": "most", "unseen": "zero", "width": "printed"},
+        "authors": {"D": "theory", "p": 3.5, "exploration": "least", "unseen": "first", "width": "howard"},
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_setting(self.gamma is None or not np.isnan(self.gamma), self, "gamma", "a number, or None")
         check_setting(self.eta > 0, self, "eta", "above 0")
-        check_setting(self.D >= 0, self, "D", "0 or more")
+        enough = self.D == "theory" if isinstance(self.D, str) else self.D >= 0
+        check_setting(enough, self, "D", "0 or more, or 'theory'")
         check_setting(self.p >= 0, self, "p", "0 or more")
-        check_setting(self.exploration in ("least", "most"), self, "exploration", "'least' or 'most'")
+        for setting, one, other in CHOICES:
+            check_setting(getattr(self, setting) in (one, other), self, setting, f"{one!r} or {other!r}")
 
     @classmethod
     def theory(cls, agents: int, budget: int, gap: float, gamma: float) -> "Egt":
         """The setting of theorem 4.4: D = max(8N/B, 8N/(N−B), 2), p = 1, eta = gap, the paper's Δ.
 
         >>> Egt.theory(agents=2, budget=1, gap=0.1, gamma=0.3)
-        Egt(gamma=0.3, eta=0.1, D=16.0, p=1.0, exploration='least')
+        Egt(gamma=0.3, eta=0.1, D=16.0, p=1.0, exploration='least', unseen='zero', width='howard')
         """
-        scale = max(8 * agents / max(budget, 1), 8 * agents / max(agents - budget, 1), 2.0)
-        return cls(gamma=gamma, eta=gap, D=scale, p=1.0)
+        return cls(gamma=gamma, eta=gap, D=theory_scale(agents, budget), p=1.0)
 
     def start(self, shape: Shape) -> EgtBelief:
         """No data."""
@@ -76,19 +97,16 @@ class Egt(Learner[EgtBelief]):
 
     def rank(self, belief: EgtBelief, state: Ints, draws: Draws) -> Ranking:
         """Agents above the threshold by estimate, then the others by bound; explore by the visits of the current states."""
-        horizon = float(belief.horizon) or draws.step + 1.0
-        priority, visits = np.empty(state.shape), np.empty(state.shape[0])
-        _rank(
-            belief.visits,
-            belief.total,
-            state,
-            belief.gamma,
-            horizon,
-            self.exploration == "least",
-            priority,
-            visits,
+        rule = Rule(
+            horizon=float(belief.horizon) or draws.step + 1.0,
+            least=self.exploration == "least",
+            unseen=np.inf if self.unseen == "first" else 0.0,
+            howard=self.width == "howard",
         )
-        return Ranking(priority, np.minimum(1.0, self.D / ((visits + 1.0) ** self.p * belief.gap_squared)))
+        priority, visits = np.empty(state.shape), np.empty(state.shape[0])
+        _rank(belief.visits, belief.total, state, belief.gamma, rule, priority, visits)
+        scale = theory_scale(state.shape[1], draws.budget) if isinstance(self.D, str) else self.D
+        return Ranking(priority, np.minimum(1.0, scale / ((visits + 1.0) ** self.p * belief.gap_squared)))
 
     def estimate(self, belief: EgtBelief, state: Ints) -> Estimate:
         """The difference of the mean rewards; error = range / 2 · √(1 / n₁ + 1 / n₀), an upper bound.
@@ -107,9 +125,14 @@ class Egt(Learner[EgtBelief]):
         _learn(belief.visits, belief.total, state, action, reward)
 
 
+def theory_scale(agents: int, budget: int) -> float:
+    """The D of theorem 4.4: max(8N/B, 8N/(N−B), 2)."""
+    return max(8 * agents / max(budget, 1), 8 * agents / max(agents - budget, 1), 2.0)
+
+
 @compiled
 def _compare(visits: Floats, total: Floats, r: int, n: int, s: int) -> tuple[bool, float]:
-    """Whether both actions were seen in s, and the difference of their mean rewards."""
+    """Whether both actions were seen in s, and the difference of their mean rewards, else 0."""
     waited, acted = visits[r, n, s, 0], visits[r, n, s, 1]
     known = (waited > 0.0) & (acted > 0.0)
     # Divide in any case: a mispredicted branch costs more than a division.
@@ -128,47 +151,42 @@ def _estimate(visits: Floats, total: Floats, state: Ints, span: Floats, benefit:
 
 
 @compiled
-def _width(visits: float, horizon: float) -> float:
-    inner = np.log(2.0 * visits + 0.72 * np.log(10.4 * horizon))
-    return float(np.sqrt(np.log(inner) / (visits + 2.0)))
+def _width(visits: float, rule: Rule) -> float:
+    confidence = 0.72 * np.log(10.4 * rule.horizon)
+    if rule.howard:
+        return float(1.7 * np.sqrt((np.log(np.log(2.0 * visits)) + confidence) / visits))
+    return float(np.sqrt(np.log(np.log(2.0 * visits + confidence)) / (visits + 2.0)))
 
 
 @compiled
 def _rank(
-    visits: Floats,
-    total: Floats,
-    state: Ints,
-    threshold: Floats,
-    horizon: float,
-    least: bool,
-    priority: Floats,
-    least_visits: Floats,
+    visits: Floats, total: Floats, state: Ints, threshold: Floats, rule: Rule, priority: Floats, extreme: Floats
 ) -> None:
+    """The priorities [R, N], and per run the visits of the least or most visited current state."""
     for r in range(state.shape[0]):
         gamma = threshold[r]
-        extreme = np.inf if least else -np.inf
+        extreme[r] = np.inf if rule.least else -np.inf
         top, floor, low = -np.inf, np.inf, 0
         for n in range(state.shape[1]):
             s = state[r, n]
             waited, acted = visits[r, n, s, 0], visits[r, n, s, 1]
             both = waited + acted
-            extreme = min(extreme, both) if least else max(extreme, both)
+            extreme[r] = min(extreme[r], both) if rule.least else max(extreme[r], both)
             known, estimate = _compare(visits, total, r, n, s)
-            priority[r, n] = estimate
-            if estimate >= gamma:
-                floor = min(floor, estimate)
+            priority[r, n] = estimate if known else rule.unseen
+            if priority[r, n] >= gamma:
+                floor = min(floor, priority[r, n])
             else:
                 low += 1
                 if known:
-                    top = max(top, estimate + _width(acted, horizon) + _width(waited, horizon))
+                    top = max(top, estimate + _width(acted, rule) + _width(waited, rule))
         if low > 0:
-            _place_below(visits[r], state[r], gamma, horizon, top, floor, priority[r])
-        least_visits[r] = extreme
+            _place_below(visits[r], state[r], gamma, rule, top, floor, priority[r])
 
 
 @compiled
 def _place_below(
-    visits: Floats, state: Ints, gamma: float, horizon: float, top: float, floor: float, priority: Floats
+    visits: Floats, state: Ints, gamma: float, rule: Rule, top: float, floor: float, priority: Floats
 ) -> None:
     """Rank the agents below gamma below `floor`, the lowest estimate above it, by their bounds, unseen ones first."""
     # Not relative to gamma, which may be so large, even infinite, that the bounds would be lost in rounding.
@@ -178,7 +196,7 @@ def _place_below(
         if priority[n] < gamma:
             waited, acted = visits[n, state[n], 0], visits[n, state[n], 1]
             if waited > 0.0 and acted > 0.0:
-                bound = priority[n] + _width(acted, horizon) + _width(waited, horizon)
+                bound = priority[n] + _width(acted, rule) + _width(waited, rule)
                 priority[n] = start - 2.0 * step + (bound - top)
             else:
                 priority[n] = start - step

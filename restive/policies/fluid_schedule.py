@@ -1,20 +1,28 @@
-"""Fluid plans as arrays of a belief, and the activation share of each agent's state in a step.
+"""Fluid plans as arrays of a belief, and the index of each agent's state in a step.
 
-The share mu(s, 1; t) / (mu(s, 0; t) + mu(s, 1; t)) is the index of OMR. Shares are stored for one block of about √T
-steps and recomputed from the plan's checkpoints when the next block begins, so memory does not grow with T × N.
+The occupancy-measured-reward index is the activation share mu(s, 1; t) / (mu(s, 0; t) + mu(s, 1; t)) times a reward:
+
+    reward  that of acting in s, Σ_t P(s → t | 1) R(t), because the reward is received on arrival
+    state   R(s), that of the current state
+    share   none, the share alone
+
+Indices are stored for one block of about √T steps and recomputed from the plan's checkpoints when the next block
+begins, so memory does not grow with T × N.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from restive.contract import Shape
 from restive.errors import InputError
+from restive.policies.base import Policy, check_setting
 from restive.solvers.fluid import Plan, stride_of
 from restive.solvers.fluid_kernels import Agents
 from restive.types import Floats, Ints
 
 SHARE_DIGITS = 9
+INDICES = ("reward", "state", "share")
 
 
 class FluidSchedule(NamedTuple):
@@ -28,12 +36,17 @@ class FluidSchedule(NamedTuple):
     transition: Floats  # [P, N, A, S, S]
     radius: Floats  # [P, N, A, S], or [P, N, A, 0]
     reward: Floats  # [P, N, S]
-    table: Floats  # [P, L, N, S] the shares of the current block
+    table: Floats  # [P, L, N, S] the indices of the current block
     block: Ints  # [] the number of the current block, −1 for none
 
 
 PLAN_AXES = {"ranking": None, "level": None, "share": None, "checkpoint": 2, "table": 2}
 """The axis of agents of the arrays for which it is not 1."""
+
+
+def check_index(policy: Policy[Any], index: str) -> None:
+    """Raise InputError unless `index` is the name of one."""
+    check_setting(index in INDICES, policy, "index", "'reward', 'state' or 'share'")
 
 
 def blank(worlds: int, shape: Shape, horizon: int, optimistic: bool) -> FluidSchedule:
@@ -62,8 +75,8 @@ def put(plans: FluidSchedule, world: int, plan: Plan) -> None:
         getattr(plans, name)[world] = getattr(plan.agents, name)
 
 
-def shares_at(plans: FluidSchedule, step: int) -> Floats:
-    """The activation shares of a step, [P, N, S]; after the last step those of the last."""
+def indices_at(plans: FluidSchedule, step: int, index: str) -> Floats:
+    """The index of every agent's states in a step, [P, N, S]; after the last step that of the last."""
     stride = plans.table.shape[1]
     step = min(step, plans.ranking.shape[1] - 1)
     if plans.block != step // stride:
@@ -71,8 +84,17 @@ def shares_at(plans: FluidSchedule, step: int) -> Floats:
         for p in range(len(plans.table)):
             shares = _restore(plans, p).block(int(plans.block))
             # Sums in another order differ in the last digits, which must not break ties.
-            plans.table[p, : len(shares)] = np.round(shares, SHARE_DIGITS)
+            plans.table[p, : len(shares)] = np.round(shares, SHARE_DIGITS) * _weigh(plans, p, index)
     return np.ascontiguousarray(plans.table[:, step % stride])
+
+
+def _weigh(plans: FluidSchedule, p: int, index: str) -> Floats:
+    """What the shares of a plan are multiplied by, [N, S]."""
+    reward = plans.reward[p]
+    if index == "share":
+        return np.ones_like(reward)
+    acting: Floats = (plans.transition[p, :, 1] @ reward[..., None])[..., 0]
+    return reward if index == "state" else acting
 
 
 def _restore(plans: FluidSchedule, p: int) -> Plan:

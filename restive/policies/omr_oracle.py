@@ -1,18 +1,18 @@
 """`omr-oracle`: the occupancy-measured-reward index of Xiong, Li and Singh (2022), with the true model.
 
 The finite-horizon linear program over occupancy measures, with the budget met on average, gives the share of each
-agent's time in a state and step in which it is acted on; that share is the index. The program is solved by dual
-decomposition to a relative gap of `gap`, or for at most 200 sweeps. States that the plan never visits get the share
-that their advantage at the plan's price implies: 1 above it, 0 below (the source leaves it open). Equal shares (to nine
-digits), of which there are many at 0 and 1, are ordered at random.
+agent's time in a state and step in which it is acted on; the index is that share times the reward of acting (see
+`fluid_schedule` for other readings). The program is solved by dual decomposition to a relative gap of `gap`, or for at
+most 200 sweeps. States that the plan never visits get the share that their advantage at the plan's price implies: 1
+above it, 0 below (the source leaves it open). Equal indices (shares to nine digits) are ordered at random.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from restive.contract import Draws, Model, Shape
-from restive.policies.base import Oracle, check_setting
-from restive.policies.fluid_schedule import FluidSchedule, blank, known_horizon, put, shares_at
+from restive.policies.base import Oracle, Presets, check_setting
+from restive.policies.fluid_schedule import FluidSchedule, blank, check_index, indices_at, known_horizon, put
 from restive.policies.index_table import look_up
 from restive.solvers.fluid import plan
 from restive.types import Floats, Ints
@@ -30,10 +30,13 @@ class OmrOracle(Oracle[OmrBelief]):
     """Follow the fluid plan of the true model."""
 
     name: ClassVar[str] = "omr-oracle"
+    index: str = "reward"
     gap: float = 1e-3
+    presets: ClassVar[Presets] = {"printed": {"index": "reward"}, "authors": {"index": "state"}}
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_index(self, self.index)
         check_setting(0 < self.gap < 1, self, "gap", "between 0 and 1")
 
     def start(self, shape: Shape, model: Model) -> OmrBelief:
@@ -47,5 +50,5 @@ class OmrOracle(Oracle[OmrBelief]):
         return OmrBelief(plans, model.instance)
 
     def rank(self, belief: OmrBelief, state: Ints, draws: Draws) -> Floats:
-        """The activation share of the plan."""
-        return look_up(shares_at(belief.plans, draws.step), belief.instance, state)
+        """The index of the plan."""
+        return look_up(indices_at(belief.plans, draws.step, self.index), belief.instance, state)

@@ -1,14 +1,14 @@
 """`rma2b`: R(MA)²B of Xiong, Li and Singh (2022): explore, then follow the plan of the optimistic model.
 
 For `explore` steps the B agents are drawn uniformly; then a fluid plan for the remaining steps is made, optimistic
-within a box around the observed transition frequencies, and its activation shares are followed to the end.
+within a box around the observed transition frequencies, and its index is followed to the end, as in `omr-oracle`.
 
-    radius = √(log(4 S A N explore / delta) / (2 max(1, visits)))
+    radius = width · √(log(4 S A N explore / delta) / (2 max(1, visits)))
 
 Departures: the original assumes that every state and action can be sampled freely; here, as in the eps-GT paper,
-exploration ends after a fixed number of steps. That number and the radius' constant are ours. Rewards are estimated
-(the mean seen by the agent, else by all agents), the original assumes that they are known. explore=None is a tenth of
-the horizon.
+exploration ends after a fixed number of steps. That number and the radius' constant are ours; width=0 plans for the
+frequencies themselves. Rewards are estimated (the mean seen by the agent, else by all agents), the original assumes that
+they are known. explore=None is a tenth of the horizon.
 """
 
 from collections.abc import Mapping
@@ -18,8 +18,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from restive.contract import Draws, Estimate, Ranking, Shape, without_noise
-from restive.policies.base import Learner, check_setting
-from restive.policies.fluid_schedule import PLAN_AXES, FluidSchedule, blank, known_horizon, put, shares_at
+from restive.policies.base import Learner, Presets, check_setting
+from restive.policies.fluid_schedule import PLAN_AXES, FluidSchedule, blank, check_index, indices_at, known_horizon, put
 from restive.policies.index_table import look_up
 from restive.policies.transition_counts import Counts, count_moves, mean_rewards, mean_transitions, no_counts
 from restive.solvers.fluid import plan
@@ -41,12 +41,20 @@ class Rma2b(Learner[Rma2bBelief]):
     name: ClassVar[str] = "rma2b"
     agent_axes: ClassVar[Mapping[str, int | None]] = {f"plans.{name}": axis for name, axis in PLAN_AXES.items()}
     explore: int | None = None
+    index: str = "reward"
+    width: float = 1.0
     delta: float = 1e-3
     gap: float = 1e-2
+    presets: ClassVar[Presets] = {
+        "printed": {"index": "reward", "width": 0.0},
+        "authors": {"index": "state", "width": 1.0},
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_setting(self.explore is None or self.explore >= 0, self, "explore", "0 or more steps, or None")
+        check_index(self, self.index)
+        check_setting(0 <= self.width < np.inf, self, "width", "0 or more")
         check_setting(0 < self.delta < 1, self, "delta", "between 0 and 1")
         check_setting(0 < self.gap < 1, self, "gap", "between 0 and 1")
 
@@ -58,18 +66,18 @@ class Rma2b(Learner[Rma2bBelief]):
         return Rma2bBelief(no_counts(shape), plans, np.array(explore))
 
     def rank(self, belief: Rma2bBelief, state: Ints, draws: Draws) -> Ranking | Floats:
-        """A uniform draw while exploring, then the activation share of the plan."""
+        """A uniform draw while exploring, then the index of the plan."""
         step = draws.step - int(belief.explore)
         if step < 0:
             return Ranking(np.zeros(state.shape), np.ones(state.shape[0]))
         if step == 0:
             self._plan(belief, state, draws.budget)
-        return look_up(shares_at(belief.plans, step), np.arange(len(state)), state)
+        return look_up(indices_at(belief.plans, step, self.index), np.arange(len(state)), state)
 
     def estimate(self, belief: Rma2bBelief, state: Ints) -> Estimate:
-        """The activation share at the start of the current block of steps; NaN before there is a plan."""
-        shares = np.ascontiguousarray(belief.plans.table[:, 0])
-        benefit = look_up(shares, np.arange(len(state)), state)
+        """The index at the start of the current block of steps; NaN before there is a plan."""
+        indices = np.ascontiguousarray(belief.plans.table[:, 0])
+        benefit = look_up(indices, np.arange(len(state)), state)
         return without_noise(benefit if belief.plans.block >= 0 else np.full(state.shape, np.nan))
 
     def learn(self, belief: Rma2bBelief, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
@@ -81,7 +89,7 @@ class Rma2b(Learner[Rma2bBelief]):
         estimate, visits = mean_transitions(belief.counts.moves)
         _, agents, actions, states = visits.shape
         confidence = np.log(4 * states * actions * agents * max(1, int(belief.explore)) / self.delta)
-        radius = np.sqrt(confidence / (2 * np.maximum(visits, 1.0)))
+        radius = self.width * np.sqrt(confidence / (2 * np.maximum(visits, 1.0)))
         reward = mean_rewards(belief.counts)
         horizon = belief.plans.ranking.shape[1]
         for run, start in enumerate(np.eye(states)[state]):

@@ -4,8 +4,10 @@ Every `every` steps, for each agent: the transitions within a box around the obs
 agent's value at the current price of an action, then the Whittle index of that model; the price becomes the B-th
 largest index.
 
-    radius = √(2 S log(2 S A N t⁴ / delta) / max(1, visits))
+    radius = C √(2 S log(2 S A N t⁴ / delta) / max(1, visits))
 
+C = 1 is the source's; the eps-GT authors' code of related work has 0.1, in its scripts also 0.5, but their paper keeps
+the algorithm as it is.
 Departures: no commercial solver, because the box is rectangular and extended value iteration is exact; no episodes
 with resets, there is one run, so t counts steps (the authors' code counts episodes, and plans at every step); the
 exact index over the whole line; rewards are estimated (the mean seen by the agent, else by all agents), while the
@@ -18,7 +20,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from restive.contract import Draws, Estimate, Shape, without_noise
-from restive.policies.base import Learner, check_setting
+from restive.policies.base import Learner, Presets, check_setting
 from restive.policies.index_table import look_up
 from restive.policies.transition_counts import Counts, count_moves, mean_rewards, mean_transitions, no_counts
 from restive.solvers.optimistic_mdp import optimistic_model
@@ -44,12 +46,15 @@ class UCWhittle(Learner[UCWhittleBelief]):
     discount: float = 0.9
     delta: float = 1e-3
     every: int = 20
+    C: float = 1.0
+    presets: ClassVar[Presets] = {"printed": {"C": 1.0}, "authors": {"C": 1.0}}
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_setting(0 < self.discount < 1, self, "discount", "between 0 and 1")
         check_setting(0 < self.delta < 1, self, "delta", "between 0 and 1")
         check_setting(self.every >= 1, self, "every", "1 or more")
+        check_setting(0 <= self.C < np.inf, self, "C", "0 or more")
 
     def start(self, shape: Shape) -> UCWhittleBelief:
         """No data, no plan."""
@@ -78,7 +83,7 @@ class UCWhittle(Learner[UCWhittleBelief]):
         runs, agents, actions, states, _ = belief.counts.moves.shape
         estimate, visits = mean_transitions(belief.counts.moves)
         confidence = 2 * states * (np.log(2 * states * actions * agents / self.delta) + 4 * np.log(step))
-        radius = np.sqrt(confidence / np.maximum(visits, 1.0))
+        radius = self.C * np.sqrt(confidence / np.maximum(visits, 1.0))
         batch = runs * agents
         reward = mean_rewards(belief.counts).reshape(batch, states)
         model, values = optimistic_model(

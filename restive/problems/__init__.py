@@ -19,18 +19,20 @@ from restive.problems.domains import (
     patient_management,
     pharmacy,
 )
-from restive.problems.many_state import ladder, many_state
-from restive.problems.two_state import few_types, harmful, ordered, own_rewards, sticky, two_state
+from restive.problems.many_state import ladder, many_state, normalized_rows
+from restive.problems.two_state import few_types, harmful, helpful, ordered, own_rewards, sticky, two_state
 from restive.problems.wireless import wireless
 
 PROBLEMS: Mapping[str, Callable[..., list[Problem]]] = {
     "two-state-v1": two_state,
     "many-state-v1": many_state,
+    "normalized-rows-v1": normalized_rows,
     "wireless-v1": wireless,
     "few-types-v1": few_types,
     "own-rewards-v1": own_rewards,
     "sticky-v1": sticky,
     "harmful-v1": harmful,
+    "helpful-v1": helpful,
     "ladder-v1": ladder,
     "general-usage-v1": general_usage,
     "e-commerce-v1": e_commerce,

@@ -3,6 +3,9 @@
 `many-state-v1`: every row of every agent is uniform on the simplex, as in the paper's appendix, which says only that
 its ten-state instances are random. For two states this is the distribution of `two-state-v1`.
 
+`normalized-rows-v1`: every row is S uniform numbers divided by their sum, as in the public code of related work by the
+paper's authors. Such rows are closer to their mean than those of `many-state-v1`.
+
 `ladder-v1`: agents climb or slip at most one rung a step, and acting never makes it worse. On each rung an agent has
 four uniform numbers, [I, N, S] each:
 
@@ -28,12 +31,30 @@ def many_state(
     instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 0, states: int = 10
 ) -> list[Problem]:
     """S states of reward 0 to S − 1; every row of every agent is uniform on the simplex."""
+    drawn = _uniform_cells(instances, agents, seed, states)
+    return _normalize_rows(-np.log1p(-drawn), budget, "many-state-v1")
+
+
+def normalized_rows(
+    instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 0, states: int = 10
+) -> list[Problem]:
+    """S states of reward 0 to S − 1; every row of every agent is S uniform numbers divided by their sum."""
+    # 1 − u is in (0, 1], so that no row is all zeros.
+    return _normalize_rows(1 - _uniform_cells(instances, agents, seed, states), budget, "normalized-rows-v1")
+
+
+def _uniform_cells(instances: int, agents: int, seed: int, states: int) -> Floats:
+    """A uniform number in [0, 1) for each move, [I, N, A, S, S]."""
     check_whole("states", states, 1)
     keys = rng.run_keys(seed, np.arange(instances))
-    exponential = [-np.log1p(-uniforms(keys, agents, cell)) for cell in range(2 * states * states)]
-    weight = np.stack(exponential, axis=-1).reshape(instances, agents, 2, states, states)
-    reward = np.arange(states, dtype=np.float64)
-    return [Problem(each / each.sum(axis=-1, keepdims=True), reward, budget, name="many-state-v1") for each in weight]
+    cells = [uniforms(keys, agents, cell) for cell in range(2 * states * states)]
+    return np.stack(cells, axis=-1).reshape(instances, agents, 2, states, states)
+
+
+def _normalize_rows(weight: Floats, budget: int, name: str) -> list[Problem]:
+    """One problem for each instance in `weight` [I, N, A, S, S], with rewards 0 to S − 1."""
+    reward = np.arange(weight.shape[-1], dtype=np.float64)
+    return [Problem(each / each.sum(axis=-1, keepdims=True), reward, budget, name=name) for each in weight]
 
 
 def ladder(instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 0, states: int = 5) -> list[Problem]:

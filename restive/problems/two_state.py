@@ -5,6 +5,8 @@
     own-rewards-v1  each agent has uniform rewards of its own; for half of the agents state 0 is the better one
     sticky-v1       agents leave a state with probability at most 0.05, so that effects show late and last
     harmful-v1      acting harms every agent, and the policy has to find those it harms least
+    helpful-v1      two-state-v1 with the two actions in order, so that acting never harms: the generator in the public
+                    code of related work by the paper's authors
     ordered-v1      the instances of the paper's regret curve: two agents, one with larger benefits in all states
 
 `good` [I, N, A, S] is the probability of moving to state 1. Instance i and agent n of a seed do not depend on how many
@@ -84,6 +86,12 @@ def harmful(instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 
     drawn = uniform_probabilities(rng.run_keys(seed, np.arange(instances)), agents)
     good = np.stack([drawn[:, :, 0], drawn[:, :, 0] * drawn[:, :, 1]], axis=2)
     return build_instances(good, budget, "harmful-v1")
+
+
+def helpful(instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 0) -> list[Problem]:
+    """Two states of reward 0 and 1; P(s → 1 | a) is the smaller (wait) and the larger (act) of two uniform numbers."""
+    drawn = uniform_probabilities(rng.run_keys(seed, np.arange(instances)), agents)
+    return build_instances(np.sort(drawn, axis=2), budget, "helpful-v1")
 
 
 def ordered(instances: int = 1, seed: int = 0) -> list[Problem]:

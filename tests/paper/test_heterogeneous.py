@@ -192,7 +192,7 @@ def test_every_policy_is_in_the_table_and_the_best_is_shown_beside_them(made: di
     assert {row[0] for row in standings.rows} == set(SIMULATED)
     means = [float(row[1].partition(" ")[0]) for row in standings.rows]
     assert means == sorted(means, reverse=True)
-    assert standings.note.endswith("in so few steps: ucwhittle, rma2b.")  # one never knows enough, one only explores
+    assert standings.note.endswith("in so few steps: ucwhittle.")  # it never knows enough
     assert simulated.rows[0][1:4:2] == ("15.02", "15.0000")
     assert [row[0] for row in by_moves.rows] == ["1", "2", "3", "5", "10", "20"]
     assert rule.rows == (("1", "type 2", "type 2", "type 2"), ("2 to 20", "type 1", "type 1", "type 2"))

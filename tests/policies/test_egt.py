@@ -1,6 +1,7 @@
 """eps-GT against a slow and literal algorithm 1, step by step, and against numbers worked out by hand."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,16 @@ import pytest
 from restive import InputError, Simulation, World, make_policy, make_problems, simulate
 from restive.contract import Ranking, Shape
 from restive.kernels import rng
-from restive.policies.egt import Egt
+from restive.policies.egt import Egt, Rule, _width, theory_scale
 from restive.types import Floats, Ints
+
+
+def howard_width(n: int, horizon: int) -> float:
+    return 1.7 * math.sqrt((math.log(math.log(2 * n)) + 0.72 * math.log(10.4 * horizon)) / n)
+
+
+def printed_width(n: int, horizon: int) -> float:
+    return math.sqrt(math.log(math.log(2 * n + 0.72 * math.log(10.4 * horizon))) / (n + 2))
 
 
 class Literal:
@@ -26,20 +35,25 @@ class Literal:
 
     def estimate(self, agent: int, state: int) -> float:
         acted, waited = self.rewards(agent, state, 1), self.rewards(agent, state, 0)
-        return sum(acted) / len(acted) - sum(waited) / len(waited) if acted and waited else 0.0
+        if not acted or not waited:
+            return math.inf if self.policy.unseen == "first" else 0.0
+        return sum(acted) / len(acted) - sum(waited) / len(waited)
 
     def bound(self, agent: int, state: int, step: int) -> float:
         horizon = self.horizon or step + 1
         counts = [len(self.rewards(agent, state, action)) for action in (1, 0)]
         if 0 in counts:
             return math.inf
-        widths = (math.sqrt(math.log(math.log(2 * n + 0.72 * math.log(10.4 * horizon))) / (n + 2)) for n in counts)
-        return self.estimate(agent, state) + sum(widths)
+        width = howard_width if self.policy.width == "howard" else printed_width
+        return self.estimate(agent, state) + sum(width(n, horizon) for n in counts)
 
     def epsilon(self, state: Ints) -> float:
         visits = [sum(len(self.rewards(m, int(state[m]), a)) for a in (0, 1)) for m in range(self.agents)]
         count = min(visits) if self.policy.exploration == "least" else max(visits)
-        return min(1.0, self.policy.D / (math.pow(count + 1, self.policy.p) * min(self.policy.eta**2, 1 / 2)))
+        scale = self.policy.D
+        if isinstance(scale, str):
+            scale = max(8 * self.agents / self.budget, 8 * self.agents / (self.agents - self.budget), 2)
+        return min(1.0, scale / (math.pow(count + 1, self.policy.p) * min(self.policy.eta**2, 1 / 2)))
 
     def choose(self, state: Ints, step: int, coin: float, tie: Floats) -> set[int]:
         everyone = range(self.agents)
@@ -69,6 +83,11 @@ SETTINGS: list[dict[str, Any]] = [
     {"gamma": 0.2, "D": 2.0, "p": 2.0},
     {"gamma": 0.1, "D": 0.0},
     {"gamma": 0.3, "D": 1.0, "p": 0.5, "exploration": "most"},
+    {"gamma": 0.0, "D": 0.05, "width": "printed"},
+    {"gamma": 0.2, "D": 0.05, "unseen": "first"},
+    {"gamma": math.inf, "D": 0.05, "unseen": "first"},
+    {**Egt.presets["printed"], "gamma": 0.3},
+    {**Egt.presets["authors"], "gamma": 0.3},
 ]
 
 
@@ -154,12 +173,54 @@ def test_an_estimate_that_just_reaches_the_threshold_is_good() -> None:
 
 
 @pytest.mark.parametrize(("horizon", "step", "inside"), [(500, 7, 500), (None, 0, 1), (None, 9, 10)])
-def test_bounds_follow_the_formula(horizon: int | None, step: int, inside: int) -> None:
+@pytest.mark.parametrize(("name", "width"), [("howard", howard_width), ("printed", printed_width)])
+def test_bounds_follow_the_formula(
+    horizon: int | None, step: int, inside: int, name: str, width: Callable[[int, int], float]
+) -> None:
     seen = {(0, 0, 1): [0.5] * 4, (0, 0, 0): [0.25] * 9, (1, 0, 1): [0.5], (1, 0, 0): [0.5]}
-    logs = [math.log(2 * n + 0.72 * math.log(10.4 * inside)) for n in (4, 9, 1)]
-    widths = [math.sqrt(math.log(each) / (n + 2)) for each, n in zip(logs, (4, 9, 1), strict=True)]
-    priority = rank_with(Egt(gamma=2.0), seen, [0, 0], horizon, step).priority[0]
-    assert priority[0] - priority[1] == pytest.approx((0.25 + widths[0] + widths[1]) - 2 * widths[2])
+    priority = rank_with(Egt(gamma=2.0, width=name), seen, [0, 0], horizon, step).priority[0]
+    assert priority[0] - priority[1] == pytest.approx(0.25 + width(4, inside) + width(9, inside) - 2 * width(1, inside))
+
+
+@pytest.mark.parametrize(("name", "expected"), [("howard", 1.497), ("printed", 0.315)])
+def test_widths_after_ten_visits_of_a_thousand_steps(name: str, expected: float) -> None:
+    # Howard: 1.7 √((log log 20 + 0.72 log 10400) / 10) = 1.7 √((1.097 + 6.660) / 10);
+    # printed: √(log log(20 + 6.660) / 12) = √(1.189 / 12).
+    assert _width(10.0, Rule(horizon=1000.0, least=True, unseen=0.0, howard=name == "howard")) == pytest.approx(
+        expected, abs=5e-4
+    )
+
+
+def test_pairs_not_seen_yet_come_first_or_count_as_no_benefit() -> None:
+    # Agent 0 was seen under both actions, agent 1 under acting alone, agent 2 under waiting alone, agent 3 never.
+    seen = {(0, 0, 1): [1.0], (0, 0, 0): [0.2], (1, 0, 1): [1.0], (2, 0, 0): [1.0]}
+    assert rank_with(Egt(), seen, [0] * 4).priority.tolist() == [[0.8, 0.0, 0.0, 0.0]]
+    assert rank_with(Egt(unseen="first"), seen, [0] * 4).priority.tolist() == [[0.8, np.inf, np.inf, np.inf]]
+
+
+def test_unseen_pairs_do_not_disturb_the_order_below_the_threshold() -> None:
+    seen = {(n, 0, a): [0.1 * n * a] * 5 for n in range(3) for a in (0, 1)}
+    priority = rank_with(Egt(gamma=5.0, unseen="first"), seen, [0] * 4).priority[0]
+    assert np.argsort(-priority).tolist() == [3, 2, 1, 0]
+    assert np.isfinite(priority[:3]).all()
+
+
+@pytest.mark.parametrize(("budget", "scale"), [(5, 80.0), (10, 40.0), (45, 80.0), (50, 400.0), (0, 400.0)])
+def test_the_scale_of_the_theorem_follows_the_budget(budget: int, scale: float) -> None:
+    # max(8 · 50 / B, 8 · 50 / (50 − B), 2); without a budget, or with one for all, the divisor is 1.
+    assert theory_scale(50, budget) == scale
+    world = World(make_problems("two-state-v1", agents=50, budget=budget)[0], horizon=100)
+    policy = Egt(D="theory", p=2.0)
+    belief = policy.begin(world.shape, world.model)
+    belief.visits[:] = 49.0
+    explore = policy.rank(belief, np.zeros((1, 50), np.int64), world.draws(3)).explore[0]
+    assert explore == pytest.approx(min(1.0, scale / (99**2 * 0.5)))
+
+
+def test_presets_are_named_settings_that_others_may_change() -> None:
+    assert make_policy("egt:printed") == Egt(D="theory", exploration="most", width="printed")
+    assert make_policy("egt:authors") == Egt(D="theory", p=3.5, unseen="first")
+    assert make_policy("egt:authors,eta=0.1,p=2") == Egt(D="theory", p=2, unseen="first", eta=0.1)
 
 
 @pytest.mark.parametrize("gamma", [1.0, 1e6, 1e17, math.inf])
@@ -227,8 +288,11 @@ def test_the_setting_of_the_theorem_is_one_call_away() -> None:
         ("egt:gamma=nan", "egt: gamma is nan; it must be a number, or None"),
         ("egt:eta=0", "egt: eta is 0; it must be above 0"),
         ("egt:eta=-1", "egt: eta is -1; it must be above 0"),
-        ("egt:D=-0.1", "egt: D is -0.1; it must be 0 or more"),
-        ("egt:D=nan", "egt: D is nan; it must be 0 or more"),
+        ("egt:D=-0.1", "egt: D is -0.1; it must be 0 or more, or 'theory'"),
+        ("egt:D=nan", "egt: D is nan; it must be 0 or more, or 'theory'"),
+        ("egt:D=theorem", "egt: D is 'theorem'; it must be 0 or more, or 'theory'"),
+        ("egt:unseen=last", "egt: unseen is 'last'; it must be 'zero' or 'first'"),
+        ("egt:width=wide", "egt: width is 'wide'; it must be 'howard' or 'printed'"),
         ("egt:p=-1", "egt: p is -1; it must be 0 or more"),
         ("egt:exploration=best", "egt: exploration is 'best'; it must be 'least' or 'most'"),
         ("egt:exploration=3", "egt: exploration is 3; it must be of type str"),

@@ -22,7 +22,7 @@ def play(policy: UCWhittle, world: World, steps: int) -> UCWhittleBelief:
     return belief
 
 
-def hopeful_by_hand(belief: UCWhittleBelief, run: int, agent: int, step: int, price: float) -> np.ndarray:
+def hopeful_by_hand(belief: UCWhittleBelief, run: int, agent: int, step: int, price: float, scale: float) -> np.ndarray:
     """The best of all corners of the box of a two-state agent, by value iteration for each."""
     moves, size = belief.counts.moves[run, agent], belief.counts.moves.shape[1]
     rows = []
@@ -30,7 +30,7 @@ def hopeful_by_hand(belief: UCWhittleBelief, run: int, agent: int, step: int, pr
         for state in range(2):
             visits = moves[action, state].sum()
             share = moves[action, state, 1] / visits if visits else 0.5
-            radius = math.sqrt(2 * 2 * math.log(2 * 2 * 2 * size * step**4 / 1e-3) / max(1, visits))
+            radius = scale * math.sqrt(2 * 2 * math.log(2 * 2 * 2 * size * step**4 / 1e-3) / max(1, visits))
             rows.append((max(0.0, share - radius), min(1.0, share + radius)))
     best, worth = None, -math.inf
     for corner in np.ndindex(2, 2, 2, 2):
@@ -48,16 +48,17 @@ def hopeful_by_hand(belief: UCWhittleBelief, run: int, agent: int, step: int, pr
     return best
 
 
-def test_indices_are_those_of_the_most_optimistic_corner_of_the_box() -> None:
+@pytest.mark.parametrize("scale", [1.0, 0.5, 0.1])
+def test_indices_are_those_of_the_most_optimistic_corner_of_the_box(scale: float) -> None:
     world = World(make_problems("two-state-v1", agents=4, budget=1, seed=5)[0], runs=2, seed=3)
-    policy = UCWhittle(every=1000)
+    policy = UCWhittle(every=1000, C=scale)
     belief = play(policy, world, 600)
     price = belief.price.copy()
     late = World(make_problems("two-state-v1", agents=4, budget=1, seed=5)[0], runs=2, seed=3).draws(1000)
     policy.rank(belief, np.zeros((2, 4), np.int64), late)
     for run in range(2):
         for agent in range(4):
-            model = hopeful_by_hand(belief, run, agent, 1000, price[run])
+            model = hopeful_by_hand(belief, run, agent, 1000, price[run], scale)
             expected = whittle_indices(model[None], np.array([[0.0, 1.0]]), 0.9).value[0]
             np.testing.assert_allclose(belief.indices[run, agent], expected, atol=1e-6)
 
@@ -95,7 +96,7 @@ def test_it_learns_in_the_long_run() -> None:
     assert 0.6 < share < 1.05
 
 
-@pytest.mark.parametrize("settings", ["discount=1", "discount=0", "delta=0", "every=0", "every=2.5"])
+@pytest.mark.parametrize("settings", ["discount=1", "discount=0", "delta=0", "every=0", "every=2.5", "C=-1", "C=nan"])
 def test_invalid_settings_are_refused(settings: str) -> None:
     with pytest.raises(InputError, match="ucwhittle: "):
         make_policy(f"ucwhittle:{settings}")

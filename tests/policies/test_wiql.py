@@ -12,16 +12,21 @@ from restive.types import Floats, Ints
 class Literal:
     """Q-learning for one run: a dictionary of Q-values and one of visits for each agent."""
 
-    def __init__(self, agents: int, budget: int, discount: float) -> None:
-        self.agents, self.budget, self.discount = agents, budget, discount
+    def __init__(self, agents: int, budget: int, discount: float, unseen: str) -> None:
+        self.agents, self.budget, self.discount, self.unseen = agents, budget, discount, unseen
         self.worth: dict[tuple[int, int, int], float] = {}
         self.visits: dict[tuple[int, int, int], int] = {}
 
     def value(self, agent: int, state: int, action: int) -> float:
         return self.worth.get((agent, state, action), 0.0)
 
+    def priority(self, agent: int, state: int) -> float:
+        if self.unseen == "first" and not all((agent, state, action) in self.visits for action in (0, 1)):
+            return float("inf")
+        return self.value(agent, state, 1) - self.value(agent, state, 0)
+
     def choose(self, state: Ints, step: int, coin: float, tie: Floats) -> set[int]:
-        priority = [self.value(m, int(state[m]), 1) - self.value(m, int(state[m]), 0) for m in range(self.agents)]
+        priority = [self.priority(m, int(state[m])) for m in range(self.agents)]
         if coin < self.agents / (self.agents + step):
             priority = [0.0] * self.agents
         return set(sorted(range(self.agents), key=lambda m: (-priority[m], -tie[m]))[: self.budget])
@@ -35,13 +40,13 @@ class Literal:
             self.worth[key] = self.value(*key) + (target - self.value(*key)) / (self.visits[key] + 1)
 
 
-@pytest.mark.parametrize("discount", [0.0, 0.9, 1.0])
+@pytest.mark.parametrize(("discount", "unseen"), [(0.0, "zero"), (0.9, "zero"), (1.0, "zero"), (0.9, "first")])
 @pytest.mark.parametrize(("family", "noise"), [("two-state-v1", 0.0), ("many-state-v1", 1.0)])
-def test_every_choice_is_that_of_the_literal_algorithm(discount: float, family: str, noise: float) -> None:
+def test_every_choice_is_that_of_the_literal_algorithm(discount: float, unseen: str, family: str, noise: float) -> None:
     more = {"states": 3} if family == "many-state-v1" else {}
     problem = make_problems(family, agents=6, budget=2, seed=13, **more)[0]
-    world, policy = World(problem, runs=4, seed=3, noise=noise), Wiql(discount=discount)
-    literal = [Literal(6, 2, discount) for _ in range(4)]
+    world, policy = World(problem, runs=4, seed=3, noise=noise), Wiql(discount=discount, unseen=unseen)
+    literal = [Literal(6, 2, discount, unseen) for _ in range(4)]
     belief, state = policy.begin(world.shape, world.model), world.first_states()
     for step in range(150):
         draws = world.draws(step)
@@ -76,6 +81,19 @@ def test_one_update_by_hand() -> None:
     assert belief.q[0, 0, 0, 1] == pytest.approx(2.0 + (4.5 - 2.0) / 3)
 
 
+def test_pairs_not_seen_yet_come_first_or_count_as_no_difference() -> None:
+    world = World(make_problems("two-state-v1", agents=3, budget=1)[0])
+    belief = Wiql().begin(world.shape, world.model)
+    belief.visits[0, 0, 0], belief.q[0, 0, 0] = (1.0, 2.0), (0.5, 0.75)
+    belief.visits[0, 1, 0], belief.q[0, 1, 0] = (0.0, 2.0), (0.0, 0.5)
+    state, draws = np.zeros((1, 3), np.int64), world.draws(7)
+    assert Wiql().rank(belief, state, draws).priority.tolist() == [[0.25, 0.5, 0.0]]
+    authors = make_policy("wiql:authors")
+    assert authors == Wiql(unseen="first")
+    assert authors.rank(belief, state, draws).priority.tolist() == [[0.25, np.inf, np.inf]]
+    assert authors.estimate(belief, state).benefit.tolist() == [[0.25, 0.5, 0.0]]
+
+
 def test_exploration_fades_with_the_steps() -> None:
     world, policy = World(make_problems("two-state-v1", agents=10, budget=2)[0], runs=3), Wiql()
     belief, state = policy.begin(world.shape, world.model), world.first_states()
@@ -94,3 +112,8 @@ def test_it_earns_more_than_the_random_policy() -> None:
 def test_an_invalid_discount_is_refused(discount: str) -> None:
     with pytest.raises(InputError, match=f"wiql: discount is {discount}; it must be between 0 and 1"):
         make_policy(f"wiql:discount={discount}")
+
+
+def test_another_treatment_of_unseen_pairs_is_refused() -> None:
+    with pytest.raises(InputError, match="wiql: unseen is 'last'; it must be 'zero' or 'first'"):
+        make_policy("wiql:unseen=last")

@@ -25,6 +25,8 @@ DRAWN = [
     "own-rewards-v1",
     "sticky-v1",
     "harmful-v1",
+    "helpful-v1",
+    "normalized-rows-v1",
     "ladder-v1",
 ]
 
@@ -80,6 +82,8 @@ def test_seeds_and_instances_differ(name: str) -> None:
         ("own-rewards-v1", (0, 0, 0, 1), 0.422315182072477),
         ("sticky-v1", (0, 0, 0, 1), 0.02111575910362385),
         ("harmful-v1", (0, 1, 0, 1), 0.3324957236436967),
+        ("helpful-v1", (0, 1, 0, 1), 0.7873165298296909),
+        ("normalized-rows-v1", (0, 0, 0, 1), 0.0677468255264004),
         ("ladder-v1", (0, 1, 2, 3), 0.5320202003867914),
     ],
 )
@@ -169,6 +173,24 @@ def test_sticky_states_are_left_with_small_uniform_probabilities() -> None:
     drawn, reward = draw_many("sticky-v1")
     assert_uniform_and_unrelated(*(drawn[:, :, a, s, 1 - s] / 0.05 for a in (0, 1) for s in (0, 1)))
     assert (reward == [0, 1]).all()
+
+
+def test_helpful_actions_are_the_two_probabilities_of_two_state_in_order() -> None:
+    drawn, reward = draw_many("helpful-v1")
+    free, _ = draw_many("two-state-v1")
+    np.testing.assert_array_equal(drawn[..., 0, :, 1], np.minimum(free[..., 0, :, 1], free[..., 1, :, 1]))
+    np.testing.assert_array_equal(drawn[..., 1, :, 1], np.maximum(free[..., 0, :, 1], free[..., 1, :, 1]))
+    assert np.unique(reward).tolist() == [0.0, 1.0]
+
+
+def test_normalized_rows_are_ratios_of_uniform_numbers() -> None:
+    drawn, reward = draw_many("normalized-rows-v1", states=2)
+    # u / (u + v) of two uniform numbers has the distribution function x / (2 (1 − x)) up to 1/2, and is symmetric.
+    share = drawn[..., 1, 0, 1].ravel()
+    folded = np.minimum(share, 1 - share)
+    assert stats.kstest(folded / (1 - folded), "uniform").pvalue > 1e-3
+    assert reward[0, 0].tolist() == [0.0, 1.0]
+    np.testing.assert_allclose(drawn.sum(axis=-1), 1.0, rtol=1e-12)
 
 
 def test_harmful_actions_leave_a_uniform_share_of_the_good_probability() -> None:
