@@ -18,7 +18,7 @@ ten states.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Egt(Learner[EgtBelief]):
     far_sighted: ClassVar[bool] = False
     gamma: float | None = None
     eta: float = 1.0
-    D: float | str = 0.3
+    D: float | Any = 0.3  # a number, or "theory"
     p: float = 1.0
     exploration: str = "least"
     unseen: str = "zero"
@@ -73,8 +73,8 @@ class Egt(Learner[EgtBelief]):
         super().__post_init__()
         check_setting(self.gamma is None or not np.isnan(self.gamma), self, "gamma", "a number, or None")
         check_setting(self.eta > 0, self, "eta", "above 0")
-        enough = self.D == "theory" if isinstance(self.D, str) else self.D >= 0
-        check_setting(enough, self, "D", "0 or more, or 'theory'")
+        numeric = isinstance(self.D, float | int) and not isinstance(self.D, bool)
+        check_setting(self.D >= 0 if numeric else self.D == "theory", self, "D", "0 or more, or 'theory'")
         check_setting(self.p >= 0, self, "p", "0 or more")
         for setting, one, other in CHOICES:
             check_setting(getattr(self, setting) in (one, other), self, setting, f"{one!r} or {other!r}")
@@ -105,7 +105,7 @@ class Egt(Learner[EgtBelief]):
         )
         priority, visits = np.empty(state.shape), np.empty(state.shape[0])
         _rank(belief.visits, belief.total, state, belief.gamma, rule, priority, visits)
-        scale = theory_scale(state.shape[1], draws.budget) if isinstance(self.D, str) else self.D
+        scale = theory_scale(state.shape[1], draws.budget) if self.D == "theory" else self.D
         return Ranking(priority, np.minimum(1.0, scale / ((visits + 1.0) ** self.p * belief.gap_squared)))
 
     def estimate(self, belief: EgtBelief, state: Ints) -> Estimate:
