@@ -179,9 +179,10 @@ async def record(
 ) -> Response:
     """Execute `write` on a program; the answer has the fields of the model, from its result or as they were recorded."""
 
+    fields = [field for field in model.__annotations__ if field != "recorded"]
+
     def answer(found: Mapping[str, Any]) -> Response:
-        content = {"recorded": not dry_run, **found}
-        return json_response({field: content[field] for field in model.__annotations__})
+        return json_response({field: found[field] for field in fields} | {"recorded": not dry_run})
 
     return await write_program(
         request, name, lambda program: answer(write(program)), lambda _, recorded: answer(recorded)
