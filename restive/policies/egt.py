@@ -160,28 +160,30 @@ def _width(visits: float, rule: Rule) -> float:
 
 @compiled
 def _rank(
-    visits: Floats, total: Floats, state: Ints, threshold: Floats, rule: Rule, priority: Floats, extreme: Floats
+    visits: Floats, total: Floats, state: Ints, threshold: Floats, rule: Rule, priority: Floats, count: Floats
 ) -> None:
     """The priorities [R, N], and per run the visits of the least or most visited current state."""
     for r in range(state.shape[0]):
         gamma = threshold[r]
-        extreme[r] = np.inf if rule.least else -np.inf
+        extreme = np.inf if rule.least else -np.inf
         top, floor, low = -np.inf, np.inf, 0
         for n in range(state.shape[1]):
             s = state[r, n]
             waited, acted = visits[r, n, s, 0], visits[r, n, s, 1]
             both = waited + acted
-            extreme[r] = min(extreme[r], both) if rule.least else max(extreme[r], both)
+            extreme = min(extreme, both) if rule.least else max(extreme, both)
             known, estimate = _compare(visits, total, r, n, s)
-            priority[r, n] = estimate if known else rule.unseen
-            if priority[r, n] >= gamma:
-                floor = min(floor, priority[r, n])
+            estimate = estimate if known else rule.unseen
+            priority[r, n] = estimate
+            if estimate >= gamma:
+                floor = min(floor, estimate)
             else:
                 low += 1
                 if known:
                     top = max(top, estimate + _width(acted, rule) + _width(waited, rule))
         if low > 0:
             _place_below(visits[r], state[r], gamma, rule, top, floor, priority[r])
+        count[r] = extreme
 
 
 @compiled
