@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.timing import Row, clock
 from restive.paper.engines import open_engine
-from restive.paper.jobs import Job, Size, run_missing
+from restive.paper.jobs import Job, Size
 from restive.paper.reproduction import examine_all, find_experiments, prepare, write_all
 
 QUICK, LIMIT = True, 60
@@ -36,9 +36,8 @@ def rows(quick: bool = QUICK, limit: int = LIMIT) -> list[Row]:
 
 def _reproduce(size: Size, folder: Path, note: Callable[[str, Job, float], None]) -> tuple[float, float]:
     """Seconds of the jobs and of the drawing."""
-    experiments = find_experiments([])
-    pending = prepare(experiments, size, folder)
+    run = prepare(find_experiments([]), size, folder)
     with open_engine("threads") as executor:
-        working, made = clock(lambda: run_missing(pending, folder, executor, note))
-    drawing, _ = clock(lambda: write_all(examine_all(experiments, size, folder, made), folder, ""))
+        working, _ = clock(lambda: run.complete(executor, note))
+    drawing, _ = clock(lambda: write_all(examine_all(run), folder, ""))
     return working, drawing

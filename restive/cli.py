@@ -40,9 +40,8 @@ from restive.version import __version__
 
 if TYPE_CHECKING:
     from restive.benchmark.benchmark import Benchmark
-    from restive.files import Columns
     from restive.paper.claims import Claim
-    from restive.paper.jobs import Job, Pending
+    from restive.paper.jobs import Job, Run
 
 app = typer.Typer(
     name="restive",
@@ -253,8 +252,9 @@ def reproduce(
     folder = out or Path("reproduction-quick" if quick else "reproduction")
     if markdown:
         require_writable(markdown)
-    made = _run_missing(prepare(chosen, size, folder), folder, engine, workers)
-    reproduction = examine_all(chosen, size, folder, made)
+    run = prepare(chosen, size, folder)
+    _complete(run, engine, workers)
+    reproduction = examine_all(run)
     write_all(reproduction, folder, shlex.join(["restive", *sys.argv[1:]]), markdown)
     if as_json:
         print_json(reproduction.as_json())
@@ -308,8 +308,9 @@ def compare(
     folder = out or Path("comparison-quick" if quick else "comparison")
     if markdown:
         require_writable(markdown)
-    made = _run_missing(prepare(chosen, known, size, folder), folder, engine, workers)
-    scores = examine(chosen, known, extra, size, folder, made)
+    run = prepare(chosen, known, size, folder)
+    _complete(run, engine, workers)
+    scores = examine(run, extra)
     benchmark = Benchmark(scores, measure_costs(scores.all_policies(), size, print_notices) if cost else None)
     write_benchmark(benchmark, folder, shlex.join(["restive", *sys.argv[1:]]), markdown)
     if as_json:
@@ -359,27 +360,25 @@ def _print_names(names: Sequence[Mapping[str, str]], as_json: bool) -> None:
         print_table(names, list(names[0])[1:], header=False)
 
 
-def _run_missing(pending: "Pending", folder: Path, engine: str, workers: int | None) -> "dict[str, Columns]":
+def _complete(run: "Run", engine: str, workers: int | None) -> None:
     """Run missing jobs with progress bars; an engine is opened only if there is any."""
     from restive.paper.engines import open_engine
-    from restive.paper.jobs import run_missing
 
-    if not any(pending.missing.values()):
-        return pending.found
-    with _job_progress(pending) as progress, open_engine(engine, workers) as executor:
-        return run_missing(pending, folder, executor, progress)
+    if any(run.missing.values()):
+        with _job_progress(run) as progress, open_engine(engine, workers) as executor:
+            run.complete(executor, progress)
 
 
 @contextmanager
-def _job_progress(pending: "Pending") -> "Iterator[Callable[[str, Job, float], None]]":
+def _job_progress(run: "Run") -> "Iterator[Callable[[str, Job, float], None]]":
     """A bar for each plan with missing jobs, and one for all; without a terminal, a line as each plan is finished."""
-    weights = {name: sum(job.weight for job in jobs) for name, jobs in pending.missing.items() if jobs}
+    weights = {name: sum(job.weight for job in jobs) for name, jobs in run.missing.items() if jobs}
     if make_console(stderr=True).is_terminal:
-        found = f" ({len(pending.found)} results exist)" if pending.found else ""
+        found = f" ({len(run.columns)} results exist)" if run.columns else ""
         with progress_bars(weights, overall=f"all{found}") as advance:
             yield lambda name, job, seconds: advance(name, job.weight)
         return
-    waiting, begun, done = {name: len(pending.missing[name]) for name in weights}, time.monotonic(), 0.0
+    waiting, begun, done = {name: len(run.missing[name]) for name in weights}, time.monotonic(), 0.0
 
     def report(name: str, job: "Job", seconds: float) -> None:
         nonlocal done

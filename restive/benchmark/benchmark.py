@@ -30,12 +30,10 @@ from restive.benchmark.summary import (
     tabulate_gaps,
     tabulate_ranks,
 )
-from restive.files import Columns, write_atomic
-from restive.formats import finite_or_none
-from restive.paper import jobs
+from restive.files import write_atomic
 from restive.paper.claims import Claim, render_claims
 from restive.paper.curves import CEILING, FLOOR
-from restive.paper.jobs import Pending, Plan, Size, describe_run
+from restive.paper.jobs import Plan, Run, Size, describe_run
 from restive.plotting import BOUND as BOUND_COLOUR
 from restive.plotting import (
     LONG_DASHES,
@@ -121,33 +119,20 @@ class Benchmark:
 
 def _as_json(result: ScenarioResult, size: Size) -> dict[str, Any]:
     shown = (*result.policies, *CONTROLS, CEILING, BOUND)
-    closed = {
-        policy: {str(step): _interval_as_json(result.gap_closed(policy, step)) for step in STEPS} for policy in shown
-    }
+    closed = {policy: {str(step): result.gap_closed(policy, step).numbers() for step in STEPS} for policy in shown}
     ranks = {str(step): {policy: place._asdict() for policy, place in result.places(step).items()} for step in STEPS}
     summary = describe_ranking(result)
     return {**result.scenario.as_json(size), "summary": summary, "gap_closed": closed, "ranks": ranks}
 
 
-def _interval_as_json(part: Any) -> dict[str, float | None]:
-    return {name: finite_or_none(value) for name, value in zip(part._fields[1:], part[1:], strict=True)}
-
-
-def prepare(chosen: Iterable[Plan], known: Mapping[str, Plan], size: Size, folder: Path) -> Pending:
+def prepare(chosen: Iterable[Plan], known: Mapping[str, Plan], size: Size, folder: Path) -> Run:
     """Find out which jobs are missing in the folder."""
-    return jobs.prepare(chosen, known.values(), size, folder / REPORT)
+    return Run(chosen, known.values(), size, folder / REPORT)
 
 
-def examine(
-    chosen: Iterable[Plan],
-    known: Mapping[str, Plan],
-    extra: Iterable[str],
-    size: Size,
-    folder: Path,
-    made: dict[str, Columns],
-) -> Scores:
+def examine(run: Run, extra: Iterable[str] = ()) -> Scores:
     """The scores of the chosen scenarios, and of all others whose results are complete."""
-    return read_scores(jobs.collect_results(chosen, known.values(), size, folder, made), size, extra)
+    return read_scores(run.results(), run.size, extra)
 
 
 def write_benchmark(benchmark: Benchmark, folder: Path, command: str, markdown: Path | None = None) -> None:

@@ -126,6 +126,10 @@ class Part(NamedTuple):
             return "no interval"
         return f"[{show_scaled(self.low, self._scale())}, {show_scaled(self.high, self._scale())}]"
 
+    def numbers(self) -> dict[str, float | None]:
+        """The number and its interval as plain data."""
+        return {name: finite_or_none(getattr(self, name)) for name in ("value", "low", "high")}
+
     def _scale(self) -> float:
         return max((abs(each) for each in self[1:] if math.isfinite(each)), default=0.0)
 
@@ -216,8 +220,7 @@ class Claim:
         }
 
     def _part(self, part: Part) -> dict[str, Any]:
-        numbers = {name: finite_or_none(value) for name, value in part._asdict().items() if name != "setting"}
-        return {"setting": part.setting, **numbers, "verdict": part.judge(self.agreement)}
+        return {"setting": part.setting, **part.numbers(), "verdict": part.judge(self.agreement)}
 
 
 def show_scaled(value: float, scale: float = 0.0) -> str:

@@ -21,6 +21,7 @@ from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -218,60 +219,42 @@ def _save(path: Path, job: Job, columns: Columns) -> None:
         raise InputError(f"{path}: cannot be written ({error.strerror}); {kept}.") from error
 
 
-class Pending(NamedTuple):
-    """Results that exist, and the jobs that are missing, by plan."""
+class Run:
+    """The chosen plans of all known ones in the folder of a report: results that exist, and jobs that are missing.
 
-    found: dict[str, Columns]
-    missing: dict[str, list[Job]]
-
-
-def prepare(chosen: Iterable[Plan], known: Iterable[Plan], size: Size, report: Path) -> Pending:
-    """Find out which jobs are missing in the folder of the report; a job that several plans need belongs to the first.
-
-    What would fail later is refused first: folders that cannot be written to, a report of another size or seed, and
-    damaged results of any known plan.
+    A job that several plans need belongs to the first. What would fail later is refused first: folders that cannot be
+    written to, a report of another size or seed, and damaged results of any known plan.
     """
-    folder = report.parent
-    _make_folders(folder)
-    _require_same_report(size, report)
-    loaded = {plan.name: load_results(plan.list_jobs(size), folder / "results") for plan in known}
-    found: dict[str, Columns] = {}
-    missing: dict[str, list[Job]] = {}
-    seen: set[str] = set()
-    for plan in chosen:
-        present, absent = loaded[plan.name]
-        found |= present
-        missing[plan.name] = [job for job in absent if job.digest() not in seen]
-        seen |= {job.digest() for job in absent}
-    return Pending(found, missing)
 
+    def __init__(self, chosen: Iterable[Plan], known: Iterable[Plan], size: Size, report: Path) -> None:
+        self.size, self.folder = size, report.parent
+        _make_folders(self.folder)
+        _require_same_report(size, report)
+        self.jobs = {plan.name: plan.list_jobs(size) for plan in known}
+        self.columns, absent = load_results(chain(*self.jobs.values()), self.folder / "results")  # by digest
+        self.missing: dict[str, list[Job]] = {}
+        waiting = {job.digest(): job for job in absent}
+        for plan in chosen:
+            needed = {job.digest() for job in self.jobs[plan.name]}
+            self.missing[plan.name] = [waiting.pop(digest) for digest in list(waiting) if digest in needed]
 
-def run_missing(
-    pending: Pending, folder: Path, executor: Executor, progress: Callable[[str, Job, float], None]
-) -> dict[str, Columns]:
-    """Run missing jobs and return all results; progress gets the name of the plan, the job and its seconds."""
-    owner = {job.digest(): name for name, jobs in pending.missing.items() for job in jobs}
-    jobs = [job for jobs in pending.missing.values() for job in jobs]
-    made = run_jobs(
-        jobs, folder / "results", executor, lambda job, seconds: progress(owner[job.digest()], job, seconds)
-    )
-    return pending.found | dict(made)
+    def complete(self, executor: Executor, progress: Callable[[str, Job, float], None]) -> None:
+        """Run missing jobs; progress gets the name of the plan, the job and its seconds."""
+        owner = {job.digest(): name for name, jobs in self.missing.items() for job in jobs}
+        jobs = list(chain(*self.missing.values()))
 
+        def report(job: Job, seconds: float) -> None:
+            progress(owner[job.digest()], job, seconds)
 
-def collect_results(
-    chosen: Iterable[Plan], known: Iterable[Plan], size: Size, folder: Path, made: dict[str, Columns]
-) -> dict[str, Results]:
-    """The results of the chosen plans, and of all other known plans that are complete in the folder, in order."""
-    names = {plan.name for plan in chosen}
-    results = {}
-    for plan in known:
-        if plan.name in names:
-            results[plan.name] = Results(made)
-            continue
-        found, absent = load_results(plan.list_jobs(size), folder / "results")
-        if not absent:
-            results[plan.name] = Results(found)
-    return results
+        self.columns |= dict(run_jobs(jobs, self.folder / "results", executor, report))
+
+    def results(self) -> dict[str, Results]:
+        """The results of the chosen plans, and of all other known plans that are complete in the folder, in order."""
+        return {
+            name: Results(self.columns)
+            for name, jobs in self.jobs.items()
+            if name in self.missing or all(job.digest() in self.columns for job in jobs)
+        }
 
 
 def require_writable(page: Path) -> None:

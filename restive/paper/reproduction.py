@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from restive.errors import InputError, did_you_mean
-from restive.files import Columns, write_atomic
-from restive.paper import ablations, counterexamples, figures, jobs, regret, theorems
+from restive.files import write_atomic
+from restive.paper import ablations, counterexamples, figures, regret, theorems
 from restive.paper.claims import Claim, count_claims, render_claims
 from restive.paper.experiment import Experiment, Findings, load_experiments
-from restive.paper.jobs import Pending, Size, describe_run
+from restive.paper.jobs import Run, Size, describe_run
 from restive.plotting import write_figures
 
 REPORT = "claims.json"
@@ -69,16 +69,15 @@ def find_experiments(names: Iterable[str]) -> list[Experiment]:
     return [each for each in EXPERIMENTS.values() if "all" in wanted or each.name in wanted]
 
 
-def prepare(experiments: Iterable[Experiment], size: Size, folder: Path) -> Pending:
+def prepare(experiments: Iterable[Experiment], size: Size, folder: Path) -> Run:
     """Find out which jobs are missing in the folder."""
-    return jobs.prepare(experiments, EXPERIMENTS.values(), size, folder / REPORT)
+    return Run(experiments, EXPERIMENTS.values(), size, folder / REPORT)
 
 
-def examine_all(experiments: Iterable[Experiment], size: Size, folder: Path, made: dict[str, Columns]) -> Reproduction:
-    """The findings of these experiments, and of all others whose results are complete."""
-    results = jobs.collect_results(experiments, EXPERIMENTS.values(), size, folder, made)
-    findings = {name: EXPERIMENTS[name].examine(size, found) for name, found in results.items()}
-    return Reproduction(findings, describe_run(size))
+def examine_all(run: Run) -> Reproduction:
+    """The findings of the chosen experiments, and of all others whose results are complete."""
+    findings = {name: EXPERIMENTS[name].examine(run.size, found) for name, found in run.results().items()}
+    return Reproduction(findings, describe_run(run.size))
 
 
 def write_all(reproduction: Reproduction, folder: Path, command: str, markdown: Path | None = None) -> None:

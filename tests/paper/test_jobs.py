@@ -24,15 +24,13 @@ from restive.paper.jobs import (
     Outcome,
     Plan,
     Results,
+    Run,
     Size,
     code_digest,
-    collect_results,
     interleave,
     list_sources,
     load_results,
-    prepare,
     run_jobs,
-    run_missing,
 )
 
 LABELLED = Job("play", "two-state-v1 B=5 egt:eta=0.1", {"policy": "egt", "runs": 3, "sizes": {"a": 1, "b": 2}})
@@ -283,25 +281,29 @@ ONE = Plan("one", "Two policies.", lambda size: [tiny_job("random"), tiny_job("e
 TWO = Plan("two", "One of them again, and another.", lambda size: [tiny_job("egt"), tiny_job("wiql")])
 
 
+def start(chosen: list[Plan], folder: Path) -> Run:
+    return Run(chosen, [ONE, TWO], QUICK, folder / "report.json")
+
+
 def test_a_job_that_two_plans_need_belongs_to_the_first_and_is_done_once(tmp_path: Path) -> None:
-    pending = prepare([ONE, TWO], [ONE, TWO], QUICK, tmp_path / "report.json")
-    labels = {name: [job.label for job in jobs] for name, jobs in pending.missing.items()}
+    run = start([ONE, TWO], tmp_path)
+    labels = {name: [job.label for job in jobs] for name, jobs in run.missing.items()}
     assert labels == {"one": ["a game of random", "a game of egt"], "two": ["a game of wiql"]}
     done: list[tuple[str, str]] = []
     with ThreadPoolExecutor(1) as executor:
-        made = run_missing(pending, tmp_path, executor, lambda name, job, seconds: done.append((name, job.label)))
-    assert len(made) == len(list((tmp_path / "results").glob("*.parquet"))) == 3
+        run.complete(executor, lambda name, job, seconds: done.append((name, job.label)))
+    assert len(run.columns) == len(list((tmp_path / "results").glob("*.parquet"))) == 3
     assert sorted(done) == [("one", "a game of egt"), ("one", "a game of random"), ("two", "a game of wiql")]
-    assert prepare([TWO], [ONE, TWO], QUICK, tmp_path / "report.json").missing == {"two": []}
+    assert start([TWO], tmp_path).missing == {"two": []}
 
 
 def test_what_was_not_asked_for_is_reported_only_if_it_is_complete(tmp_path: Path) -> None:
-    pending = prepare([ONE], [ONE, TWO], QUICK, tmp_path / "report.json")
+    run = start([ONE], tmp_path)
     with ThreadPoolExecutor(1) as executor:
-        made = run_missing(pending, tmp_path, executor, lambda name, job, seconds: None)
-    assert list(collect_results([ONE], [ONE, TWO], QUICK, tmp_path, made)) == ["one"]
-    assert list(collect_results([], [ONE, TWO], QUICK, tmp_path, {})) == ["one"]
-    (found,) = collect_results([], [ONE, TWO], QUICK, tmp_path, {}).values()
+        run.complete(executor, lambda name, job, seconds: None)
+    assert list(run.results()) == ["one"]
+    ((name, found),) = start([], tmp_path).results().items()
+    assert name == "one"
     assert found[tiny_job("egt")]["step"].tolist() == [1, 2, 3]
 
 
@@ -309,8 +311,8 @@ def test_what_was_not_asked_for_is_reported_only_if_it_is_complete(tmp_path: Pat
 def test_a_report_of_another_size_or_seed_is_refused(there: dict[str, object], tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text(json.dumps(there))
     with pytest.raises(InputError, match=r"holds the report of .* and this one would be of quick size and seed 4"):
-        prepare([ONE], [ONE], QUICK, tmp_path / "report.json")
-    assert prepare([ONE], [ONE], QUICK, tmp_path / "another.json").missing["one"]
+        start([ONE], tmp_path)
+    assert Run([ONE], [ONE], QUICK, tmp_path / "another.json").missing["one"]
 
 
 def test_a_result_that_was_never_made_is_asked_for_in_vain_with_a_sentence() -> None:
