@@ -1,6 +1,7 @@
-"""Read uploaded tables; Parquet and Excel files, and CSV files that are large or unusual, in a child process.
+"""Read uploaded tables; Parquet and Excel files, large tables in JSON, and large or unusual CSV files in a child process.
 
-A damaged file can crash the process that reads it, and a few bytes can expand to a billion rows. The child has limits
+A damaged file can crash the process that reads it, a few bytes can expand to a billion rows, and parsing JSON blocks all
+threads of a process. The child has limits
 on memory, time and the size of its result, gets none of the server's environment, and is the first to be killed when
 the machine runs out of memory. It writes the table as an Arrow stream to a temporary folder that only this user can
 read and that is always removed: short texts and numbers, each cell in full, so that the size of the result bounds the
@@ -10,6 +11,7 @@ memory that the server needs for it. The cells of columns that no table has are 
 """
 
 import asyncio
+import json
 import os
 import shutil
 import signal
@@ -21,23 +23,39 @@ from typing import Literal
 from weakref import WeakKeyDictionary
 
 import polars as pl
+from starlette.exceptions import HTTPException
 
-from restive.desk.table_files import ROW, read_table_file
-from restive.desk.table_schema import OUTCOMES, STATES, normalize_header
+from restive.desk.table_files import MAX_HEADER, ROW, as_frame, read_table_file
+from restive.desk.table_schema import OUTCOMES, STATES, Fault, TableError, normalize_header
 from restive.errors import InputError
+from restive.server.json_tables import TABLES, as_columns, as_object, load_json
 from restive.server.settings import MIB, UploadLimits
 
-Kind = Literal["csv", "xlsx", "parquet"]
-FORMAT_NAMES = {"csv": "CSV", "xlsx": "Excel", "parquet": "Parquet"}
+Kind = Literal["csv", "xlsx", "parquet", "json"]
+FORMAT_NAMES = {"csv": "CSV", "xlsx": "Excel", "parquet": "Parquet", "json": "JSON"}
 SMALL_BYTES = 1 * MIB  # CSV files up to this size do not wait for their turn
 CHILD_THREADS = "2"
 CHILD_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TEMP", "SYSTEMROOT")
 EXIT_OK, EXIT_INPUT_ERROR = 0, 2
-MAX_MESSAGE_BYTES = 10_000
+MAX_MESSAGE = 10_000  # characters
+MAX_FIELDS_BYTES = 1 * MIB  # of a JSON body without its table
 MAX_CELL_BYTES = 1000  # an id has at most 200 characters
 HEADERS = {header for columns in (STATES, OUTCOMES) for names in columns.values() for header in names}
 
 _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+
+async def read_json_table(
+    content: bytes, where: str, limits: UploadLimits
+) -> tuple[dict[str, object], pl.DataFrame | None]:
+    """The fields of a JSON body and the table in its field `where`, which is empty then; no table if it is null."""
+    with tempfile.TemporaryDirectory(prefix="restive-") as folder:
+        path = Path(folder) / f"{where}.json"
+        await asyncio.to_thread(path.write_bytes, content)
+        async with _turn(limits):
+            output = await _run_child(path, "json", limits)
+        table = await asyncio.to_thread(pl.read_ipc_stream, _result(path)) if _result(path).exists() else None
+        return json.loads(output), table
 
 
 async def read_table(path: Path, kind: Kind, name: str, limits: UploadLimits) -> pl.DataFrame:
@@ -51,13 +69,22 @@ async def read_table(path: Path, kind: Kind, name: str, limits: UploadLimits) ->
         try:
             if kind == "csv" and await asyncio.to_thread(is_plain, path, SMALL_BYTES):
                 return await asyncio.to_thread(read_table_file, link)
-            loop = asyncio.get_running_loop()
-            async with _semaphores.setdefault(loop, asyncio.Semaphore(limits.max_concurrent)):
+            async with _turn(limits):
                 if kind == "csv" and await asyncio.to_thread(is_plain, path, limits.max_in_process_bytes):
                     return await asyncio.to_thread(read_table_file, link)
-                return await _read_in_child(link, kind, limits)
+                await _run_child(link, kind, limits)
+                return await asyncio.to_thread(pl.read_ipc_stream, _result(link))
         except InputError as error:
             raise InputError(name + str(error).removeprefix(link.name)) from None
+
+
+def _turn(limits: UploadLimits) -> asyncio.Semaphore:
+    """Limits how many tables are read at once, in the order of arrival."""
+    return _semaphores.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(limits.max_concurrent))
+
+
+def _result(path: Path) -> Path:
+    return path.with_name("result.arrow")
 
 
 def is_plain(path: Path, max_bytes: int) -> bool:
@@ -72,11 +99,11 @@ def is_plain(path: Path, max_bytes: int) -> bool:
     return columns * lines <= 4 * len(content) + SMALL_BYTES and (len(content) <= SMALL_BYTES or not unusual)
 
 
-async def _read_in_child(path: Path, kind: Kind, limits: UploadLimits) -> pl.DataFrame:
-    result = path.with_name("result.arrow")
+async def _run_child(path: Path, kind: Kind, limits: UploadLimits) -> bytes:
+    """Run the child on a file; what it prints."""
     numbers = (limits.max_memory_bytes, limits.cpu_seconds, int(limits.timeout_seconds) + 1, limits.max_result_bytes)
     child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "restive.server.table_reader", str(path), str(result), *map(str, numbers)),
+        *(sys.executable, "-P", "-m", "restive.server.table_reader", str(path), str(_result(path)), *map(str, numbers)),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -95,13 +122,13 @@ async def _read_in_child(path: Path, kind: Kind, limits: UploadLimits) -> pl.Dat
                 child.kill()
             await child.wait()
     if child.returncode == EXIT_INPUT_ERROR and output:
-        raise InputError(output.decode(errors="replace").strip())
+        raise _decode_error(output)
     if child.returncode != EXIT_OK:
         raise InputError(
             f"{path.name}: it cannot be read within {limits.max_memory_bytes // MIB} MiB and {limits.cpu_seconds} s; "
             f"it is damaged, expands to far more than its size, or is not a {FORMAT_NAMES[kind]} file."
         )
-    return await asyncio.to_thread(pl.read_ipc_stream, result)
+    return output
 
 
 def child_environment() -> dict[str, str]:
@@ -130,15 +157,50 @@ def _set_limits(memory_bytes: int, cpu_seconds: int, timeout_seconds: int, resul
 
 
 def convert(source: Path, result: Path) -> int:
-    """Read a table and write it as an Arrow stream; return the exit code, and print the message of an input error."""
+    """Read a table and write it as an Arrow stream; return the exit code, and print the error if the input has one.
+
+    Of a JSON body, the table is in the field that the file is named after; the other fields are printed.
+    """
     os.umask(0o077)
+    in_json = source.suffix == ".json"
     try:
-        table = bound_columns(read_table_file(source), source.name)
-        table.write_ipc_stream(result, compression="uncompressed", compat_level=pl.CompatLevel.oldest())
-    except InputError as error:
-        print(str(error)[:MAX_MESSAGE_BYTES])
+        fields, table = split_json(source.read_bytes(), source.stem) if in_json else ("", read_table_file(source))
+        if table is not None:
+            short = bound_columns(table, source.stem if in_json else source.name)
+            short.write_ipc_stream(result, compression="uncompressed", compat_level=pl.CompatLevel.oldest())
+        print(fields)
+    except (InputError, HTTPException) as error:
+        print(encode_error(error))
         return EXIT_INPUT_ERROR
     return EXIT_OK
+
+
+def split_json(content: bytes, where: str) -> tuple[str, pl.DataFrame | None]:
+    """The fields of a body as JSON, in which the table is empty, and the table."""
+    fields = as_object(load_json(content))
+    given = fields.get(where)
+    table = None if given is None else as_frame(as_columns(given, where, TABLES[where]))
+    rest = json.dumps(fields if table is None else {**fields, where: []})
+    if len(rest) > MAX_FIELDS_BYTES:
+        raise InputError(f"The body is larger than {MAX_FIELDS_BYTES // MIB} MiB without its table.")
+    return rest, table
+
+
+def encode_error(error: InputError | HTTPException) -> str:
+    """An error as JSON, for the other process."""
+    if isinstance(error, HTTPException):
+        return json.dumps({"status": error.status_code, "message": error.detail[:MAX_MESSAGE]})
+    if isinstance(error, TableError):
+        faults = [(fault.row, (fault.column or "")[:MAX_HEADER] or None, fault.message) for fault in error.faults]
+        return json.dumps({"where": error.location, "faults": faults, "total": error.total})
+    return json.dumps({"message": error.message[:MAX_MESSAGE]})
+
+
+def _decode_error(output: bytes) -> InputError | HTTPException:
+    found = json.loads(output)
+    if "faults" in found:
+        return TableError(found["where"], [Fault(*fault) for fault in found["faults"]], found["total"])
+    return HTTPException(found["status"], found["message"]) if "status" in found else InputError(found["message"])
 
 
 def bound_columns(table: pl.DataFrame, where: str) -> pl.DataFrame:

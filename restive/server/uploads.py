@@ -1,34 +1,31 @@
 """Request bodies: JSON, and tables in other formats, which go through a temporary file.
 
-JSON tables are lists of rows or an object of columns. They are checked column by column, without an object for each
-row, so that a hundred thousand rows cost little more than parsing; only a faulty table is searched row by row.
+Parsing JSON blocks all other threads, so a body without a table has a small limit, and a large table in JSON is parsed
+by the child process of `restive.server.table_reader`.
 """
 
 import hashlib
 import hmac
-import json
-import math
-import re
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from itertools import islice
-from operator import itemgetter
 from pathlib import Path
-from typing import Generic, NoReturn, ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
+import polars as pl
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 
 from restive.desk.audit import KEYED
 from restive.desk.table_files import quote
-from restive.desk.table_schema import Fault, TableError
 from restive.errors import InputError
 from restive.server.errors import MAX_FAULTS, InvalidRequest
+from restive.server.json_tables import TABLES, as_columns, as_object, load_json
 from restive.server.program_pool import Programs
-from restive.server.table_reader import Kind, read_table
+from restive.server.settings import MIB
+from restive.server.table_reader import Kind, read_json_table, read_table
 
 JSON = "application/json"
 TABLE_TYPES: dict[str, Kind] = {
@@ -37,29 +34,10 @@ TABLE_TYPES: dict[str, Kind] = {
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
 }
 SMALL_BYTES = 1 << 15  # JSON bodies up to this size are parsed in the event loop
-MAX_LISTS = 250_000  # parsing millions of lists would block all other threads
-MAX_WHOLE = 2**53
-SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-TYPE_NAMES = {
-    str: "a text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null",
-    list: "a list", dict: "an object",
-}  # fmt: skip
-
-ColumnTypes = Mapping[str, tuple[type, ...]]  # the types that the cells of each column may have
-STATES: ColumnTypes = {"agent": (str, int), "state": (str, int, type(None)), "group": (str, type(None))}
-OUTCOMES: ColumnTypes = {
-    "agent": (str, int),
-    "done": (bool, type(None)),
-    "next_state": (str, int, type(None)),
-    "reward": (int, float, type(None)),
-    "round": (int, type(None)),
-}
-REQUIRED_COLUMNS = ("agent", "state")
-
+MAX_THREAD_BYTES = 1 * MIB  # larger ones are parsed in a child process, all others in a thread
 Model = TypeVar("Model", bound=BaseModel)
 P = ParamSpec("P")
 T = TypeVar("T")
-Place = tuple[int | None, str | None]  # row and column
 
 
 @dataclass(frozen=True)
@@ -75,7 +53,7 @@ async def take_settings(request: Request, model: type[Model]) -> Asked[Model]:
     """Read a JSON body without a table."""
     if (found := find_media_type(request)) != JSON:
         raise _unsupported(found, [JSON])
-    content = await request.body()
+    content = await _receive(request, request.app.state.settings.max_form_bytes)
 
     def read() -> Asked[Model]:
         return Asked(check_settings(model, load_json(content)), None, digest(request, content))
@@ -83,9 +61,17 @@ async def take_settings(request: Request, model: type[Model]) -> Asked[Model]:
     return await _run(request, len(content), read)
 
 
-async def take_table(
-    request: Request, model: type[Model], where: str, types: ColumnTypes, query: BaseModel
-) -> Asked[Model]:
+async def _receive(request: Request, max_bytes: int) -> bytes:
+    """The body, if it is not larger than the limit."""
+    received = bytearray()
+    async for chunk in request.stream():
+        received += chunk
+        if len(received) > max_bytes:
+            raise HTTPException(413, f"A body without a table is limited to {max_bytes // 1024:,} KiB.")
+    return bytes(received)
+
+
+async def take_table(request: Request, model: type[Model], where: str, query: BaseModel) -> Asked[Model]:
     """Read a JSON body with its table in the field `where`, or another table whose settings are in the query."""
     found = find_media_type(request)
     if found in TABLE_TYPES:
@@ -98,12 +84,18 @@ async def take_table(
     if given := query.model_dump(exclude_defaults=True, include=set(model.model_fields)):
         raise InputError(f"{min(given)} is in the query; with a JSON body it belongs in the body.")
     content = await request.body()
+    fields: dict[str, object] | None = None
+    parsed: pl.DataFrame | None = None
+    if len(content) > MAX_THREAD_BYTES:
+        fields, parsed = await read_json_table(content, where, request.app.state.settings.uploads)
 
     def read() -> Asked[Model]:
-        settings = check_settings(model, load_json(content))
+        settings = check_settings(model, load_json(content) if fields is None else fields)
         rows = getattr(settings, where)
-        missing = rows is None and not model.model_fields[where].is_required()
-        return Asked(settings, None if missing else as_columns(rows, where, types), digest(request, content))
+        found: object = parsed
+        if parsed is None and (rows is not None or model.model_fields[where].is_required()):
+            found = as_columns(rows, where, TABLES[where])
+        return Asked(settings, found, digest(request, content))
 
     return await _run(request, len(content), read)
 
@@ -162,125 +154,13 @@ def digest(request: Request, content: bytes) -> str:
     return KEYED + hmac.new(secret.encode(), checksum.digest(), "sha256").hexdigest()
 
 
-def load_json(content: bytes) -> object:
-    """Parse JSON in UTF-8; whole numbers such as 3.0 become integers.
-
-    >>> load_json(b'{"budget": 3.0}')
-    {'budget': 3}
-    """
-    if content.count(b"[") > MAX_LISTS:
-        raise HTTPException(400, f"The body has more than {MAX_LISTS:,} JSON lists.")
-    try:
-        found = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse_constant, parse_float=_parse_number)
-        if SURROGATE.search(content):
-            json.dumps(found, ensure_ascii=False).encode()
-    except UnicodeError:
-        raise HTTPException(400, "The body is not valid UTF-8.") from None
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise HTTPException(400, f"The body is not valid JSON at {place}: {error.msg}.") from None
-    except RecursionError:
-        raise HTTPException(400, "The body has too many nested JSON lists or objects.") from None
-    except ValueError:
-        raise HTTPException(400, "The body has a number with too many digits.") from None
-    return found
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise HTTPException(400, f"The body is not valid JSON: {name} is not a number; write null for an unknown value.")
-
-
-def _parse_number(text: str) -> float | int:
-    number = float(text)
-    if not math.isfinite(number):
-        raise HTTPException(400, f"The number {text[:20]} in the body is too large.")
-    return int(number) if number.is_integer() and abs(number) < MAX_WHOLE else number
-
-
 def check_settings(model: type[Model], given: object) -> Model:
     """Validate the settings in a JSON body."""
-    if not isinstance(given, dict):
-        raise InputError(f"The body is {TYPE_NAMES[type(given)]}; it must be an object.")
-    unknown = [name for name in given if name not in model.model_fields][MAX_FAULTS:]
+    fields = as_object(given)
+    unknown = [name for name in fields if name not in model.model_fields][MAX_FAULTS:]
     for name in unknown:  # pydantic would make an error of each
-        del given[name]
+        del fields[name]
     try:
-        return model.model_validate(given)
+        return model.model_validate(fields)
     except ValidationError as error:
         raise InvalidRequest(error.errors(include_url=False, include_input=False), len(unknown)) from None
-
-
-def as_columns(table: object, where: str, types: ColumnTypes) -> dict[str, list[object]]:
-    """A JSON table as columns whose cells have the right types.
-
-    >>> as_columns([{"agent": "ann", "state": 1}, {"agent": "ben", "state": None}], "states", STATES)
-    {'agent': ['ann', 'ben'], 'state': [1, None]}
-    """
-    if isinstance(table, list):
-        columns = _from_rows(table, where, types)
-    elif isinstance(table, dict):
-        columns = _check_columns(table, where, types)
-    else:
-        raise InputError(f"{where} is {TYPE_NAMES[type(table)]}; it must be a list of rows or an object of columns.")
-    for name, cells in columns.items():
-        if not set(map(type, cells)) <= set(types[name]):
-            expected = " or ".join(
-                TYPE_NAMES[kind] for kind in types[name] if not (kind is int and float in types[name])
-            )
-            wrong = (((row, name), cell) for row, cell in enumerate(cells, 1) if type(cell) not in types[name])
-            _raise_faults(where, ((at, f"{TYPE_NAMES[type(cell)]}, but it must be {expected}") for at, cell in wrong))
-    return columns
-
-
-def _from_rows(rows: list[object], where: str, types: ColumnTypes) -> dict[str, list[object]]:
-    """The cells of rows by column; columns that no row has are left out."""
-    if set(map(type, rows)) - {dict}:
-        wrong = (((number, None), row) for number, row in enumerate(rows, 1) if not isinstance(row, dict))
-        _raise_faults(where, ((at, f"{TYPE_NAMES[type(row)]}, but a row must be an object") for at, row in wrong))
-    objects: list[dict[str, object]] = rows  # type: ignore[assignment]
-    names = set().union(*objects)
-    if unknown := names - set(types):
-        places = ((number, name) for number, row in enumerate(objects, 1) for name in row if name in unknown)
-        _raise_faults(where, ((at, _unknown_column(types)) for at in places))
-    required = _required(types)
-    try:
-        columns = {name: list(map(itemgetter(name), objects)) for name in required}
-    except KeyError:
-        places = ((number, name) for number, row in enumerate(objects, 1) for name in required if name not in row)
-        _raise_faults(where, ((at, "it is missing") for at in places))
-    optional = [name for name in types if name in names and name not in columns]
-    return columns | {name: [row.get(name) for row in objects] for name in optional}
-
-
-def _check_columns(table: dict[str, object], where: str, types: ColumnTypes) -> dict[str, list[object]]:
-    faults: list[tuple[Place, str]] = [((None, name), _unknown_column(types)) for name in table if name not in types]
-    faults += [((None, name), "the column is missing") for name in _required(types) if name not in table]
-    faults += [
-        ((None, name), f"{TYPE_NAMES[type(cells)]}, but a column must be a list")
-        for name, cells in table.items()
-        if name in types and not isinstance(cells, list)
-    ]
-    if faults:
-        _raise_faults(where, faults)
-    columns: dict[str, list[object]] = table  # type: ignore[assignment]
-    filled = {name: cells for name, cells in columns.items() if cells or name in _required(types)}
-    lengths = {name: len(cells) for name, cells in filled.items()}
-    if len(set(lengths.values())) > 1:
-        text = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise InputError(f"{where}: the columns differ in length ({text}); each must have one cell for each agent.")
-    return filled
-
-
-def _required(types: ColumnTypes) -> list[str]:
-    return [name for name in REQUIRED_COLUMNS if name in types]
-
-
-def _unknown_column(types: ColumnTypes) -> str:
-    return f"unknown column; there are {', '.join(types)}"
-
-
-def _raise_faults(where: str, faults: Iterable[tuple[Place, str]]) -> NoReturn:
-    """Raise the first faults, and count the others."""
-    remaining = iter(faults)
-    shown = [Fault(*place, message) for place, message in islice(remaining, MAX_FAULTS)]
-    raise TableError(where, shown, len(shown) + sum(1 for _ in remaining))

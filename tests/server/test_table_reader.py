@@ -10,12 +10,14 @@ from typing import Literal
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from starlette.exceptions import HTTPException
 
 from restive.desk.table_files import read_table_file, write_table_file
+from restive.desk.table_schema import TableError
 from restive.errors import InputError
 from restive.server import table_reader
 from restive.server.settings import MIB, UploadLimits
-from restive.server.table_reader import is_plain, read_table
+from restive.server.table_reader import is_plain, read_json_table, read_table
 
 TABLE = pl.DataFrame({"agent": ["007", "ann", "Zoë"], "state": ["low", None, "high"]})
 
@@ -171,20 +173,21 @@ def test_no_more_tables_are_read_at_once_than_allowed(tmp_path: Path, monkeypatc
     path, running, most = tmp_path / "table.parquet", 0, 0
     TABLE.write_parquet(path)
 
-    async def read_slowly(*given: object) -> pl.DataFrame:
+    async def read_slowly(link: Path, *given: object) -> bytes:
         nonlocal running, most
         running += 1
         most = max(most, running)
         for _ in range(5):
             await asyncio.sleep(0)
         running -= 1
-        return TABLE
+        TABLE.write_ipc_stream(link.with_name("result.arrow"))
+        return b""
 
     async def read_many() -> None:
         limits = replace(UploadLimits(), max_concurrent=2)
         await asyncio.gather(*(read_table(path, "parquet", "states", limits) for _ in range(6)))
 
-    monkeypatch.setattr(table_reader, "_read_in_child", read_slowly)
+    monkeypatch.setattr(table_reader, "_run_child", read_slowly)
     asyncio.run(read_many())
     assert most == 2
 
@@ -212,3 +215,34 @@ def test_the_size_of_the_result_counts_every_cell_in_full(tmp_path: Path) -> Non
     assert path.stat().st_size < 10_000
     assert "expands to far more than its size" in refusal(path, "parquet", UploadLimits(max_result_bytes=8 * MIB))
     assert read(path, "parquet").height == 10_000
+
+
+def read_json(content: bytes) -> tuple[dict[str, object], pl.DataFrame | None]:
+    return asyncio.run(read_json_table(content, "states", UploadLimits()))
+
+
+def test_a_json_table_is_parsed_in_the_child(folder: Path) -> None:
+    fields, table = read_json(b'{"budget": 3.0, "states": [{"agent": "ann", "state": 1}, {"agent": 7, "state": null}]}')
+    assert fields == {"budget": 3, "states": []}
+    assert table is not None
+    assert table.rows() == [(1, "ann", 1), (2, "7", None)]
+    assert read_json(b'{"states": null, "budget": 1}') == ({"states": None, "budget": 1}, None)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        (b"{", HTTPException, "400: The body is not valid JSON at line 1, column 2"),
+        (b"[]", InputError, "The body is a list; it must be an object."),
+        (b'{"states": 1}', InputError, "states is a whole number; it must be a list of rows"),
+        (b'{"states": [{"agent": "a"}]}', TableError, "states, row 1, column state: it is missing"),
+        (b'{"x": "' + b"x" * MIB + b'"}', InputError, "The body is larger than 1 MiB without its table."),
+        (b'{"states": {"agent": ["' + b"x" * 1001 + b'"], "state": [0]}}', InputError, "row 1, column agent: the cell"),
+    ],
+)
+def test_errors_of_the_child_are_those_of_the_parser(content: bytes, error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as caught:
+        read_json(content)
+    assert type(caught.value) is error
+    assert message in str(caught.value)

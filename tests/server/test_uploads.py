@@ -1,5 +1,5 @@
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from io import BytesIO
 from typing import Any
 
@@ -11,7 +11,9 @@ from starlette.exceptions import HTTPException
 from restive.api.types import DecidedRound, OutcomeCounts, ProgramConfig
 from restive.desk.table_schema import TableError
 from restive.errors import InputError
+from restive.server import uploads
 from restive.server.errors import InvalidRequest
+from restive.server.json_tables import MAX_LISTS, OUTCOMES, STATES, ColumnTypes, as_columns, load_json
 from restive.server.requests import (
     CreateBody,
     DecideBody,
@@ -21,10 +23,11 @@ from restive.server.requests import (
     StateColumns,
     StateRow,
 )
-from restive.server.uploads import MAX_LISTS, OUTCOMES, STATES, ColumnTypes, as_columns, check_settings, load_json
+from restive.server.uploads import MAX_THREAD_BYTES, check_settings
 from server.calling import CSV, Caller, as_rows, validate
 
 PARQUET = {"Content-Type": "application/vnd.apache.parquet"}
+JSON = {"Content-Type": "application/json"}
 EXCEL = {"Content-Type": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}
 
 
@@ -183,9 +186,34 @@ def test_whole_numbers_are_ids_and_states_too(caller: Caller) -> None:
     assert caller.post("outcomes", {"outcomes": [{"agent": "7", "next_state": 1}]}, OutcomeCounts)["new"] == 1
 
 
-def test_a_large_table_is_read_as_a_small_one(caller: Caller) -> None:
-    rows = [{"agent": f"agent-{n:05}", "state": "low"} for n in range(5000)]
-    assert caller.post("rounds", {"states": rows, "budget": 3}, DecidedRound, 201)["present"] == 5000
+@pytest.mark.parametrize("agents", [5000, 40_000], ids=["in a thread", "in a child process"])
+def test_a_large_table_is_read_as_a_small_one(caller: Caller, agents: int) -> None:
+    rows = [{"agent": f"agent-{n:05}", "state": "low"} for n in range(agents)]
+    assert caller.post("rounds", {"states": rows, "budget": 3}, DecidedRound, 201)["present"] == agents
+
+
+def test_the_server_parses_no_large_json_itself(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load_small(content: bytes) -> object:
+        assert len(content) <= MAX_THREAD_BYTES, "parsing JSON blocks all other requests"
+        return load_json(content)
+
+    monkeypatch.setattr(uploads, "load_json", load_small)
+    unknown = {f"key-{number}": 1 for number in range(100_000)}
+    body = json.dumps({"states": as_rows(), **unknown})
+    assert "without its table" in caller.refused("POST", "rounds", 422, content=body, headers=JSON)["detail"]
+    body = json.dumps({"states": [{"agent": "ann", "state": "low", **unknown}]})
+    assert caller.refused("POST", "rounds", 422, content=body, headers=JSON)["faults"][0]["column"] == "key-0"
+    repeated = b'{"states": null' + b', "round": 1' * 100_000 + b', "budgt": 2}'
+    assert "budgt" in caller.refused("POST", "rounds", 422, content=repeated, headers=JSON)["detail"]
+    assert caller.refused("POST", "leave", 413, content=json.dumps(unknown), headers=JSON)["code"] == "too_large"
+    chunks = (b" " * 1000 for _ in range(2000))
+
+    async def stream() -> AsyncIterator[bytes]:
+        for chunk in chunks:
+            yield chunk
+
+    assert caller.refused("POST", "/api/v1/programs", 413, content=stream(), headers=JSON)["code"] == "too_large"
+    assert next(chunks, None), "the rest is not read"
 
 
 def test_more_lists_than_any_table_needs_are_not_read() -> None:

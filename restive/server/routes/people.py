@@ -25,7 +25,7 @@ from restive.server.routes.deps import (
     read_program,
     record,
 )
-from restive.server.uploads import OUTCOMES, take_settings, take_table
+from restive.server.uploads import take_settings, take_table
 
 router = make_router("people")
 
@@ -43,7 +43,7 @@ async def learn(
 
     With a JSON body the settings are in the body, with a table file in the query string.
     """
-    upload = await take_table(request, OutcomesBody, "outcomes", OUTCOMES, query)
+    upload = await take_table(request, OutcomesBody, "outcomes", query)
     settings = upload.settings
     context = make_context(principal, key, upload.digest, settings.dry_run)
 

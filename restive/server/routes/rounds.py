@@ -29,7 +29,7 @@ from restive.server.routes.deps import (
     record,
     write_program,
 )
-from restive.server.uploads import STATES, digest, take_table
+from restive.server.uploads import digest, take_table
 
 router = make_router("rounds")
 
@@ -49,7 +49,7 @@ async def decide(
 
     With a JSON body the settings are in the body, with a table file in the query string.
     """
-    upload = await take_table(request, DecideBody, "states", STATES, query)
+    upload = await take_table(request, DecideBody, "states", query)
     dry_run = upload.settings.dry_run
     context = make_context(principal, key, upload.digest, dry_run)
 
@@ -159,7 +159,7 @@ async def correct_states(
 
     With a JSON body the settings are in the body, with a table file in the query string.
     """
-    upload = await take_table(request, CorrectStatesBody, "states", STATES, query)
+    upload = await take_table(request, CorrectStatesBody, "states", query)
     dry_run = upload.settings.dry_run
     context = make_context(principal, key, upload.digest, dry_run)
 

@@ -20,7 +20,7 @@ MAX_GROWTH_MIB = 400  # a text of 1 MiB in each of 2,000 rows would take 2,000 a
 MAX_ANSWER_BYTES = 1 << 20
 LONG = "x" * (1 << 20)
 EXCEL_LONG = "x" * 30_000
-MEDIA_TYPES = {ending: media_type for media_type, ending in TABLE_TYPES.items()} | {"json": "application/json"}
+MEDIA_TYPES = {str(ending): media_type for media_type, ending in TABLE_TYPES.items()} | {"json": "application/json"}
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 
