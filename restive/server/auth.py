@@ -38,7 +38,9 @@ from restive.server.settings import Settings
 
 MAX_LOOKUPS = 8  # concurrent; they must not wait behind decisions in the threads of the program pool
 MAX_SESSION_WRITES = 2  # concurrent; lookups must not wait until the store can be written to
-BEARER = HTTPBearer(scheme_name="token", description="A token of `restive desk token`: rst_…", auto_error=False)
+BEARER = HTTPBearer(
+    scheme_name="token", description="A token from the administrator of the server: rst_…", auto_error=False
+)
 
 _lookups: RunVar[anyio.CapacityLimiter] = RunVar("restive lookups")
 _writes: RunVar[anyio.CapacityLimiter] = RunVar("restive session writes")
@@ -203,7 +205,7 @@ def _note(request: Request, secret: str, principal: Principal | None) -> Princip
 def _unauthorized(request: Request) -> HTTPException:
     missing = "authorization" not in request.headers
     problem = "A token is required: Authorization: Bearer rst_…" if missing else "The token is not valid"
-    return HTTPException(401, f"{problem}; `restive desk token` makes one.", CHALLENGE)
+    return HTTPException(401, f"{problem}; ask the administrator of the server for one.", CHALLENGE)
 
 
 def _cookie(request: Request) -> str:

@@ -154,9 +154,7 @@ class CheckMiddleware:
         if self._settings.open and _host(headers) not in self._names:
             return HTTPException(421, "This server has no tokens yet, so it only answers to localhost and 127.0.0.1.")
         if self._settings.open and any(name in headers for name in PROXY_HEADERS):
-            return HTTPException(
-                421, "This server has no tokens yet, so it cannot be used behind a proxy; see --behind-proxy."
-            )
+            return HTTPException(421, "This server has no tokens yet, so it cannot be used behind a proxy.")
         if "authorization" not in headers and _is_cross_site(scope["method"], headers):
             return HTTPException(403, "Cross-site requests are not allowed.")
         return None

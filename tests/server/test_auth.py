@@ -142,7 +142,7 @@ def test_a_request_without_a_valid_token_is_answered_with_401(site: Site, header
     answer = site.runner.run(site.client.get("/test/anything", headers=given))
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"].startswith("Bearer")
-    assert answer.json()["detail"].endswith("`restive desk token` makes one.")
+    assert answer.json()["detail"].endswith("ask the administrator of the server for one.")
 
 
 def test_a_wrong_secret_of_a_right_token_is_a_wrong_token(site: Site) -> None:

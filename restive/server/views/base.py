@@ -284,7 +284,8 @@ async def build_page(request: Request, name: str, build: ProgramBuilder, query: 
     """The data of a page of a program, with what the header shows."""
 
     def build_all(program: Program) -> Data:
-        return build(program, query or Query()) | {"program": head(program)}
+        header = {"program": head(program)}
+        return header | build(program, query or Query()) | header
 
     return await ask(request, name, build_all)
 

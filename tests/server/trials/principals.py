@@ -1,6 +1,6 @@
 """Clients of a server: anonymous, with a token for each role in all programs or in one, in another program, expired.
 
-`Door` is a server in this process with all of them; no answer may contain a secret or anything of another program.
+`LocalServer` is a server in this process with all of them; no answer may contain a secret or anything of another program.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ PEOPLE = ("zebra-17", "okapi-23", "gnu-41")
 MARK = {"X-Request-ID": "the-same"}
 Ask = Callable[..., httpx.Response]
 Grants = Mapping[str | None, str]
-HOLDERS: dict[str, Grants] = {
+PRINCIPALS: dict[str, Grants] = {
     **{f"{role} of all": {None: role} for role in ROLES},
     **{f"{role} of ours": {OURS: role} for role in ROLES},
     "admin of theirs": {THEIRS: "admin"},
@@ -53,10 +53,10 @@ def furnish(desk: Desk) -> dict[str, str]:
     ours = desk.create(OURS, **config, shadow="egt")
     ours.decide(dict.fromkeys(PEOPLE, "low"))
     desk.create(THEIRS, **config)
-    return {name: make_token(desk.store, name.replace(" ", "-"), grants) for name, grants in HOLDERS.items()}
+    return {name: make_token(desk.store, name.replace(" ", "-"), grants) for name, grants in PRINCIPALS.items()}
 
 
-class Door:
+class LocalServer:
     """A server in this process, and the secrets and cookies of all who come."""
 
     def __init__(self, desk: Desk, clock: Clock, runner: asyncio.Runner) -> None:
@@ -65,7 +65,7 @@ class Door:
         revoke_token(desk.store, "revoked")
         clock.days = 2
         self.secrets |= furnish(desk)
-        self.cookies |= {name: open_session(desk.store, self.secrets[name]) or "" for name in HOLDERS}
+        self.cookies |= {name: open_session(desk.store, self.secrets[name]) or "" for name in PRINCIPALS}
         self.app = make_app(desk, Settings(log="none", rate=1e6, burst=10**6, max_sign_ins_per_minute=10**6))
         self._runner = runner
 
@@ -104,13 +104,13 @@ class Door:
 
 
 @contextmanager
-def open_door(folder: Path) -> Iterator[Door]:
+def open_server(folder: Path) -> Iterator[LocalServer]:
     """The server, while the block runs."""
     clock = Clock()
     with Desk(folder / "store.db", clock=clock) as desk, asyncio.Runner() as runner:
-        door = Door(desk, clock, runner)
-        yield door
-        door.app.state.programs.close()
+        server = LocalServer(desk, clock, runner)
+        yield server
+        server.app.state.programs.close()
 
 
 def expect(need: str | None, grants: Grants, path: str) -> int:

@@ -8,7 +8,18 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from server.trials.principals import HOLDERS, NONE, OURS, OVER, PEOPLE, Door, expect, fill, is_same, open_door
+from server.trials.principals import (
+    NONE,
+    OURS,
+    OVER,
+    PEOPLE,
+    PRINCIPALS,
+    LocalServer,
+    expect,
+    fill,
+    is_same,
+    open_server,
+)
 
 P = "/programs/{name}"
 PUBLIC = {"GET /openapi.json", "GET /api", "GET /login", "POST /login", "POST /logout"}
@@ -45,9 +56,9 @@ FORM = re.compile(r"<form\b[^>]*>")
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    with open_door(tmp_path_factory.mktemp("pages")) as door:
-        yield door
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    with open_server(tmp_path_factory.mktemp("pages")) as server:
+        yield server
 
 
 def list_routes(app: FastAPI) -> set[str]:
@@ -66,14 +77,14 @@ def find_address(path: str, program: str = OURS, ending: str = "") -> str:
     return fill(path, program) + ending + QUERY.get(path, "")
 
 
-def test_the_list_is_that_of_the_app(door: Door) -> None:
+def test_the_list_is_that_of_the_app(server: LocalServer) -> None:
     seen = {f"GET {path}{ending}" for path in PAGES for ending in ("", ".json")} | {f"GET {path}" for path in OTHERS}
-    assert list_routes(door.app) == seen | {f"POST {path}" for path in FORMS} | PUBLIC
+    assert list_routes(server.app) == seen | {f"POST {path}" for path in FORMS} | PUBLIC
 
 
 @pytest.mark.parametrize("principal", [None, *OVER])
-def test_a_user_who_is_not_signed_in_is_redirected(door: Door, principal: str | None) -> None:
-    ask = door.by_cookie(principal)
+def test_a_user_who_is_not_signed_in_is_redirected(server: LocalServer, principal: str | None) -> None:
+    ask = server.by_cookie(principal)
     answers = [ask("GET", find_address(path)) for path in PAGES | OTHERS]
     answers += [ask("POST", fill(path), data={"step": "x"}) for path in FORMS]
     for answer in answers:
@@ -85,15 +96,15 @@ def test_a_user_who_is_not_signed_in_is_redirected(door: Door, principal: str | 
         assert answer.headers["www-authenticate"].startswith("Bearer")
 
 
-@pytest.mark.parametrize("principal", HOLDERS)
-def test_each_principal_sees_exactly_what_the_role_allows(door: Door, principal: str) -> None:
+@pytest.mark.parametrize("principal", PRINCIPALS)
+def test_each_principal_sees_exactly_what_the_role_allows(server: LocalServer, principal: str) -> None:
     for path, role in (PAGES | OTHERS).items():
-        status = expect(role, HOLDERS[principal], path)
-        answer = door.by_cookie(principal)("GET", find_address(path))
+        status = expect(role, PRINCIPALS[principal], path)
+        answer = server.by_cookie(principal)("GET", find_address(path))
         assert answer.status_code == (303 if path == P and status == 200 else status), path
-        check_forms(answer, HOLDERS[principal].get(OURS) or HOLDERS[principal].get(None))
+        check_forms(answer, PRINCIPALS[principal].get(OURS) or PRINCIPALS[principal].get(None))
         if path in PAGES:
-            for ask in (door.by_cookie(principal), door.by_token(principal)):
+            for ask in (server.by_cookie(principal), server.by_token(principal)):
                 assert ask("GET", find_address(path, ending=".json")).status_code == status, path
 
 
@@ -103,43 +114,43 @@ def check_forms(answer: httpx.Response, role: str | None) -> None:
     assert role != "viewer" or not changing, answer.url
 
 
-def test_forms_are_shown_to_users_who_may_send_them(door: Door) -> None:
-    ask = door.by_cookie("admin of all")
+def test_forms_are_shown_to_users_who_may_send_them(server: LocalServer) -> None:
+    ask = server.by_cookie("admin of all")
     for path in FORMS:
         query = "?template=pharmacy" if path == "/new" else ""
         forms = [form for form in FORM.findall(ask("GET", fill(path) + query).text) if "post" in form]
         assert len(forms) >= 2, path  # besides signing out
 
 
-@pytest.mark.parametrize("principal", HOLDERS)
-def test_no_form_of_another_site_is_taken(door: Door, principal: str) -> None:
-    ask, events = door.by_cookie(principal), count_events(door)
+@pytest.mark.parametrize("principal", PRINCIPALS)
+def test_no_form_of_another_site_is_taken(server: LocalServer, principal: str) -> None:
+    ask, events = server.by_cookie(principal), count_events(server)
     for path in FORMS:
         for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "http://a.org"}):
             for step in ("", "decide", "record", *STEPS):
                 sent = ask("POST", fill(path), data={"step": step, "agents": PEOPLE[0]}, headers=headers)
                 assert sent.status_code == 403, path
-    assert count_events(door) == events
+    assert count_events(server) == events
 
 
-def count_events(door: Door) -> int:
-    desk = door.app.state.desk
+def count_events(server: LocalServer) -> int:
+    desk = server.app.state.desk
     return int(desk.store.length(desk.program(OURS).id))
 
 
-@pytest.mark.parametrize("principal", HOLDERS)
-def test_each_step_of_the_settings_needs_its_own_role(door: Door, principal: str) -> None:
-    page = door.by_cookie("admin of all")("GET", fill(f"{P}/settings"))
+@pytest.mark.parametrize("principal", PRINCIPALS)
+def test_each_step_of_the_settings_needs_its_own_role(server: LocalServer, principal: str) -> None:
+    page = server.by_cookie("admin of all")("GET", fill(f"{P}/settings"))
     assert page.status_code == 200
     for step, role in STEPS.items():
         sent = {"step": step, "agent": PEOPLE[0], "round": "1"}  # not confirmed
-        answer = door.by_cookie(principal)("POST", fill(f"{P}/settings"), data=sent)
-        status = expect(role, HOLDERS[principal], f"{P}/settings")
+        answer = server.by_cookie(principal)("POST", fill(f"{P}/settings"), data=sent)
+        status = expect(role, PRINCIPALS[principal], f"{P}/settings")
         assert answer.status_code in ((200, 422) if status == 200 else (status,)), step
 
 
-def test_a_program_without_access_looks_like_a_missing_one(door: Door) -> None:
-    ask, all_ = door.by_cookie("admin of theirs"), door.by_token("admin of all")
+def test_a_program_without_access_looks_like_a_missing_one(server: LocalServer) -> None:
+    ask, all_ = server.by_cookie("admin of theirs"), server.by_token("admin of all")
     for method, paths in (("GET", [*PAGES, *OTHERS]), ("POST", [*FORMS])):
         for path in paths:
             if "{name}" in path:
@@ -148,13 +159,13 @@ def test_a_program_without_access_looks_like_a_missing_one(door: Door) -> None:
                 assert is_same(there, not_there), path
     for path in PAGES:
         if "{name}" in path:
-            there = door.by_token("admin of theirs")("GET", find_address(path, OURS, ".json"))
+            there = server.by_token("admin of theirs")("GET", find_address(path, OURS, ".json"))
             assert there.status_code == 404, path
             assert is_same(there, all_("GET", find_address(path, NONE, ".json"))), path
 
 
-def test_public_pages_reveal_no_programs_and_people(door: Door) -> None:
-    ask = door.by_cookie(None)
+def test_public_pages_reveal_no_programs_and_people(server: LocalServer) -> None:
+    ask = server.by_cookie(None)
     for operation in PUBLIC:
         method, path = operation.split(" ")
         answer = ask(method, path)

@@ -1,4 +1,4 @@
-"""A backup that is put back under a running server does no harm: one write is refused, then all goes on from there."""
+"""A backup that is put back under a running server: one write is refused, then all goes on from there."""
 
 from desk.backups import Backup
 

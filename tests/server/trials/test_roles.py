@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from restive.server.openapi import operations
-from server.trials.principals import HOLDERS, NONE, OVER, PEOPLE, Door, expect, fill, is_same, open_door
+from server.trials.principals import NONE, OVER, PEOPLE, PRINCIPALS, LocalServer, expect, fill, is_same, open_server
 
 ROWS = [{"agent": agent, "state": "high"} for agent in PEOPLE]
 FRESH = count()
@@ -56,9 +56,9 @@ WAYS: dict[str, Way] = {
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    with open_door(tmp_path_factory.mktemp("roles")) as door:
-        yield door
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    with open_server(tmp_path_factory.mktemp("roles")) as server:
+        yield server
 
 
 def find_role(operation: dict[str, Any]) -> str | None:
@@ -74,8 +74,8 @@ def make_request(operation: str, way: Way, program: str) -> tuple[str, str, dict
     return method, fill(path, program) + way.query, {"json": way.body | fresh}
 
 
-def test_the_list_is_that_of_the_document(door: Door) -> None:
-    document = door.app.openapi()
+def test_the_list_is_that_of_the_document(server: LocalServer) -> None:
+    document = server.app.openapi()
     needed = {f"{method.upper()} {path}": find_role(said) for path, method, said in operations(document)}
     assert needed == {operation: way.role for operation, way in WAYS.items()}
     for path, method, said in operations(document):
@@ -84,8 +84,8 @@ def test_the_list_is_that_of_the_document(door: Door) -> None:
 
 
 @pytest.mark.parametrize("principal", [None, *OVER])
-def test_a_client_without_a_valid_token_is_admitted_nowhere(door: Door, principal: str | None) -> None:
-    ask = door.by_token(principal)
+def test_a_client_without_a_valid_token_is_admitted_nowhere(server: LocalServer, principal: str | None) -> None:
+    ask = server.by_token(principal)
     for operation, way in WAYS.items():
         for program in (fill("{name}"), NONE):
             method, path, rest = make_request(operation, way, program)
@@ -96,17 +96,17 @@ def test_a_client_without_a_valid_token_is_admitted_nowhere(door: Door, principa
                 assert program not in answer.text
 
 
-@pytest.mark.parametrize("principal", HOLDERS)
-def test_each_principal_may_do_exactly_what_the_role_allows(door: Door, principal: str) -> None:
-    ask = door.by_token(principal)
+@pytest.mark.parametrize("principal", PRINCIPALS)
+def test_each_principal_may_do_exactly_what_the_role_allows(server: LocalServer, principal: str) -> None:
+    ask = server.by_token(principal)
     for operation, way in WAYS.items():
         method, path, rest = make_request(operation, way, fill("{name}"))
-        status = expect(way.role, HOLDERS[principal], operation)
+        status = expect(way.role, PRINCIPALS[principal], operation)
         assert ask(method, path, **rest).status_code == (way.status if status == 200 else status), operation
 
 
-def test_a_program_of_others_is_as_one_that_is_not_there(door: Door) -> None:
-    theirs, all_ = door.by_token("admin of theirs"), door.by_token("admin of all")
+def test_a_program_of_others_is_as_one_that_is_not_there(server: LocalServer) -> None:
+    theirs, all_ = server.by_token("admin of theirs"), server.by_token("admin of all")
     for operation, way in WAYS.items():
         if "{name}" in operation:
             method, path, rest = make_request(operation, way, fill("{name}"))
@@ -117,11 +117,11 @@ def test_a_program_of_others_is_as_one_that_is_not_there(door: Door) -> None:
                 assert is_same(there, ask(method, path, **rest)), operation
 
 
-def test_clients_without_the_role_record_nothing(door: Door) -> None:
-    store = door.app.state.desk.store
+def test_clients_without_the_role_record_nothing(server: LocalServer) -> None:
+    store = server.app.state.desk.store
     before = [row.number for row in store.audit_log(None, limit=1000)]
     for principal in (None, *OVER, "viewer of all", "viewer of ours", "admin of theirs"):
-        ask = door.by_token(principal)
+        ask = server.by_token(principal)
         for operation, way in WAYS.items():
             method, path, rest = make_request(operation, way, fill("{name}"))
             ask(method, path, **rest)

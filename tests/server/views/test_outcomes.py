@@ -172,9 +172,9 @@ def test_outcomes_are_checked_and_then_recorded(site: Site, browser: Browser) ->
     page = browser.post(OUTCOMES, {"step": "check", "round": "1"}, ("came.csv", CAME))
     assert "Round 1 New 3 Corrected 0 Recorded before 0 Still missing 0" in read_text(page.text)
     assert site.desk.program("coupons").rounds[0].outcomes == 0
-    sealed = check(browser, CAME, OUTCOMES, round="1")
+    confirmation = check(browser, CAME, OUTCOMES, round="1")
     for _ in range(2):
-        answer = browser.post(OUTCOMES, {"step": "record", **sealed}, ("came.csv", CAME))
+        answer = browser.post(OUTCOMES, {"step": "record", **confirmation}, ("came.csv", CAME))
         assert (answer.status_code, answer.headers["location"]) == (303, "/programs/coupons/status#main")
         assert "3%20outcomes%20recorded" in answer.headers["set-cookie"]
     assert site.desk.program("coupons").rounds[0].outcomes == 3
@@ -183,12 +183,12 @@ def test_outcomes_are_checked_and_then_recorded(site: Site, browser: Browser) ->
 
 def test_a_table_with_another_outcome_needs_the_check_box(site: Site, browser: Browser) -> None:
     decide(browser)
-    sealed = check(browser, CAME, OUTCOMES)
-    browser.post(OUTCOMES, {"step": "record", **sealed}, ("came.csv", CAME))
+    confirmation = check(browser, CAME, OUTCOMES)
+    browser.post(OUTCOMES, {"step": "record", **confirmation}, ("came.csv", CAME))
     other = CAME.replace(b"ben,no,low", b"ben,no,high")
     refused = browser.post(OUTCOMES, {"step": "check"}, ("came.csv", other))
     assert refused.status_code == 422
     assert "already has another outcome in round 1" in read_text(refused.text)
     assert "--correct" not in refused.text
-    sealed = check(browser, other, OUTCOMES, correct="yes")
-    assert browser.post(OUTCOMES, {"step": "record", **sealed}, ("came.csv", other)).status_code == 303
+    confirmation = check(browser, other, OUTCOMES, correct="yes")
+    assert browser.post(OUTCOMES, {"step": "record", **confirmation}, ("came.csv", other)).status_code == 303

@@ -37,8 +37,8 @@ def check(browser: Browser, content: bytes = MONDAY, path: str = STATES, **field
 
 
 def decide(browser: Browser, content: bytes = MONDAY, **fields: str) -> None:
-    sealed = check(browser, content, **fields)
-    answer = browser.post(STATES, {"step": "decide", **sealed}, ("monday.csv", content))
+    confirmation = check(browser, content, **fields)
+    answer = browser.post(STATES, {"step": "decide", **confirmation}, ("monday.csv", content))
     assert answer.status_code == 303, read_text(answer.text)
 
 
@@ -58,8 +58,8 @@ def test_a_check_shows_numbers_and_records_nothing(site: Site, browser: Browser)
 
 
 def test_what_was_checked_is_decided_and_the_list_is_shown_next(site: Site, browser: Browser) -> None:
-    sealed = check(browser)
-    answer = browser.post(STATES, {"step": "decide", **sealed}, ("monday.csv", MONDAY))
+    confirmation = check(browser)
+    answer = browser.post(STATES, {"step": "decide", **confirmation}, ("monday.csv", MONDAY))
     assert (answer.status_code, answer.headers["location"]) == (303, "/programs/coupons/list#main")
     assert "Round%201%20is%20decided" in answer.headers["set-cookie"]
     assert rounds(site) == 1
@@ -109,16 +109,16 @@ def test_htmx_gets_the_preview_alone(browser: Browser) -> None:
 
 
 def test_a_file_changed_since_the_check_is_refused(site: Site, browser: Browser) -> None:
-    sealed = check(browser)
-    answer = browser.post(STATES, {"step": "decide", **sealed}, ("monday.csv", MONDAY.replace(b"low", b"high")))
+    confirmation = check(browser)
+    answer = browser.post(STATES, {"step": "decide", **confirmation}, ("monday.csv", MONDAY.replace(b"low", b"high")))
     assert answer.status_code == 409
     assert "has changed since the check" in read_text(answer.text)
     assert rounds(site) == 0
 
 
 def test_a_field_changed_since_the_check_is_refused(site: Site, browser: Browser) -> None:
-    sealed = check(browser, budget="1")
-    answer = browser.post(STATES, {"step": "decide", **sealed, "budget": "2"}, ("monday.csv", MONDAY))
+    confirmation = check(browser, budget="1")
+    answer = browser.post(STATES, {"step": "decide", **confirmation, "budget": "2"}, ("monday.csv", MONDAY))
     assert answer.status_code == 409
     assert rounds(site) == 0
 
@@ -130,17 +130,17 @@ def test_nothing_is_decided_without_a_check(site: Site, browser: Browser) -> Non
 
 
 def test_a_check_is_valid_only_in_its_own_session(site: Site, browser: Browser) -> None:
-    sealed = check(browser)
-    other = site.browser("admin").post(STATES, {"step": "decide", **sealed}, ("monday.csv", MONDAY))
+    confirmation = check(browser)
+    other = site.browser("admin").post(STATES, {"step": "decide", **confirmation}, ("monday.csv", MONDAY))
     assert other.status_code == 409
     assert rounds(site) == 0
 
 
 def test_a_double_click_decides_once(site: Site, browser: Browser) -> None:
-    sealed = check(browser)
+    confirmation = check(browser)
 
     async def click_twice() -> list[int]:
-        form = {"step": "decide", **sealed}
+        form = {"step": "decide", **confirmation}
         both = [browser.sending(STATES, form, ("monday.csv", MONDAY)) for _ in range(2)]
         return [answer.status_code for answer in await asyncio.gather(*both)]
 
@@ -161,9 +161,9 @@ def test_two_people_cannot_decide_the_same_round(site: Site, browser: Browser) -
 def test_rows_can_be_pasted(site: Site, browser: Browser) -> None:
     rows = "agent\tstate\nann\tlow\nben\thigh\n"
     page = browser.post(STATES, {"step": "check", "rows": rows})
-    sealed = {name: read_fields(page.text)[name] for name in ("checked", "of_round", "key")}
+    confirmation = {name: read_fields(page.text)[name] for name in ("checked", "of_round", "key")}
     assert "again before you decide" not in page.text
-    assert browser.post(STATES, {"step": "decide", "rows": rows, **sealed}).status_code == 303
+    assert browser.post(STATES, {"step": "decide", "rows": rows, **confirmation}).status_code == 303
     assert rounds(site) == 1
 
 
@@ -254,15 +254,15 @@ def test_new_people_with_similar_ids_need_their_check_box(site: Site, browser: B
 def test_a_round_can_use_the_last_known_states(site: Site, browser: Browser) -> None:
     decide(browser)
     page = browser.post(STATES, {"step": "check", "known": "yes", "again": "yes"})
-    sealed = {name: read_fields(page.text)[name] for name in ("checked", "of_round", "key")}
-    answer = browser.post(STATES, {"step": "decide", "known": "yes", "again": "yes", **sealed})
+    confirmation = {name: read_fields(page.text)[name] for name in ("checked", "of_round", "key")}
+    answer = browser.post(STATES, {"step": "decide", "known": "yes", "again": "yes", **confirmation})
     assert answer.status_code == 303
     assert rounds(site) == 2
 
 
 def test_a_form_from_another_site_is_refused(site: Site, browser: Browser) -> None:
-    sealed = check(browser)
-    answer = browser.post(STATES, {"step": "decide", **sealed}, ("monday.csv", MONDAY), headers=CROSS_SITE)
+    confirmation = check(browser)
+    answer = browser.post(STATES, {"step": "decide", **confirmation}, ("monday.csv", MONDAY), headers=CROSS_SITE)
     assert answer.status_code == 403
     assert rounds(site) == 0
 

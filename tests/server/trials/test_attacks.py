@@ -1,4 +1,4 @@
-"""Slow, broken and malicious callers all at once, while honest ones decide rounds: nobody honest notices."""
+"""Slow, broken and malicious clients all at once, while honest ones decide rounds: the honest ones notice nothing."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ from restive.client import Client
 from restive.desk import Desk
 from restive.desk.replay import replay
 from restive.desk.tokens import make_token
-from server.trials.crowd import HARMS, Rogue, make_archive, make_billion
+from server.trials.attacks import ATTACKS, Attacker, make_archive, make_billion
 from server.trials.load import NAME, PLAN
 from server.trials.served import Served
 
@@ -26,8 +26,8 @@ MAX_GROWTH_BYTES = 400 * MIB  # memory that the server may take beyond what it h
 PEOPLE = [f"p{place:02}" for place in range(20)]
 
 
-class Honest(threading.Thread):
-    """One who decides and learns in a program of their own, and asks for nothing twice."""
+class HonestClient(threading.Thread):
+    """A client that decides and learns in a program of its own, without retries."""
 
     def __init__(self, address: str, secret: str, name: str, rounds: int) -> None:
         super().__init__(name=name)
@@ -55,8 +55,8 @@ class Honest(threading.Thread):
             self.failed = error
 
 
-class Weigher(threading.Thread):
-    """How much memory a process has at most, and those that it starts."""
+class MemoryMonitor(threading.Thread):
+    """The peak memory of a process and of its children."""
 
     def __init__(self, process: psutil.Process) -> None:
         super().__init__()
@@ -67,10 +67,10 @@ class Weigher(threading.Thread):
     def run(self) -> None:
         while not self.ending.wait(0.02):
             self.most = max(self.most, self.process.memory_info().rss)
-            self.children = max(self.children, sum(map(weigh, self.process.children())))
+            self.children = max(self.children, sum(map(memory_of, self.process.children())))
 
 
-def weigh(process: psutil.Process) -> int:
+def memory_of(process: psutil.Process) -> int:
     with contextlib.suppress(psutil.Error):
         return int(process.memory_info().rss)
     return 0
@@ -85,40 +85,42 @@ def open_idle(port: int, count: int, stack: contextlib.ExitStack) -> None:
         stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
 
 
-def stand_together(served: Served, secrets: dict[str, str], rounds: int, idle: int) -> tuple[list[Rogue], list[Honest]]:
-    """Have everybody at the server at once, until the honest ones are done and every harm was tried."""
-    rogues = [Rogue(name, served.port, secrets["rogue"], harm) for name, harm in HARMS.items()]
-    honest = [Honest(served.address, secrets["honest"], f"{NAME}{number}", rounds) for number in range(HONEST)]
+def run_together(
+    served: Served, secrets: dict[str, str], rounds: int, idle: int
+) -> tuple[list[Attacker], list[HonestClient]]:
+    """Run all clients at once, until the honest ones are done and every attack was tried."""
+    attackers = [Attacker(name, served.port, secrets["attacker"], attack) for name, attack in ATTACKS.items()]
+    honest = [HonestClient(served.address, secrets["honest"], f"{NAME}{number}", rounds) for number in range(HONEST)]
     with contextlib.ExitStack() as stack:
         open_idle(served.port, idle, stack)
-        for each in [*rogues, *honest]:
+        for each in [*attackers, *honest]:
             each.start()
         for one in honest:
             one.join()
-        for rogue in rogues:
-            assert rogue.once.wait(150), f"{rogue.name} was never done"
-        for rogue in rogues:
-            rogue.ending.set()
-        for rogue in rogues:
-            rogue.join()
-    return rogues, honest
+        for attacker in attackers:
+            assert attacker.once.wait(150), f"{attacker.name} never attacked"
+        for attacker in attackers:
+            attacker.ending.set()
+        for attacker in attackers:
+            attacker.join()
+    return attackers, honest
 
 
-def furnish(store: str) -> dict[str, str]:
+def make_programs(store: str) -> dict[str, str]:
     """A program for each honest caller and one for the others; the secrets."""
     with Desk(store) as desk:
         for name in (NAME, *(f"{NAME}{number}" for number in range(HONEST))):
             desk.create(name, **PLAN)
-        rogue = make_token(desk.store, "rogue", {NAME: "operator"})
-        return {"honest": make_token(desk.store, "honest", {None: "operator"}), "rogue": rogue}
+        attacker = make_token(desk.store, "attacker", {NAME: "operator"})
+        return {"honest": make_token(desk.store, "honest", {None: "operator"}), "attacker": attacker}
 
 
-def check_answers(served: Served, rogues: list[Rogue]) -> Counter[int]:
+def check_answers(served: Served, attackers: list[Attacker]) -> Counter[int]:
     """Check that the server neither answered with nor logged an unexpected error; the number of responses by status."""
-    for rogue in rogues:
-        assert rogue.turns >= 1
-        assert not [line for line in rogue.responses if line.startswith("HTTP/1.1 5") or " 2" in line[:12]], (
-            rogue.responses
+    for attacker in attackers:
+        assert attacker.turns >= 1
+        assert not [line for line in attacker.responses if line.startswith("HTTP/1.1 5") or " 2" in line[:12]], (
+            attacker.responses
         )
     lines = [json.loads(line) for line in served.said if line.startswith("{")]
     statuses = Counter(line["status"] for line in lines)
@@ -127,27 +129,27 @@ def check_answers(served: Served, rogues: list[Rogue]) -> Counter[int]:
 
 
 @pytest.mark.parametrize(("rounds", "idle"), [(5, 300), pytest.param(300, 5000, marks=pytest.mark.soak)])
-def test_nobody_honest_notices_a_crowd(
+def test_honest_clients_are_served_during_attacks(
     rounds: int, idle: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = str(tmp_path / "store.db")
-    secrets = furnish(store)
+    secrets = make_programs(store)
     make_billion(), make_archive()
     with Served(store, "--max-body", "16") as served:
         with Client(served.address, secrets["honest"]) as client:
             client.program(NAME).decide({"first": 1})
-        weigher = Weigher(served.process)
-        weigher.start()
+        memory = MemoryMonitor(served.process)
+        memory.start()
         try:
-            rogues, honest = stand_together(served, secrets, rounds, idle)
+            attackers, honest = run_together(served, secrets, rounds, idle)
         finally:
-            weigher.ending.set()
-            weigher.join()
+            memory.ending.set()
+            memory.join()
         assert [each.failed for each in honest] == [None] * HONEST
         assert [each.decided for each in honest] == [rounds] * HONEST
         served.end()
-    statuses = check_answers(served, rogues)
-    assert weigher.most - weigher.before < MAX_GROWTH_BYTES
+    statuses = check_answers(served, attackers)
+    assert memory.most - memory.before < MAX_GROWTH_BYTES
     with Desk(store) as desk:
         assert all(replay(desk.program(each.name)).proven for each in honest)
         assert len(desk.program(NAME).rounds) == 1
@@ -157,9 +159,9 @@ def test_nobody_honest_notices_a_crowd(
             f"\n  {HONEST} honest callers decided {HONEST * rounds} rounds in {took[len(took) // 2]:.0f} ms each, the "
             f"slowest {took[-1]:.0f} ms, beside {idle} idle connections and these:"
         )
-        for rogue in rogues:
-            print(f"    {rogue.name}: {rogue.turns} times; responses {dict(rogue.responses)}")
+        for attacker in attackers:
+            print(f"    {attacker.name}: {attacker.turns} times; responses {dict(attacker.responses)}")
         print(
-            f"  statuses {dict(sorted(statuses.items()))}; the server had {weigher.before // MIB} MiB before, "
-            f"{weigher.most // MIB} MiB at most, its readers {weigher.children // MIB} MiB"
+            f"  statuses {dict(sorted(statuses.items()))}; the server had {memory.before // MIB} MiB before, "
+            f"{memory.most // MIB} MiB at most, its readers {memory.children // MIB} MiB"
         )

@@ -1,6 +1,6 @@
-"""Callers who are slow, broken or mean harm, each a thread that goes on until it is reported to stop.
+"""Attackers: slow, broken and malicious clients, each a thread that runs until it is stopped.
 
-`responses` has the first line of every answer, `turns` how often the harm was done.
+`responses` has the first line of every response, `turns` the number of attacks.
 """
 
 import contextlib
@@ -26,20 +26,20 @@ TIMEOUT_SECONDS = 120  # seconds for an answer
 BILLION = 1_000_000_000
 
 
-class Rogue(threading.Thread):
-    """One who does harm again and again."""
+class Attacker(threading.Thread):
+    """A client that repeats one attack."""
 
-    def __init__(self, name: str, port: int, secret: str, harm: "Harm") -> None:
+    def __init__(self, name: str, port: int, secret: str, attack: "Attack") -> None:
         super().__init__(name=name)
         self.secret, self.ending, self.turns = secret.encode(), threading.Event(), 0
         self.responses: Counter[str] = Counter()
-        self._port, self._harm = port, harm
+        self._port, self._attack = port, attack
         self.once = threading.Event()
 
     def run(self) -> None:
         while not self.ending.is_set():
             with contextlib.suppress(OSError):
-                self._harm(self)
+                self._attack(self)
             self.turns += 1
             self.once.set()
             self.ending.wait(0.2)
@@ -63,97 +63,97 @@ class Rogue(threading.Thread):
             self.read_all(connection)
 
 
-Harm = Callable[[Rogue], None]
+Attack = Callable[[Attacker], None]
 
 
-def drip_heads(rogue: Rogue) -> None:
+def drip_heads(attacker: Attacker) -> None:
     """Heads that come a few bytes at a time."""
     with contextlib.ExitStack() as stack:
-        slow = [stack.enter_context(rogue.call()) for _ in range(20)]
+        slow = [stack.enter_context(attacker.call()) for _ in range(20)]
         for connection in slow:
             connection.sendall(b"GET /api/v1/programs HTTP/1.1\r\n")
         for _ in range(10):
             for connection in slow:
                 connection.sendall(b"X-A: b\r\n")
-            rogue.ending.wait(0.1)
+            attacker.ending.wait(0.1)
 
 
-def send_endless_body(rogue: Rogue) -> None:
+def send_endless_body(attacker: Attacker) -> None:
     """A body without a length and without an end."""
-    with rogue.call() as connection:
-        connection.sendall(ROUNDS + HEAD % rogue.secret + b"Content-Type: application/json\r\n")
+    with attacker.call() as connection:
+        connection.sendall(ROUNDS + HEAD % attacker.secret + b"Content-Type: application/json\r\n")
         connection.sendall(b"Transfer-Encoding: chunked\r\n\r\n")
         piece = b"10000\r\n" + b"[" * 0x10000 + b"\r\n"
         with contextlib.suppress(OSError):
             for _ in range(200):
                 connection.sendall(piece)
-        rogue.read_all(connection)
+        attacker.read_all(connection)
 
 
-def stop_reading(rogue: Rogue) -> None:
+def stop_reading(attacker: Attacker) -> None:
     """Many answers asked for, none of them taken."""
     with contextlib.ExitStack() as stack:
         for _ in range(5):
-            connection = stack.enter_context(rogue.call())
+            connection = stack.enter_context(attacker.call())
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 15)
-        rogue.ending.wait(1)
+        attacker.ending.wait(1)
 
 
-def send_garbage(rogue: Rogue) -> None:
+def send_garbage(attacker: Attacker) -> None:
     """Bytes that are no request."""
-    rng = np.random.default_rng(rogue.turns)
+    rng = np.random.default_rng(attacker.turns)
     for size in (1, 5000, 100_000):
-        with rogue.call() as connection, contextlib.suppress(OSError):
+        with attacker.call() as connection, contextlib.suppress(OSError):
             connection.sendall(rng.bytes(size) + b"\r\n\r\n")
             connection.shutdown(socket.SHUT_WR)
-            rogue.read_all(connection)
+            attacker.read_all(connection)
 
 
-def close_half(rogue: Rogue) -> None:
+def close_half(attacker: Attacker) -> None:
     """Uploads that end in the middle: the caller says no more, or is gone."""
     for kind in KINDS.values():
         for gone in (False, True):
-            with rogue.call() as connection:
-                head = HEAD % rogue.secret + b"Content-Type: %b\r\nContent-Length: 5000\r\n\r\n" % kind
+            with attacker.call() as connection:
+                head = HEAD % attacker.secret + b"Content-Type: %b\r\nContent-Length: 5000\r\n\r\n" % kind
                 connection.sendall(ROUNDS + head + b"[" * 100)
                 if not gone:
                     connection.shutdown(socket.SHUT_WR)
                     connection.settimeout(1)
-                    rogue.read_all(connection)
+                    attacker.read_all(connection)
 
 
-def guess_tokens(rogue: Rogue) -> None:
+def guess_tokens(attacker: Attacker) -> None:
     """Secrets that are nobody's."""
     for guess in range(10):
-        with rogue.call() as connection:
+        with attacker.call() as connection:
             secret = b"rst_%d_%b" % (guess, b"A" * 43)
             connection.sendall(b"GET /api/v1/me HTTP/1.1\r\n" + HEAD % secret + b"Connection: close\r\n\r\n")
-            rogue.read_all(connection)
+            attacker.read_all(connection)
 
 
-def nest_deeply(rogue: Rogue) -> None:
+def nest_deeply(attacker: Attacker) -> None:
     """Brackets in brackets in brackets."""
     for body in (b"[" * 500_000, b'{"states":' * 80_000, b'{"states":' + b"[" * 100_000 + b"]" * 100_000 + b"}"):
-        rogue.post("json", body)
+        attacker.post("json", body)
 
 
-def send_damaged(rogue: Rogue) -> None:
+def send_damaged(attacker: Attacker) -> None:
     """A Parquet file some bytes of which are not what they were."""
-    content, rng = bytearray(make_parquet()), np.random.default_rng(rogue.turns)
+    content, rng = bytearray(make_parquet()), np.random.default_rng(attacker.turns)
     for place in rng.integers(4, len(content), size=20).tolist():
         content[place] ^= 255
-    rogue.post("parquet", bytes(content))
+    attacker.post("parquet", bytes(content))
 
 
-def send_billion(rogue: Rogue) -> None:
+def send_billion(attacker: Attacker) -> None:
     """A small Parquet file that expands to a billion rows."""
-    rogue.post("parquet", make_billion())
+    attacker.post("parquet", make_billion())
 
 
-def send_archive(rogue: Rogue) -> None:
+def send_archive(attacker: Attacker) -> None:
     """A small Excel file that unpacks to hundreds of megabytes."""
-    rogue.post("xlsx", make_archive())
+    attacker.post("xlsx", make_archive())
 
 
 def make_parquet() -> bytes:
@@ -182,7 +182,7 @@ def make_archive() -> bytes:
     return packed.getvalue()
 
 
-HARMS: dict[str, Harm] = {
+ATTACKS: dict[str, Attack] = {
     "slow heads": drip_heads,
     "endless bodies": send_endless_body,
     "answers not taken": stop_reading,
