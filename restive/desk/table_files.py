@@ -14,20 +14,18 @@ import math
 import os
 import re
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from io import BytesIO, StringIO
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TypeVar
 
 import polars as pl
 
 from restive.errors import Hint, InputError
 from restive.files import write_atomic
 
-T = TypeVar("T")
 ROW = "row"
 AGENT_HEADERS = ("agent", "agent_id", "id")
 MAX_QUOTE = 40
@@ -68,25 +66,29 @@ def read_table_file(path: str | PathLike[str]) -> pl.DataFrame:
 def write_table_file(frame: pl.DataFrame, path: str | PathLike[str]) -> None:
     """Write a frame of plain columns atomically; its extension selects the format."""
     file = Path(path)
-    extension = file.suffix.lower()
+    extension = _check_extension(file)
     _check_plain(frame, file.name)
-    if extension in DEFAULT_DELIMITERS:
-        write_atomic(file, _csv_bytes(frame, DEFAULT_DELIMITERS[extension]))
-    elif extension == ".xlsx":
-        write_atomic(file, excel_bytes(frame, file.name))
-    elif extension == ".parquet":
+    if extension == ".parquet":
         content = BytesIO()
         frame.write_parquet(content)
         write_atomic(file, content.getvalue())
+    elif extension == ".xlsx":
+        write_atomic(file, excel_bytes(frame, file.name))
     else:
-        raise InputError(f"{file.name}: cannot write files that end in {extension!r}; use {EXTENSION_LIST}.")
+        write_atomic(file, _csv_bytes(frame, DEFAULT_DELIMITERS[extension]))
+
+
+def _check_extension(file: Path) -> str:
+    """The extension of a file to write."""
+    if file.suffix.lower() not in EXTENSIONS:
+        raise InputError(f"{file.name}: cannot write files that end in {file.suffix!r}; use {EXTENSION_LIST}.")
+    return file.suffix.lower()
 
 
 def check_output_file(path: str | PathLike[str], overwrite: bool = False) -> None:
     """Check that a file can be written, before any work is done, and make its folder."""
     file = Path(path)
-    if file.suffix.lower() not in EXTENSIONS:
-        raise InputError(f"{file.name}: cannot write files that end in {file.suffix!r}; use {EXTENSION_LIST}.")
+    _check_extension(file)
     if file.is_dir():
         raise InputError(f"{file} is a folder.")
     if file.exists() and not overwrite:
@@ -206,32 +208,30 @@ def _csv_bytes(frame: pl.DataFrame, delimiter: str) -> bytes:
 
 
 def _read_parquet(content: bytes, where: str) -> pl.DataFrame:
-    lazy = pl.scan_parquet(BytesIO(content))
-    schema = read_or_refuse(lazy.collect_schema, where, "Parquet")
-    _check_width(len(schema), where)
-    _check_headers(schema.names(), where)
-    _check_plain(schema.to_frame(), where)
-    rows = read_or_refuse(lambda: lazy.select(pl.len()).collect().item(), where, "Parquet")
-    if rows * len(schema) > MAX_CELLS:
-        raise InputError(f"{where}: {rows:,} rows are more than can be read at once; split the file.")
-    frame = read_or_refuse(lambda: pl.read_parquet(BytesIO(content)), where, "Parquet")
+    with refuse_damaged(where, "a Parquet"):
+        lazy = pl.scan_parquet(BytesIO(content))
+        schema = lazy.collect_schema()
+        _check_width(len(schema), where)
+        _check_headers(schema.names(), where)
+        _check_plain(schema.to_frame(), where)
+        rows = lazy.select(pl.len()).collect().item()
+        if rows * len(schema) > MAX_CELLS:
+            raise InputError(f"{where}: {rows:,} rows are more than can be read at once; split the file.")
+        frame = pl.read_parquet(BytesIO(content))
     return _with_rows(frame, frame.columns, pl.Series(range(1, len(frame) + 1), dtype=pl.Int64))
 
 
-def read_or_refuse(read: Callable[[], T], where: str, kind: str) -> T:
-    """What `read` returns; any failure inside the library, even a panic, means that the file is damaged."""
+@contextmanager
+def refuse_damaged(where: str, kind: str) -> Iterator[None]:
+    """Any failure inside the library that reads a file, even a panic, means that the file is damaged."""
     try:
-        return read()
+        yield
     except (InputError, KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        raise _damaged(where, kind) from None
-
-
-def _damaged(where: str, kind: str) -> InputError:
-    return InputError(f"{where}: the file is damaged or is not {'an' if kind == 'Excel' else 'a'} {kind} file.")
+        raise InputError(f"{where}: the file is damaged or is not {kind} file.") from None
 
 
 def read_excel(content: bytes, where: str, sheet: str = "") -> pl.DataFrame:
@@ -240,15 +240,12 @@ def read_excel(content: bytes, where: str, sheet: str = "") -> pl.DataFrame:
 
     if content.startswith(OLD_OR_LOCKED):
         raise InputError(f"{where}: locked by a password, or in Excel's old format; save it without one as .xlsx.")
-    read_or_refuse(lambda: _check_excel_size(content, where), where, "Excel")
-    book = read_or_refuse(lambda: fastexcel.read_excel(content), where, "Excel")
-    if sheet and sheet not in book.sheet_names:
-        raise InputError(f"{where}: no sheet {sheet!r}; there are {', '.join(book.sheet_names)}.")
-
-    def load() -> pl.DataFrame:
-        return book.load_sheet(sheet or 0, header_row=None, skip_rows=0, dtypes="string").to_polars()
-
-    grid = read_or_refuse(load, where, "Excel")
+    with refuse_damaged(where, "an Excel"):
+        _check_excel_size(content, where)
+        book = fastexcel.read_excel(content)
+        if sheet and sheet not in book.sheet_names:
+            raise InputError(f"{where}: no sheet {sheet!r}; there are {', '.join(book.sheet_names)}.")
+        grid = book.load_sheet(sheet or 0, header_row=None, skip_rows=0, dtypes="string").to_polars()
     return grid.with_columns(pl.all().str.replace(r"^(\d{4}-\d\d-\d\d) 00:00:00$", "$1"))
 
 
@@ -258,8 +255,7 @@ def _check_excel_size(content: bytes, where: str) -> None:
     A workbook can lie about its size, so uploaded files are read in a process with limited memory.
     """
     with zipfile.ZipFile(BytesIO(content)) as archive:
-        if "xl/workbook.xml" not in archive.namelist():
-            raise _damaged(where, "Excel")
+        archive.getinfo("xl/workbook.xml")  # every workbook has it
         size = sum(member.file_size for member in archive.infolist())
         for name in archive.namelist():
             if name.startswith("xl/worksheets/") and size <= MAX_EXCEL_BYTES:

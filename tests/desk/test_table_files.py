@@ -416,16 +416,13 @@ class PanicException(BaseException):
 
 
 def test_a_panic_of_the_library_is_an_input_error_and_an_interruption_is_not() -> None:
-    def panic() -> None:
+    with (
+        pytest.raises(InputError, match="the file is damaged or is not an Excel file"),
+        table_files.refuse_damaged("book.xlsx", "an Excel"),
+    ):
         raise PanicException("index out of bounds")
-
-    def interrupt() -> None:
+    with pytest.raises(KeyboardInterrupt), table_files.refuse_damaged("book.xlsx", "an Excel"):
         raise KeyboardInterrupt
-
-    with pytest.raises(InputError, match="the file is damaged or is not an Excel file"):
-        table_files.read_or_refuse(panic, "book.xlsx", "Excel")
-    with pytest.raises(KeyboardInterrupt):
-        table_files.read_or_refuse(interrupt, "book.xlsx", "Excel")
 
 
 @QUICK
