@@ -353,12 +353,10 @@ def list_(store: StoreOption = None, as_json: JsonOption = False) -> None:
 @desk.command()
 def templates(as_json: JsonOption = False) -> None:
     """List the templates that a program can start from."""
-    from dataclasses import asdict
-
     from restive.desk.config import TEMPLATES
     from restive.desk.output import print_templates
 
-    print_templates([asdict(template) for template in TEMPLATES.values()], as_json)
+    print_templates([*TEMPLATES.values()], as_json)
 
 
 @desk.command()

@@ -251,49 +251,20 @@ def _shares(given: object) -> dict[str, float]:
     return shares
 
 
-@dataclass(frozen=True)
-class Template:
-    """The words and defaults of an application domain; `states`, `rewards` and `signs` go together, worst first."""
-
-    name: str
-    title: str
-    about: str
-    states: tuple[str, ...]
-    rewards: tuple[float, ...]
-    signs: tuple[str, ...]  # how a team recognises each state
-    reward_unit: str  # "orders a week": follows a number
-    action: str  # "a coupon"
-    acted: str  # "got a coupon": follows a person
-    verb: str  # "give a coupon to": is followed by people
-    person: str
-    people: str
-    every: str  # the length of a round: "week", "month"
-    problem: str  # the family of simulated people with the same states and rewards
-    groups: tuple[str, ...] = ()
-    budget: int = 20  # actions per round
-    control: float = 0.1  # the share of people in the control group
-    cool_down: int = 2  # nobody is chosen twice in so many rounds
-    keep: int = 2  # rounds for which a missing state is carried over
-    horizon: int | None = None  # the number of rounds in all, if it is known
-
-
-def _read_templates() -> dict[str, Template]:
+def _read_templates() -> dict[str, types.Template]:
     tables = tomllib.loads(files("restive.desk").joinpath("templates.toml").read_text(encoding="utf-8"))
-    several = ("states", "rewards", "signs", "groups")
-    return {
-        name: Template(name=name, **table | {key: tuple(table[key]) for key in several if key in table})
-        for name, table in tables.items()
-    }
+    usual = {"groups": [], "budget": 20, "control": 0.1, "cool_down": 2, "keep": 2, "horizon": None}
+    return {name: cast("types.Template", {"name": name, **usual, **table}) for name, table in tables.items()}
 
 
-TEMPLATES: Mapping[str, Template] = _read_templates()
+TEMPLATES: Mapping[str, types.Template] = _read_templates()
 
 
-def find_template(name: str) -> Template:
+def find_template(name: str) -> types.Template:
     """The template of that name; an unknown name is refused with the most similar one.
 
-    >>> find_template("pharmacy").states
-    ('silent', 'occasional', 'regular', 'frequent')
+    >>> find_template("pharmacy")["states"]
+    ['silent', 'occasional', 'regular', 'frequent']
     """
     if name not in TEMPLATES:
         guess = did_you_mean(name.lower(), TEMPLATES)

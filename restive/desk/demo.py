@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from restive.desk.config import Template, find_template
+from restive.api import types
+from restive.desk.config import find_template
 from restive.desk.desk import Desk
 from restive.desk.program import Program
 from restive.errors import check_whole
@@ -28,14 +29,16 @@ FAIL, MISS = (2**33 + stream for stream in range(2))
 class Population:
     """Simulated people of a template's domain."""
 
-    def __init__(self, template: Template, agents: int, seed: int) -> None:
-        problem = make_problems(template.problem, agents=agents, budget=min(template.budget, agents), seed=seed)[0]
+    def __init__(self, template: types.Template, agents: int, seed: int) -> None:
+        problem = make_problems(template["problem"], agents=agents, budget=min(template["budget"], agents), seed=seed)[
+            0
+        ]
         self.world = World(problem, seed=seed)
         self.state = self.world.first_states()
         self.step = 0
-        digits = len(str(agents))
-        self.names = [f"{template.person.replace(' ', '-')}-{number + 1:0{digits}}" for number in range(agents)]
-        self.groups = find_groups(template.problem, agents, seed)
+        digits, person = len(str(agents)), template["person"].replace(" ", "-")
+        self.names = [f"{person}-{number + 1:0{digits}}" for number in range(agents)]
+        self.groups = find_groups(template["problem"], agents, seed)
         self.late = np.arange(agents) >= round(agents * (1 - LATE_SHARE))
 
     def report_states(self) -> list[dict[str, Any]]:

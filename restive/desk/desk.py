@@ -10,7 +10,7 @@ import hashlib
 import os
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -150,7 +150,7 @@ def _settle_file(spec: str) -> str:
 
 def from_template(name: str) -> Mapping[str, Any]:
     """The settings of a template."""
-    template = asdict(find_template(name))
+    template: Mapping[str, Any] = {**find_template(name)}
     taken = ("states", "rewards", "budget", "control", "cool_down", "keep", "horizon")
     words = {each.name: template[each.name] for each in fields(Words)}
     return {key: template[key] for key in taken} | {"words": words, "template": name}

@@ -10,7 +10,7 @@ import numpy as np
 
 from restive.api.status import NextStep, PeopleCounts, StateEstimate, Status, StatusRound, WaitingRound
 from restive.api.types import ProgramSummary
-from restive.desk.config import TEMPLATES, WORDS, Config, Words
+from restive.desk.config import TEMPLATES, Config, Words
 from restive.desk.explanations import count_people
 from restive.desk.lift import LiftCurve, Shadow, compare_policies, lift, lift_by_round
 from restive.desk.program import Program
@@ -162,9 +162,9 @@ def compare_shadow(program: Program) -> Shadow | None:
 def find_title(config: Config) -> str:
     """The title of the template, unless the program has its own states or words."""
     template = TEMPLATES.get(config.template or "")
-    if template is None or config.states != template.states:
+    if template is None or list(config.states) != template["states"]:
         return ""
-    return template.title if all(getattr(config.words, name) == getattr(template, name) for name in WORDS) else ""
+    return template["title"] if config.as_json()["words"].items() <= template.items() else ""
 
 
 def _caution(rounds: Sequence[RoundTotals]) -> str:

@@ -193,7 +193,8 @@ def test_a_policy_of_ones_own_decides_from_any_folder(tmp_path: Path, monkeypatc
 def test_settings_stand_above_those_of_the_template() -> None:
     config = make_config("shops", "pharmacy", budget=7)
     assert (config.budget, config.cool_down, config.template, config.words.action) == (7, 2, "pharmacy", "a coupon")
-    assert (config.states, config.rewards) == (TEMPLATES["pharmacy"].states, TEMPLATES["pharmacy"].rewards)
+    template = TEMPLATES["pharmacy"]
+    assert (config.states, config.rewards) == (tuple(template["states"]), tuple(template["rewards"]))
 
 
 def test_states_of_ones_own_do_not_keep_the_rewards_of_a_template() -> None:

@@ -5,7 +5,6 @@ import json
 import math
 import re
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -227,7 +226,7 @@ def test_histories_programs_templates_and_reports_are_printed(shown: Callable[..
     broken = [{"name": "shops", "error": "The policy is gone."}]
     assert "The policy is gone." in shown(80, lambda: output.print_programs(broken, "desk.db"))
     assert "No programs yet." in shown(80, lambda: output.print_programs([], "desk.db"))
-    kind = [asdict(TEMPLATES["loyalty"]) | {"states": ("idle",), "signs": ("no [sign]",), "rewards": (0.5,)}]
+    kind = [{**TEMPLATES["loyalty"]} | {"states": ("idle",), "signs": ("no [sign]",), "rewards": (0.5,)}]
     assert "idle (0.5): no [sign]" in shown(40, lambda: output.print_templates(kind))
     tiny = shown(60, lambda: output.print_history([{"round": 1, "at": "", "reward": 1.5e-7}], WORDS, "a"))
     assert "0.000000150" in tiny
@@ -261,9 +260,12 @@ def test_the_expected_benefit_per_person_is_shown(shown: Callable[..., str]) -> 
 
 def test_templates_show_the_reward_of_each_state_and_the_default_budget(shown: Callable[..., str]) -> None:
     for template in TEMPLATES.values():
-        text = flat(shown(120, lambda template=template: output.print_templates([asdict(template)])))
-        assert f"{template.budget} a {template.every}; states, worst first, with their {template.reward_unit}:" in text
-        for state, worth, sign in zip(template.states, template.rewards, template.signs, strict=True):
+        text = flat(shown(120, lambda template=template: output.print_templates([template])))
+        assert (
+            f"{template['budget']} a {template['every']}; states, worst first, with their {template['reward_unit']}:"
+            in text
+        )
+        for state, worth, sign in zip(template["states"], template["rewards"], template["signs"], strict=True):
             assert f"{state} ({worth:g}): {sign}" in text
 
 

@@ -1,7 +1,7 @@
 """Routes that belong to no program: health, metrics, the token, templates and policies."""
 
 import inspect
-from dataclasses import MISSING, Field, asdict, fields
+from dataclasses import MISSING, Field, fields
 
 from fastapi import Request, Response
 
@@ -55,7 +55,7 @@ async def me(principal: Viewer) -> Response:
 @router.get("/templates", response_model=types.Page[types.Template], summary="List templates", dependencies=NO_QUERY)
 async def templates(principal: Viewer) -> Response:
     """The application domains that a program can be created from."""
-    return json_response({"items": [asdict(template) for template in TEMPLATES.values()], "next": None})
+    return json_response({"items": [*TEMPLATES.values()], "next": None})
 
 
 @router.get("/policies", response_model=types.Page[types.PolicyInfo], summary="List policies", dependencies=NO_QUERY)

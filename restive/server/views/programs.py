@@ -14,9 +14,9 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 
-from restive.api.types import ProgramSummary
+from restive.api.types import ProgramSummary, Template
 from restive.desk.audit import Repeated, RequestContext
-from restive.desk.config import TEMPLATES, WORDS, Config, Template, Words, check_name, policy_label
+from restive.desk.config import TEMPLATES, WORDS, Config, Words, check_name, policy_label
 from restive.desk.desk import Desk, from_template, make_config
 from restive.errors import Conflict, InputError, NotFound
 from restive.policies import POLICIES
@@ -42,7 +42,7 @@ EMPTY_ROWS, MAX_ROWS = 3, 30  # of states
 MAX_WORD = 60  # characters
 WHOLE, DECIMAL = ("budget", "cool_down", "keep", "horizon", "seed"), ("control", "reward_range")
 FIELDS = (*WHOLE, *DECIMAL, "shares", "policy", "shadow")
-TEMPLATE_FIELDS = ("name", "title", "about", "people", "person", "action", "every")
+TEMPLATE_FIELDS = ("name", "title", "about", "people", "person", "action", "every", "states")
 DEFAULT_STATES = ("low", "high")
 WRONG_TOKEN = "This token is not valid. It may be mistyped, expired or revoked. Ask the person who gave it to you."
 
@@ -128,8 +128,8 @@ def describe_program(summary: ProgramSummary) -> Data:
         **fields,
         "readable": summary["error"] is None,
         "policy": policy_label(summary["policy"]) if summary["policy"] else None,
-        "title": template.title if template else "",
-        "about": template.about if template else "",
+        "title": template["title"] if template else "",
+        "about": template["about"] if template else "",
     }
 
 
@@ -142,11 +142,11 @@ def describe_form(template: str) -> Data:
     given: Mapping[str, Any] = {} if chosen is None else from_template(template)
     config = Config.from_json({"states": DEFAULT_STATES, "rewards": (0.0, 1.0)} | dict(given) | {"template": None})
     settings = asdict(config) | {"shares": dict(config.shares)}
-    signs = [] if chosen is None else list(chosen.signs)
+    signs = [] if chosen is None else chosen["signs"]
     return {
         "templates": listed,
         "template": {"name": OWN, "title": "A program of your own"} if chosen is None else _describe_template(chosen),
-        "settings": settings | {"signs": signs, "groups": [] if chosen is None else list(chosen.groups)},
+        "settings": settings | {"signs": signs, "groups": [] if chosen is None else chosen["groups"]},
         "policies": [{"name": name, "about": _describe_policy(name)} for name in learners()],
         "rows": min(len(config.states) + EMPTY_ROWS, MAX_ROWS),
         "key": make_key(),
@@ -234,7 +234,7 @@ def _find_field(error: InputError) -> str:
 
 
 def _describe_template(template: Template) -> Data:
-    return {name: getattr(template, name) for name in TEMPLATE_FIELDS} | {"states": list(template.states)}
+    return {name: value for name, value in template.items() if name in TEMPLATE_FIELDS}
 
 
 def _describe_policy(name: str) -> str:

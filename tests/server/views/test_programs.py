@@ -67,9 +67,9 @@ def test_an_unreadable_program_is_shown_without_the_path_of_its_policy(tmp_path:
 
 def test_every_template_can_be_chosen(browser: Browser) -> None:
     page = browser.get("/new").text
-    for template in TEMPLATES.values():
-        assert f'href="/new?template={template.name}"' in page
-        assert template.about in unescape(page)
+    for name, template in TEMPLATES.items():
+        assert f'href="/new?template={name}"' in page
+        assert template["about"] in unescape(page)
     assert browser.get("/new?template=nothing").status_code == 404
 
 
