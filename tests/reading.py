@@ -1,5 +1,8 @@
-"""Checks that all text of a figure can be read."""
+"""Checks that all text of a figure can be read, and that a page is whole."""
 
+import re
+from collections import Counter
+from html.parser import HTMLParser
 from itertools import combinations
 
 from matplotlib.axes import Axes
@@ -29,3 +32,32 @@ def assert_all_words_can_be_read(figure: Figure) -> None:
         assert min(left, bottom, width - right, height - top) >= 0, f"{word} is cut off"
     for (one, a), (two, b) in combinations(words, 2):
         assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] + 1 or b[3] <= a[1] + 1, f"{one} lies over {two}"
+
+
+class Outline(HTMLParser):
+    """What the page is made of; fails on a tag that is closed out of turn."""
+
+    EMPTY = ("meta", "br")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_startendtag(tag, attrs)
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        for name, value in attrs:
+            self.ids += [str(value)] * (name == "id")
+            self.links += [str(value)] * (name in ("href", "xlink:href", "src"))
+            self.links += re.findall(r"url\((.*?)\)", str(value))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag

@@ -54,6 +54,8 @@ class Experiment(Plan):
     def examine(self, size: Size, results: Results) -> Findings:
         """The claims with their parts, and figures and tables."""
         measured = self.measure(size, results)
+        unknown = {*measured.parts, *measured.nearby} - {claim.name for claim in self.claims}
+        assert not unknown, f"{self.name}: claims.toml has no {', '.join(sorted(unknown))}"
         return Findings(tuple(self._judge(each, measured) for each in self.claims), measured.figures, measured.tables)
 
     def _judge(self, claim: Claim, measured: Measured) -> Claim:

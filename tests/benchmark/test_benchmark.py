@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from interruption import interrupt
 from matplotlib.figure import Figure
+from reading import Outline
 
 from restive.benchmark.benchmark import LIMITS, Benchmark, draw_scores, write_benchmark
 from restive.benchmark.cost import Costs
@@ -236,36 +236,12 @@ def read(folder: Path, name: str) -> str:
     return (folder / name).read_text(encoding="utf-8")
 
 
-class Outline(HTMLParser):
-    """Ids and links; fails on a tag that is closed out of turn."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.ids: list[str] = []
-        self.links: list[str] = []
-        self.tags: set[str] = set()
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_startendtag(tag, attrs)
-        self.open += [tag] * (tag != "meta")
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.ids += [str(value) for name, value in attrs if name == "id"]
-        self.links += [str(value) for name, value in attrs if name in ("href", "src", "xlink:href")]
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
 def test_the_page_is_whole_needs_nothing_and_all_links_lead_somewhere_in_it(folder: Path) -> None:
     outline = Outline(read(folder, "comparison.html"))
     assert outline.open == []
     assert len(outline.ids) == len(set(outline.ids))
     assert {link.removeprefix("#") for link in outline.links} <= set(outline.ids)
-    assert not outline.tags & {"script", "link", "img", "iframe"}
+    assert not set(outline.tags) & {"script", "link", "img", "iframe"}
 
 
 def test_what_was_named_by_others_cannot_break_the_page(folder: Path) -> None:

@@ -9,6 +9,7 @@ import resource
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ import pytest
 from interruption import interrupt
 
 from restive import InputError
-from restive.paper.jobs import Size
+from restive.paper.experiment import Measured
+from restive.paper.jobs import Results, Size
 from restive.paper.reproduction import EXPERIMENTS, find_experiments
 from restive.paper.tasks import TASKS
 from restive.version import __version__
@@ -61,6 +63,12 @@ def test_a_claim_has_the_place_of_its_experiment_and_the_range_above_0_unless_it
     assert (first.place, str(first.agreement)) == ("Figure 1, section 5.1", "above 0")
     assert first.quantity == "lead of egt over wiql, {share}"
     assert first.verdict == "undecided"  # nothing was measured
+
+
+def test_a_number_for_a_claim_that_does_not_exist_is_an_error() -> None:
+    odd = replace(EXPERIMENTS["counterexample-2"], measure=lambda size, results: Measured({"no-such-claim": []}))
+    with pytest.raises(AssertionError, match=r"counterexample-2: claims\.toml has no no-such-claim"):
+        odd.examine(Size(), Results({}))
 
 
 def test_names_are_found_in_the_order_of_the_catalogue() -> None:

@@ -1,27 +1,13 @@
 """The page holds figure and table, needs no network, and escapes what users named."""
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
+
+from reading import Outline
 
 from restive import Problem, make_problems
 from restive.comparison import compare
 from restive.report.pages import write_page
-
-
-class Balanced(HTMLParser):
-    """Fails on a tag that is closed out of turn."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag not in ("meta", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
 
 
 def test_the_page_is_whole_and_needs_nothing_from_outside(tmp_path: Path) -> None:
@@ -29,9 +15,7 @@ def test_the_page_is_whole_and_needs_nothing_from_outside(tmp_path: Path) -> Non
     found = compare(problems, ["egt", "wiql"], horizon=60, runs=2, seed=9)
     write_page(found, tmp_path / "page.html", "restive simulate --policy 'a<b'")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
-    parser = Balanced()
-    parser.feed(text)
-    assert parser.open == []
+    assert Outline(text).open == []
     assert not re.search(r'(src|href)\s*=\s*"https?:', text)
     assert "<script" not in text
     for part in ("egt", "wiql", "t = 50", "a&lt;b", f"{found.rows[0].whole.mean:.3f}"):
