@@ -7,15 +7,15 @@ posts from other sites are rejected by the middleware.
 `request.state.principal` is the authenticated principal.
 """
 
+import asyncio
 import hashlib
 import hmac
 import math
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, TypeVar
 from urllib.parse import quote
 
-import anyio
-from anyio.lowlevel import RunVar
 from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
@@ -36,14 +36,17 @@ from restive.errors import NotFound
 from restive.server.limits import CHALLENGE, MAX_SECRET_CHARACTERS, RateLimits, client_address, find_cookie
 from restive.server.settings import Settings
 
-MAX_LOOKUPS = 8  # concurrent; they must not wait behind decisions in the threads of the program pool
-MAX_SESSION_WRITES = 2  # concurrent; lookups must not wait until the store can be written to
+MAX_LOOKUPS, MAX_SESSION_WRITES = 8, 2  # concurrent
+LOOKUPS = ThreadPoolExecutor(
+    MAX_LOOKUPS, "lookup"
+)  # they must not wait behind decisions in the threads of the program pool
+SESSION_WRITES = ThreadPoolExecutor(
+    MAX_SESSION_WRITES, "session"
+)  # lookups must not wait until the store can be written to
 BEARER = HTTPBearer(
     scheme_name="token", description="A token from the administrator of the server: rst_…", auto_error=False
 )
 
-_lookups: RunVar[anyio.CapacityLimiter] = RunVar("restive lookups")
-_writes: RunVar[anyio.CapacityLimiter] = RunVar("restive session writes")
 T = TypeVar("T")
 Dependency = Callable[..., Awaitable[Principal]]
 
@@ -174,22 +177,12 @@ def form_key(request: Request) -> str:
 
 async def _look_up(function: Callable[..., T], *args: object) -> T:
     """Query the store in a thread, so that a slow database does not block other requests."""
-    return await anyio.to_thread.run_sync(lambda: function(*args), limiter=_limiter(_lookups, MAX_LOOKUPS))
+    return await asyncio.get_running_loop().run_in_executor(LOOKUPS, function, *args)
 
 
 async def _write(function: Callable[..., T], *args: object) -> T:
     """Write to the store in a thread that no lookup needs."""
-    return await anyio.to_thread.run_sync(lambda: function(*args), limiter=_limiter(_writes, MAX_SESSION_WRITES))
-
-
-def _limiter(variable: RunVar[anyio.CapacityLimiter], total: int) -> anyio.CapacityLimiter:
-    """The limiter of this event loop."""
-    try:
-        return variable.get()
-    except LookupError:
-        limiter = anyio.CapacityLimiter(total)
-        variable.set(limiter)
-        return limiter
+    return await asyncio.get_running_loop().run_in_executor(SESSION_WRITES, function, *args)
 
 
 def _note(request: Request, secret: str, principal: Principal | None) -> Principal | None:

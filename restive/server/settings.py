@@ -5,7 +5,7 @@ and only until the store has its first token (see `restive.server.auth`).
 """
 
 import ipaddress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from restive.errors import InputError, check_number, check_whole
 
@@ -14,11 +14,6 @@ LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 LOCAL_NETWORKS = ("127.0.0.0/8", "::1")
 LOG_FORMATS = ("text", "json", "none")
 FLASH_COOKIE = "restive_flash"  # a message that a form leaves for the next page
-POSITIVE = (
-    "burst", "max_sign_ins_per_minute", "max_concurrent_requests", "max_connections", "max_table_bytes",
-    "max_json_bytes", "max_form_bytes", "max_anonymous_bytes", "max_total_bytes", "max_header_bytes",
-    "min_body_rate",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -69,8 +64,9 @@ class Settings:
     def __post_init__(self) -> None:
         check_whole("port", self.port, 0, 65_535)
         check_number("rate", self.rate, "it must be a number of requests a second, from 0.1 to 1000000", 0.1, 1e6)
-        for name in POSITIVE:
-            check_whole(name, getattr(self, name), 1)
+        for limit in fields(self):
+            if limit.type is int and limit.name != "port":
+                check_whole(limit.name, getattr(self, limit.name), 1)
         if self.log not in LOG_FORMATS:
             raise InputError(f"log is {self.log!r}; it must be one of {', '.join(LOG_FORMATS)}.")
         if self.open and (self.behind_proxy or not is_local(self.host)):
