@@ -65,10 +65,10 @@ def agents_table(program: Program, numbers: Ints | None = None) -> pl.DataFrame:
 
 def rounds_table(program: Program) -> pl.DataFrame:
     """A row for each round."""
-    return pl.DataFrame(summarise_rounds(program), infer_schema_length=None)
+    return pl.DataFrame(summarize_rounds(program), infer_schema_length=None)
 
 
-def summarise_rounds(program: Program) -> list[RoundSummary]:
+def summarize_rounds(program: Program) -> list[RoundSummary]:
     """The totals of each round."""
     return [
         {

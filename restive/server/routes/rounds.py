@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 
 from restive.api import types
-from restive.desk.export import summarise_rounds
+from restive.desk.export import summarize_rounds
 from restive.desk.program import Program
 from restive.desk.recommendation import Recommendation
 from restive.errors import InputError
@@ -81,7 +81,7 @@ async def list_rounds(name: Name, request: Request, principal: Viewer, page: Ann
     """The totals of each round, from the first on."""
 
     def read(program: Program) -> types.Page[types.RoundSummary]:
-        rows = summarise_rounds(program)[page.after : page.after + page.limit]
+        rows = summarize_rounds(program)[page.after : page.after + page.limit]
         end = page.after + len(rows)
         return {"items": rows, "next": page_url(request, after=end) if end < len(program.rounds) else None}
 
@@ -100,7 +100,7 @@ async def show_round(name: Name, round: Number, request: Request, principal: Vie
     def read(program: Program) -> dict[str, Any]:
         decision = hide_policy_paths(program.recommendation(round).as_json(0))
         del decision["people"]
-        return {**summarise_rounds(program)[round - 1], "decision": decision}
+        return {**summarize_rounds(program)[round - 1], "decision": decision}
 
     return await read_program(request, name, read)
 
