@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from restive.desk.database import audit_log, programs
+from restive.desk.database import StoreError, audit_log, programs
 from restive.errors import Conflict, InputError
 
 MAX_KEY = 200
@@ -83,7 +83,7 @@ def refuse_repeated(connection: sa.Connection, program: int, context: RequestCon
         )
     if (found.verb, found.asked) != (verb, context.asked):
         raise KeyTaken("The idempotency key was used for another request; use a new one. Nothing was recorded now.")
-    raise Repeated(json.loads(found.answer))
+    raise Repeated(_read_answer(found.answer))
 
 
 def record_audit_entry(
@@ -111,7 +111,7 @@ def forget_people(connection: sa.Connection, program: int) -> None:
     connection.execute(audit_log.update().where(plain).values(asked=FORGOTTEN))
     telling = sa.select(audit_log.c.number, audit_log.c.answer).where(mine, audit_log.c.answer.like('%"notes": ["%'))
     for row in connection.execute(telling).all():
-        answer = json.loads(row.answer) | {"notes": []}
+        answer = _read_answer(row.answer) | {"notes": []}
         connection.execute(audit_log.update().where(audit_log.c.number == row.number).values(answer=json.dumps(answer)))
 
 
@@ -127,4 +127,12 @@ def select_audit_entries(program: int | None, before: int | None, limit: int) ->
 
 def as_audit_entry(row: sa.Row[Any]) -> AuditRow:
     """An entry from a row of `select_audit_entries`."""
-    return AuditRow(row.number, row.name, row.at, row.by, row.verb, row.round, json.loads(row.answer))
+    return AuditRow(row.number, row.name, row.at, row.by, row.verb, row.round, _read_answer(row.answer))
+
+
+def _read_answer(text: str) -> dict[str, Any]:
+    try:
+        answer: dict[str, Any] = json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"The audit log is damaged ({error}): use a backup.") from None
+    return answer

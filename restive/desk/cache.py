@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import polars as pl
 
-from restive.desk.database import StoreRestored
+from restive.desk.database import StoreError, StoreRestored
 from restive.desk.events import Change, Corrected, Event, Head
 from restive.desk.projection import Projection
 from restive.desk.roster import Names, find_key
@@ -132,7 +132,12 @@ class ProgramCache:
         """The names of the agents."""
         if self._names is None or len(self._names) != projection.agents.count:
             key = None if projection.config.pseudonyms is None else find_key(projection.config.pseudonyms)
-            self._names = Names(self.store.names(self.program), key, self._given)
+            names = self.store.names(self.program)
+            if len(names) < projection.agents.count:
+                raise StoreError(
+                    f"The roster has {len(names)} names for {projection.agents.count} agents: use a backup."
+                )
+            self._names = Names(names, key, self._given)
         return self._names
 
     def knows(self, names: pl.Series) -> bool:
@@ -143,7 +148,10 @@ class ProgramCache:
         """A round as it is known now."""
         if number not in self._rounds:
             with self.store.diagnosing(self.program):
-                self.keep_round(gather(self.store.events(self.program, round=number)))
+                found = gather(self.store.events(self.program, round=number))
+                if not found.listed:
+                    raise InputError(f"Round {number} has no list.")
+            self.keep_round(found)
         return self._rounds[number]
 
     def keep_round(self, found: Round) -> None:

@@ -74,6 +74,7 @@ CODES = {
 }
 # A failed connection has no code, only a message.
 WORDS = {
+    "malformed": DAMAGED,
     "authentication failed|no password supplied|pg_hba.conf|role .* does not exist": PASSWORD,
     "database .* does not exist": NO_DATABASE,
     "too many (clients|connections)|connection slots|QueuePool limit": CROWDED,
@@ -271,8 +272,10 @@ def _connect_sqlite(text: str, read_only: bool) -> tuple[sa.Engine, str]:
         try:
             for setting in ("synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
                 connection.execute(f"PRAGMA {setting}")
-        except BaseException:
+        except BaseException as error:
             connection.close()
+            if isinstance(error, UnicodeDecodeError):  # SQLite quotes a damaged schema in its message
+                raise sqlite3.DatabaseError("the schema is malformed") from error
             raise
         return connection
 
@@ -365,7 +368,7 @@ def has_tables(connection: sa.Connection, shown: str) -> bool:
     """Whether the database is a store; one of another version, or with tables of something else, is refused."""
     tables = set(sa.inspect(connection).get_table_names())  # one query: another process may create them meanwhile
     if version.name in tables:
-        found = int(connection.execute(sa.select(version.c.version)).scalar_one())
+        found = connection.execute(sa.select(version.c.version)).scalar_one()
         if found != VERSION:
             raise InputError(
                 f"The store {shown} has version {found}; this version of restive reads version {VERSION} only.",

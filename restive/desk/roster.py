@@ -22,6 +22,7 @@ import numpy as np
 import platformdirs
 import polars as pl
 
+from restive.desk.database import StoreError
 from restive.errors import InputError
 from restive.types import Ints
 
@@ -108,7 +109,11 @@ def join_names(names: pl.Series) -> bytes:
 
 def split_names(bodies: Iterable[bytes]) -> pl.Series:
     """The names of consecutive chunks."""
-    chunks = [pl.Series("name", [zlib.decompress(body).decode()]).str.split("\n").explode() for body in bodies]
+    try:
+        texts = [zlib.decompress(body).decode() for body in bodies]
+    except (TypeError, UnicodeDecodeError, zlib.error) as error:
+        raise StoreError(f"The roster is damaged ({error}): use a backup.") from None
+    chunks = [pl.Series("name", [text]).str.split("\n").explode() for text in texts]
     names = pl.concat(chunks, rechunk=True) if chunks else pl.Series("name", [], dtype=pl.String)
     return names.set(names == "", None)
 

@@ -50,7 +50,7 @@ from restive.desk.database import (
 )
 from restive.desk.events import CHUNK, Event, Head, Part, assemble, link, pick
 from restive.desk.roster import split_names
-from restive.desk.writer import Writer, write_time
+from restive.desk.writer import Writer, count_events, write_time
 from restive.errors import Conflict, InputError, NotFound
 
 __all__ = ["Event", "ProgramRow", "Store", "StoreError", "Writer"]
@@ -138,7 +138,7 @@ class Store:
         known = {row.name: row for row in self.programs()}
         if name in known:
             return known[name]
-        near = difflib.get_close_matches(name, known, n=3) or list(known)[:5]
+        near = difflib.get_close_matches(name, map(str, known), n=3) or list(map(str, known))[:5]
         there = f"there are {', '.join(near)}" if near else "it has none yet"
         raise NotFound(f"The store has no program {name!r}; {there}.")
 
@@ -212,15 +212,14 @@ class Store:
 
     def length(self, program_id: int) -> int:
         """The number of events."""
-        last = self.execute(LENGTH, {"program": program_id})[0][0]
-        return 0 if last is None else int(last) + 1
+        return count_events(self.execute(LENGTH, {"program": program_id})[0][0])
 
     def head(self, name: str) -> Head:
         """The end of the log of the program of that name."""
         rows = self.execute(HEAD, {"name": name})
         if not rows:
             raise NotFound(f"There is no program {name!r}.")
-        return Head(rows[0].id, rows[0].number + 1, rows[0].digest)
+        return Head(rows[0].id, count_events(rows[0].number), rows[0].digest)
 
     def contains(self, head: Head) -> bool:
         """Whether the log had this end once, so that it has only grown since."""

@@ -9,7 +9,7 @@ import polars as pl
 import sqlalchemy as sa
 
 from restive.desk.audit import NO_CONTEXT, RequestContext, forget_people, record_audit_entry
-from restive.desk.database import events, parts, roster, snapshots, version
+from restive.desk.database import StoreError, events, parts, roster, snapshots, version
 from restive.desk.events import Columns, Event, Head, Header, divide, link
 from restive.desk.roster import ROSTER_CHUNK, as_names, join_names, split_names
 from restive.errors import InputError
@@ -31,6 +31,13 @@ def write_time(clock: Callable[[], datetime]) -> str:
     return clock().astimezone(UTC).isoformat(timespec="microseconds")
 
 
+def count_events(last: object) -> int:
+    """The number of events of a log whose last event has this number; None: it is empty."""
+    if last is not None and not isinstance(last, int):  # SQLite accepts any type in any column
+        raise StoreError(f"The number {last!r} of an event is damaged: use a backup.")
+    return 0 if last is None else last + 1
+
+
 class Writer:
     """Writes to a program; `length` is the number of events, those of this writer included."""
 
@@ -47,7 +54,7 @@ class Writer:
         self._connection = connection
         self._clock = clock
         last = connection.execute(LAST, {"program": program}).first()
-        self.length = self.before = 0 if last is None else last.number + 1
+        self.length = self.before = count_events(None if last is None else last.number)
         self._at: str = "" if last is None else last.at
         self._digest: str = "" if last is None else last.digest
 
