@@ -22,6 +22,7 @@ import os
 import re
 import sqlite3
 import time
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -330,6 +331,12 @@ def check_place(shown: str, read_only: bool) -> None:
         raise StoreError(f"There is no folder {path.parent} for the store {shown}: make it, or name another.")
     if read_only and not path.exists():
         raise StoreError(f"There is no store {shown} to read from: check the name.")
+
+
+def create_file(shown: str) -> None:
+    """Create a SQLite file that only its owner can read, if it is missing; SQLite gives -wal and -shm the same rights."""
+    with suppress(OSError):  # SQLite reports the reason
+        os.close(os.open(shown, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def use_write_ahead_log(engine: sa.Engine) -> None:

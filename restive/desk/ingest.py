@@ -437,6 +437,7 @@ def _join(
     if new.names.len():
         if not surely:
             check_similar_ids(names.find_alike(new.names))
+        projection.check_room(first + new.names.len())
         writer.add_names(new.names)
         names.add(new.names)
         cache.append(writer, Joined(np.arange(first, first + new.names.len()), new.group, new.groups))

@@ -235,6 +235,7 @@ class Program:
         try:
             with self._writing(context, Erased.kind, dry_run) as (writer, projection):
                 number = self._find_agents(projection, listed)
+                names = self.cache.names(projection)
                 if number.size:
                     self.cache.append(writer, Erased(number, self._count_missing(projection, number)))
                 for agent in number.tolist():
@@ -244,6 +245,8 @@ class Program:
             self.store.purge_pending()
             raise
         self.cache.forget()
+        if not dry_run:
+            names.forget(number)
         if not number.size and not dry_run:
             self.store.purge_deleted()
         return number.size

@@ -41,6 +41,9 @@ from restive.types import Bools, Floats, Ints
 # Rounds whose states stay in memory, because their outcomes are likely to be reported next.
 CACHED_ROUNDS = 4
 Recorded = TypeVar("Recorded", States, Outcomes)
+# Of the beliefs about all agents, most of which grow with the square of the number of states: 16 to 20 bytes for each agent,
+# action, state and next state with lagrange. A round takes up to three times as much memory.
+MAX_BELIEF_BYTES = 4 << 30
 # A round so long ago that no rule remembers it.
 NEVER = -(10**9)
 
@@ -179,7 +182,9 @@ class PolicyState:
         self.policy = make_learner(spec)
         self.config = config
         self.belief: Any = None
-        self.axes = agent_axes(self.policy, self.policy.start(config.shape(2)))
+        pair = self.policy.start(config.shape(2))
+        self.axes = agent_axes(self.policy, pair)
+        self.bytes_per_agent = sum(array.nbytes for array in flatten(pair).values()) / 2
 
     def grow(self, agents: int) -> None:
         """Extend the belief to this number of agents."""
@@ -270,6 +275,15 @@ class Projection:
                 self.policy_states[slot] = PolicyState(spec, config)
             if slot in self.policy_states:
                 self.policy_states[slot].config = config
+
+    def check_room(self, agents: int) -> None:
+        """Refuse so many agents if the policies' beliefs about them would be too large."""
+        size = sum(state.bytes_per_agent for state in self.policy_states.values())
+        if agents * size > MAX_BELIEF_BYTES:
+            raise InputError(
+                f"There would be {agents} people; a program has room for at most {MAX_BELIEF_BYTES // size:.0f} people with "
+                f"{len(self.config.states)} states."
+            )
 
     def draws(self, states: States, round_: int, budget: int) -> Draws:
         """The random numbers of a round: those of step round - 1 of a simulation with this seed."""

@@ -29,6 +29,7 @@ from restive.types import Ints
 ROSTER_CHUNK = 65536
 ERASED = "(erased)"
 MAX_DICT_LOOKUPS = 2**14  # up to so many names a dictionary is faster than a join
+MAX_STRANGERS = 2**16  # names in memory of people who have no number: new ones, and those looked up in vain
 KEYS_FOLDER = "RESTIVE_KEYS"
 
 
@@ -140,8 +141,18 @@ class Names:
         known = self.find(names).is_not_null()
         listed = names.to_list()
         hidden = self.pseudonyms.hide(listed)
-        self.given |= {code: name for code, name, coded in zip(hidden, listed, known, strict=True) if not coded}
+        fresh = {code: name for code, name, coded in zip(hidden, listed, known, strict=True) if not coded}
+        if len(self.given) + len(fresh) > len(self) + MAX_STRANGERS:
+            there = set(self.roster)
+            for code in [code for code in self.given if code not in there]:
+                del self.given[code]
+        self.given |= fresh
         return pl.Series(names.name, hidden, pl.String).zip_with(~known, names.cast(pl.String))
+
+    def forget(self, numbers: Ints) -> None:
+        """Drop the names of erased agents that were given by people."""
+        for code in self.roster[numbers]:
+            self.given.pop(code, None)
 
     def find(self, names: pl.Series) -> pl.Series:
         """The number of each name, null for unknown ones; fast if they are the whole roster in order."""

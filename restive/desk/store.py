@@ -35,6 +35,7 @@ from restive.desk.database import (
     audit_log,
     check_place,
     connect,
+    create_file,
     create_tables,
     events,
     explain,
@@ -306,6 +307,8 @@ class Store:
         sqlite = self._engine.dialect.name == "sqlite"
         if sqlite:
             check_place(self.address, read_only)
+            if not read_only:
+                create_file(self.address)
         with self._engine.connect() as connection:
             ready = has_tables(connection, self.address)
         if read_only and not ready:

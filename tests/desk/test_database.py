@@ -394,6 +394,21 @@ def test_bodies_are_not_compressed_again_by_postgresql(store: Store) -> None:
         assert [tuple(row) for row in found] == [("parts", "e"), ("roster", "e"), ("snapshots", "e")]
 
 
+def test_files_of_a_new_store_belong_to_their_owner_alone(tmp_path: Path) -> None:
+    shared = tmp_path / "shared.db"
+    before = os.umask(0)
+    try:
+        with Store.open(tmp_path / "store.db") as store, store.creating("one") as writer:
+            writer.append("created", {})
+            modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+        shared.touch(0o660)
+        Store.open(shared).close()
+    finally:
+        os.umask(before)
+    assert modes == {"store.db": 0o600, "store.db-wal": 0o600, "store.db-shm": 0o600}
+    assert shared.stat().st_mode & 0o777 == 0o660
+
+
 @pytest.mark.parametrize("step", [-1, 1])
 def test_a_store_of_another_version_is_refused_and_left_alone(address: str, step: int) -> None:
     with Store.open(address) as store, store._engine.connect() as connection:

@@ -11,6 +11,7 @@ import pytest
 from desk.stories import LEARNERS, STEADY, Chapter, call, know, make, record, write
 from restive.contract import Draws
 from restive.desk import Desk
+from restive.desk import projection as module
 from restive.desk.events import Corrected, Event
 from restive.desk.program import Program
 from restive.desk.projection import Projection
@@ -308,6 +309,20 @@ def test_a_policy_ranks_each_round_once_and_only_those_who_are_there(
         total = one.projection.policy_states["policy"].belief.total
         assert (np.unique(total[0, 0]).tolist(), np.unique(total[0, 1]).tolist()) == ([2.0], [3.0])
     assert replay(program).proven
+
+
+@pytest.mark.parametrize(("states", "people"), [(2, 2000), (20, 5)])
+def test_more_people_than_the_policies_have_room_for_are_refused(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, states: int, people: int
+) -> None:
+    monkeypatch.setattr(module, "MAX_BELIEF_BYTES", 50_000)
+    program = make(desk, states=[f"s{state}" for state in range(states)], rewards=None, policy="lagrange")
+    length = program.store.length(program.id)
+    most = rf"at most \d+ people with {states} states"
+    with pytest.raises(InputError, match=rf"^There would be {people} people; a program has room for {most}\.$"):
+        program.decide({f"a{number}": 0 for number in range(people)})
+    assert program.store.length(program.id) == length
+    assert program.decide({"a": 0}).round == 1
 
 
 def test_a_log_that_does_not_fit_is_refused(desk: Desk) -> None:

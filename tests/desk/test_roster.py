@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from desk.postgres import Postgres
 from desk.test_store import readable_text
 from restive.desk import Desk, Program
+from restive.desk import roster as module
 from restive.desk.export import export
 from restive.desk.replay import replay
 from restive.desk.roster import (
@@ -27,7 +28,7 @@ from restive.desk.roster import (
     split_names,
 )
 from restive.desk.status import get_status
-from restive.errors import InputError
+from restive.errors import InputError, NotFound
 
 
 @pytest.mark.parametrize("names", [["ann"], [None], ["ann", None], [None, "Zoë 🦉", None], ["a\u2028b", "c\x85d", " "]])
@@ -222,6 +223,25 @@ def test_names_can_be_shown_again_by_who_has_them(tmp_path: Path) -> None:
         plain.decide({"ann": "low"})
         plain.recognise(["ben"])
         assert plain.recommendation(1).chosen == ["ann"]
+
+
+def test_names_of_strangers_and_erased_people_do_not_stay_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_STRANGERS", 20)
+    with Desk(tmp_path / "desk.db") as desk:
+        program = make_program(desk)
+        chosen = program.decide(PEOPLE, budget=3).chosen
+        for number in range(100):
+            with pytest.raises(NotFound):
+                program.history(f"stranger{number}@example.org")
+        assert len(program.names.given) <= len(PEOPLE) + 20
+        assert program.recommendation(1).chosen == chosen
+        program.erase([chosen[0]], dry_run=True)
+        assert chosen[0] in program.names.given.values()
+        program.erase([chosen[0]])
+        assert chosen[0] not in program.names.given.values()
+        assert program.recommendation(1).chosen == ["(erased)", *chosen[1:]]
 
 
 def test_an_erased_code_is_nowhere_in_sqlite_and_the_name_finds_nothing(tmp_path: Path) -> None:

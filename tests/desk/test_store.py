@@ -102,10 +102,10 @@ def test_events_are_chosen_by_number_kind_and_round_across_batches(
 
 def test_history_of_an_agent_is_what_the_events_say(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "HISTORY_BATCH", 3)
-    program = make_program(store)
+    program, generator = make_program(store), np.random.default_rng(5)
     with store.writing(program) as writer:
         for step in range(12):
-            number = np.flatnonzero(GENERATOR.random(3 * CHUNK) < 0.7)
+            number = np.flatnonzero(generator.random(3 * CHUNK) < 0.7)
             kind = "outcomes" if step % 3 else "opened"
             writer.append(kind, {"step": step}, outcome_columns(number), round=step, extra={"list": {"number": number}})
             writer.append("changed", {}, {"other": np.arange(4)})
