@@ -12,10 +12,7 @@ from fastapi import Request, Response
 from restive.desk.audit import RequestContext
 from restive.desk.ingest import name_few
 from restive.desk.program import Program
-from restive.desk.recommendation import Recommendation
 from restive.desk.roster import ERASED
-from restive.desk.rounds import DONE, UNKNOWN
-from restive.desk.selection import RESERVE
 from restive.errors import InputError, NotFound
 from restive.server.monitoring import Metrics
 from restive.server.views.base import (
@@ -30,6 +27,7 @@ from restive.server.views.base import (
     router,
 )
 from restive.server.views.forms import Form, Operator, make_key, redirect, take_form
+from restive.server.views.rounds import describe_results, find_chosen
 from restive.server.views.upload import explain, record_outcomes
 
 PEOPLE_PER_PAGE = 50
@@ -45,7 +43,8 @@ def build_marks(program: Program, query: Query) -> Data:
     wanted = query.number("round", decided[-1])
     if wanted not in decided:
         raise NotFound(f"Round {wanted} of {program.name} has no list.")
-    people = _find_people(program.recommendation(wanted))
+    found = program.get_round(wanted)
+    people = [row for row in describe_results(program, found, find_chosen(found)) if row["agent"] != ERASED]
     part = paginate(query.number("page"), len(people), PEOPLE_PER_PAGE)
     return {
         "states": list(program.config.states),
@@ -111,25 +110,6 @@ def read_rows(form: Form) -> list[dict[str, str]]:
         if any(marks.values()):
             rows.append({"agent": agent, **marks})
     return rows
-
-
-def _find_people(recommendation: Recommendation) -> list[dict[str, Any]]:
-    """The people on the list whose ids are not erased, with their recorded outcomes."""
-    found, listed = recommendation.found, recommendation.found.listed
-    numbers = listed["agent"][listed["kind"] != RESERVE]
-    places, _ = found.find(numbers)
-    states = recommendation.config.states
-    return [
-        {
-            "agent": name,
-            "state": states[int(found.state[place])],
-            "done": None if found.done[place] == UNKNOWN else bool(found.done[place] == DONE),
-            "next_state": states[int(found.after[place])] if found.after[place] >= 0 else None,
-            "reward": float(found.reward[place]) if found.after[place] >= 0 else None,
-        }
-        for name, place in zip(recommendation.names.call(numbers), places.tolist(), strict=True)
-        if name != ERASED
-    ]
 
 
 def _name_person(fault: dict[str, Any], rows: list[dict[str, str]]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def build_round(program: Program, query: Query) -> Data:
         "round": summarize_rounds([program.projection.totals(number)])[0],
         **about,
         "part": part._asdict(),
-        "people": _results(program, found, listed[part.rows]),
+        "people": describe_results(program, found, listed[part.rows]),
     }
 
 
@@ -133,11 +133,16 @@ def summarize_rounds(rounds: Sequence[RoundTotals]) -> list[dict[str, Any]]:
 def _find_listed(found: Round) -> Ints:
     """The numbers of the people on the list, then of those who got the action without being on it."""
     unlisted: Ints = found.number[(found.done == DONE) & ~found.chosen]
-    listed: Ints = found.listed["agent"][found.listed["kind"] != RESERVE].astype(np.int64)
-    return np.concatenate([listed, unlisted])
+    return np.concatenate([find_chosen(found), unlisted])
 
 
-def _results(program: Program, found: Round, numbers: Ints) -> list[dict[str, Any]]:
+def find_chosen(found: Round) -> Ints:
+    """The numbers of the people on the list, without the reserve."""
+    chosen: Ints = found.listed["agent"][found.listed["kind"] != RESERVE].astype(np.int64)
+    return chosen
+
+
+def describe_results(program: Program, found: Round, numbers: Ints) -> list[dict[str, Any]]:
     """Action and outcome of each person."""
     states, places = program.config.states, found.find(numbers)[0]
     kinds = dict(zip(found.listed["agent"].tolist(), found.listed["kind"].tolist(), strict=True))
@@ -150,7 +155,7 @@ def _results(program: Program, found: Round, numbers: Ints) -> list[dict[str, An
                 "list": LISTS[kinds[number]] if found.chosen[place] else UNLISTED,
                 "state": states[int(found.state[place])],
                 "done": None if done == UNKNOWN else done == DONE,
-                "after": states[after] if after >= 0 else None,
+                "next_state": states[after] if after >= 0 else None,
                 "reward": finite(found.reward[place]) if after >= 0 else None,
             }
         )

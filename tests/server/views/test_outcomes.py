@@ -42,7 +42,9 @@ def test_the_list_can_be_marked_without_a_file(site: Site, browser: Browser) -> 
     program = site.desk.program("coupons")
     assert (program.rounds[0].outcomes, program.rounds[0].done) == (1, 1)
     people = browser.get(f"{LIST}.json").json()["people"]
-    assert people[0] == {"agent": first, "state": "low", "done": True, "next_state": "high", "reward": 1.0}
+    assert people[0] == {
+        "agent": first, "list": "chosen", "state": "low", "done": True, "next_state": "high", "reward": 1.0,
+    }  # fmt: skip
     assert people[1]["done"] is None
 
 
