@@ -8,6 +8,7 @@ A template has the words and defaults of a new program for an application domain
 import math
 import os
 import re
+import reprlib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -19,6 +20,7 @@ import numpy as np
 
 from restive.api import types
 from restive.contract import Shape
+from restive.desk.roster import JOINERS, MAX_ID, normalize_name
 from restive.errors import InputError, check_number, check_whole, did_you_mean
 from restive.kernels.rng import MAX_SEED
 from restive.policies import make_policy
@@ -216,16 +218,26 @@ def _words(given: object) -> Words:
     if isinstance(given, Words):
         return given
     if not isinstance(given, Mapping) or set(given) - set(WORDS) or not all(isinstance(v, str) for v in given.values()):
-        raise InputError(f"words is {given!r}; it must give texts for {', '.join(WORDS)}.")
+        raise InputError(f"words is {reprlib.repr(given)}; it must give texts for {', '.join(WORDS)}.")
     return Words(**given)
 
 
 def _states(given: object) -> tuple[str, ...]:
-    names = tuple(given) if isinstance(given, list | tuple) else ()
-    sound = [isinstance(name, str) and name.strip() == name and name.isprintable() and name != "" for name in names]
-    if not 2 <= len(names) <= MAX_STATES or not all(sound) or len({name.lower() for name in names}) < len(names):
-        raise InputError(f"states is {given!r}; give 2 to {MAX_STATES} different names, the worst first.")
+    texts = given if isinstance(given, list | tuple) else ()
+    sound = all(isinstance(text, str) and text.strip() == text for text in texts)
+    names = tuple(map(normalize_name, texts)) if sound else ()
+    different = len({name.lower() for name in names}) == len(names)
+    if not 2 <= len(names) <= MAX_STATES or not different or not all(map(_is_name, names)):
+        raise InputError(
+            f"states is {reprlib.repr(given)}; give 2 to {MAX_STATES} different names, the worst first, each of 1 to "
+            f"{MAX_ID} characters."
+        )
     return names
+
+
+def _is_name(name: str) -> bool:
+    """Whether a normalized name is short and has no control characters."""
+    return 0 < len(name) <= MAX_ID and all(letter.isprintable() or letter in JOINERS for letter in name)
 
 
 def _rewards(given: object, states: tuple[str, ...]) -> tuple[float, ...] | None:
@@ -233,7 +245,9 @@ def _rewards(given: object, states: tuple[str, ...]) -> tuple[float, ...] | None
         return None
     values = tuple(given) if isinstance(given, list | tuple | np.ndarray) else ()
     if len(values) != len(states):
-        raise InputError(f"rewards is {given!r}; give {len(states)} numbers, one for each state, or none at all.")
+        raise InputError(
+            f"rewards is {reprlib.repr(given)}; give {len(states)} numbers, one for each state, or none at all."
+        )
     must = "it must be a finite number"
     return tuple(
         check_number(f"the reward of {state}", value, must, -1e100, 1e100)
@@ -243,9 +257,12 @@ def _rewards(given: object, states: tuple[str, ...]) -> tuple[float, ...] | None
 
 def _shares(given: object) -> dict[str, float]:
     if not isinstance(given, Mapping):
-        raise InputError(f"shares is {given!r}; it must give the minimum share of each group.")
+        raise InputError(f"shares is {reprlib.repr(given)}; it must give the minimum share of each group.")
     must = "it must lie between 0 and 1"
-    shares = {str(group): check_number(f"the share of {group}", value, must, 0, 1) for group, value in given.items()}
+    shares = {
+        normalize_name(str(group)): check_number(f"the share of {group}", value, must, 0, 1)
+        for group, value in given.items()
+    }
     if math.fsum(shares.values()) > 1 + 1e-9:
         raise InputError(f"The shares of groups add up to {math.fsum(shares.values()):g}; at most 1 is allowed.")
     return shares

@@ -17,7 +17,7 @@ from restive.desk.config import MAX_BUDGET, Config, Words
 from restive.desk.events import DecisionInput, Grouped, Joined, Outcomes, States
 from restive.desk.explanations import count_people
 from restive.desk.projection import Projection
-from restive.desk.roster import Names
+from restive.desk.roster import Names, normalize_names
 from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.desk.store import Writer
 from restive.desk.table_files import ROW, as_frame, read_table_file
@@ -25,9 +25,11 @@ from restive.desk.table_schema import (
     OUTCOMES,
     STATES,
     AllKnown,
+    ColumnNames,
     Fault,
     TableColumns,
     TableError,
+    count_normalized,
     read_agents,
     read_outcomes,
     read_states,
@@ -119,7 +121,7 @@ class RoundInput(NamedTuple):
     """The input of a round, read and validated, before agents are looked up."""
 
     table: pl.DataFrame | None  # of states
-    unread: list[str]  # columns that are ignored
+    notes: list[str]  # on the table
     budget: int | None
     must: pl.Series | None
     never: pl.Series | None
@@ -131,23 +133,33 @@ def read_round_input(
     all_known: AllKnown | None = None,
 ) -> RoundInput:  # fmt: skip
     """Read the tables of a round; ids of known agents are not validated again."""
-    table, ignored = None, []
+    table, notes = None, list[str]()
     if states is not None:
         frame, where = read_given(states, "states")
-        table, ignored = read_states(frame, where, config.states, all_known), unread(frame, STATES)
+        table = read_states(frame, where, config.states, all_known)
+        notes = describe_table(frame, STATES, table["agent"])
         if table.is_empty():
             raise InputError(f"{where}: the table has no rows; without a table the last known states are used.")
     wanted = None if budget is None else check_whole("budget", budget, 0, MAX_BUDGET)
     must_list, never_list = (
         None if given is None else read_list(given, what) for what, given in (("must", must), ("never", never))
     )
-    return RoundInput(table, ignored, wanted, must_list, never_list, new)
+    return RoundInput(table, notes, wanted, must_list, never_list, new)
+
+
+def describe_table(frame: pl.DataFrame, columns: ColumnNames, agent: pl.Series) -> list[str]:
+    """Notes on a table: columns that are ignored, and ids that were read in another spelling."""
+    ignored, normalized = unread(frame, columns), count_normalized(frame, agent)
+    notes = [f"ignored columns: {name_few(ignored)}"] if ignored else []
+    if normalized:
+        notes.append(f"ids with invisible or decomposed characters, read without them: {normalized:,}")
+    return notes
 
 
 def read_list(given: object, what: str) -> pl.Series:
     """Ids, from a list or from a table."""
     if isinstance(given, list | tuple | set | frozenset):
-        return pl.Series("agent", [str(name).strip() for name in given], pl.String)
+        return normalize_names(pl.Series("agent", [str(name) for name in given], pl.String))
     frame, where = read_given(given, what)
     return read_agents(frame, where)
 
@@ -276,14 +288,15 @@ def _default_round(projection: Projection, where: str) -> int:
 
 
 def read_outcome_table(given: object, config: Config, names: Names) -> tuple[pl.DataFrame, str, list[str]]:
-    """A validated table of outcomes with its row numbers, its name, and the columns that are ignored."""
+    """A validated table of outcomes with its row numbers, its name, and notes on it."""
     frame, where = read_given(given, "outcomes")
     try:
         table = read_outcomes(frame, where, config.states, config.rewards, names.knows)
     except TableError as error:
         unknown = _find_unknown(frame, names, error.faults)
         raise TableError(where, [*error.faults, *unknown], error.total + len(unknown)) from None
-    return table.hstack([frame[ROW].alias("row")]), where, unread(frame, OUTCOMES)
+    notes = describe_table(frame, OUTCOMES, table["agent"])
+    return table.hstack([frame[ROW].alias("row")]), where, notes
 
 
 def _find_unknown(frame: pl.DataFrame, names: Names, faults: Sequence[Fault]) -> list[Fault]:
@@ -397,7 +410,7 @@ def prepare_round(
 def _read_input(
     cache: ProgramCache, writer: Writer, projection: Projection, requested: RoundInput
 ) -> tuple[DecisionInput, list[str]]:
-    notes = [f"ignored columns: {', '.join(requested.unread)}"] if requested.unread else []
+    notes = list(requested.notes)
     budget = projection.config.budget if requested.budget is None else requested.budget
     arrivals = None
     if requested.table is not None:

@@ -147,7 +147,7 @@ class Program:
     def history(self, agent: str) -> list[HistoryEntry]:
         """An entry for each round in which the agent took part, read from the agent's own chunk of each event."""
         projection, names = self.projection, self.names
-        number = names.find(names.inward(pl.Series("agent", [agent])))[0]
+        number = names.find_one(agent)
         if number is None:
             raise NotFound(f"{agent!r} is not in the program {self.name}.")
         kinds = (Decided.kind, Reported.kind, Corrected.kind)
@@ -183,13 +183,13 @@ class Program:
         correct  let rows replace what is recorded; the policies then know what they would know had it been right
         """
         known = self.cache.last_known()
-        table, where, unread = read_outcome_table(outcomes, known.config, self.cache.names(known))
+        table, where, remarks = read_outcome_table(outcomes, known.config, self.cache.names(known))
         with self._writing(context, "learned", dry_run) as (writer, projection):
             by_round = split_rounds(table, where, projection, round)
             if round is None and table["round"].null_count() == table.height:
                 self._refuse_ambiguous(projection, table, where, *by_round)
             learned = self._learn_rounds(writer, projection, where, by_round, correct)
-            notes = [f"ignored columns: {', '.join(unread)}"] if unread else []
+            notes = list(remarks)
             notes += _describe_learned(learned, projection)
             result = LearnResult(
                 list(by_round),

@@ -27,6 +27,20 @@ from restive.errors import InputError
 from restive.types import Ints
 
 ROSTER_CHUNK = 65536
+MAX_ID = 200  # characters of an id, a state or a group
+# Zero-width joiners and non-joiners are part of the spelling between letters of these scripts, and nowhere else.
+JOINING = (
+    r"\p{M}\p{Arabic}\p{Syriac}\p{Nko}\p{Mongolian}\p{Devanagari}\p{Bengali}\p{Gurmukhi}\p{Gujarati}\p{Oriya}\p{Tamil}"
+    r"\p{Telugu}\p{Kannada}\p{Malayalam}\p{Sinhala}\p{Khmer}\p{Myanmar}\p{Tibetan}"
+)
+JOINERS = "\u200c\u200d"
+JOINER = f"[{JOINERS}]"
+INVISIBLE: Sequence[tuple[str, str]] = (  # patterns and what replaces them
+    (rf"[[\p{{Cf}}\p{{Default_Ignorable_Code_Point}}]--{JOINER}]", ""),
+    (rf"({JOINER}){JOINER}+", "$1"),
+    (rf"(^|[^{JOINING}]){JOINER}", "$1"),
+    (rf"{JOINER}([^{JOINING}]|$)", "$1"),
+)
 ERASED = "(erased)"
 MAX_DICT_LOOKUPS = 2**14  # up to so many names a dictionary is faster than a join
 MAX_STRANGERS = 2**16  # names in memory of people who have no number: new ones, and those looked up in vain
@@ -88,6 +102,29 @@ def find_key(fingerprint: str) -> Pseudonyms:
     if found.fingerprint != fingerprint:
         raise InputError(f"{path}: not the key that this program was made with.", code="key_wrong")
     return found
+
+
+def normalize_names(names: pl.Series) -> pl.Series:
+    """Names in one spelling: composed Unicode (NFC), plain blanks, none around it, and no invisible characters.
+
+    Soft hyphens, byte order marks, zero-width spaces and marks of direction come from copying; with them a name would be
+    another person's. Zero-width joiners stay between letters of scripts that need them, such as Persian and Hindi.
+
+    >>> normalize_names(pl.Series(["\\ufeffann ", "zoe\\u0308", "ben\\u00a0ali"])).to_list()
+    ['ann', 'zoë', 'ben ali']
+    """
+    plain = names.str.strip_chars()
+    if not plain.str.contains(r"[^ -~]").any():
+        return plain
+    text = plain.str.normalize("NFC").str.replace_all(r"\p{Zs}", " ")
+    for pattern, replacement in INVISIBLE:
+        text = text.str.replace_all(pattern, replacement)
+    return text.str.strip_chars()
+
+
+def normalize_name(name: str) -> str:
+    """One name in the spelling of the roster."""
+    return str(normalize_names(pl.Series([name], dtype=pl.String))[0])
 
 
 def as_names(names: Sequence[str] | pl.Series) -> pl.Series:
@@ -167,6 +204,11 @@ class Names:
         wanted = pl.DataFrame({"name": names.cast(pl.String)})
         return wanted.join(self._table, on="name", how="left", maintain_order="left")["number"]
 
+    def find_one(self, name: str) -> int | None:
+        """The number of the agent with this name, in any spelling; None if it is unknown."""
+        number: int | None = self.find(self.inward(pl.Series("agent", [normalize_name(name)], pl.String)))[0]
+        return number
+
     def knows(self, names: pl.Series) -> bool:
         """Whether all names are in the roster; may be False for many names, where that takes long to find out."""
         if names.dtype != pl.String or names.null_count():
@@ -201,6 +243,7 @@ class Names:
         roster = pl.DataFrame({"name": self.roster, "number": np.arange(len(self))}).drop_nulls()
         if not part:
             return roster["number"].to_numpy()
+        part = normalize_name(part)
         wanted, shown = part.lower(), pl.col("name")
         if self.given:
             shown = pl.lit(pl.Series(self.call(roster["number"].to_numpy()), dtype=pl.String))

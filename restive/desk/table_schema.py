@@ -12,11 +12,11 @@ import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
-from unicodedata import normalize
 
 import numpy as np
 import polars as pl
 
+from restive.desk.roster import MAX_ID, normalize_name, normalize_names
 from restive.desk.table_files import AGENT_HEADERS, MAX_QUOTE, ROW, quote
 from restive.errors import Hint, InputError
 from restive.types import Ints
@@ -38,7 +38,7 @@ NO = {"0", "n", "no", "f", "false", "nein", "falsch", "nee", "non", "faux", "fal
 COMMON_YES_NO = ("yes", "no", "1", "0", "true", "false")
 
 MAX_PRINTED, MAX_FAULTS = 20, 1000  # faults in the message, and of each kind in the list
-MAX_ID, MAX_LISTED = 200, 12
+MAX_LISTED = 12
 MIN_HEADER, SIMILAR = 4, 0.8  # headers shorter than this are never called similar
 CONTROL_CHARACTER = r"[\p{Cc}\p{Zl}\p{Zp}]"
 PLAIN_ID = rf"^[!-~](?:[ -~]{{0,{MAX_ID - 2}}}[!-~])?$"  # printable ASCII, not too long, no surrounding blanks
@@ -152,6 +152,20 @@ def unread(frame: pl.DataFrame, columns: ColumnNames) -> list[str]:
     """
     used = set(match_headers(frame, columns).values())
     return [name for name in frame.columns if name not in used and name != ROW]
+
+
+def count_normalized(frame: pl.DataFrame, agent: pl.Series) -> int:
+    """How many ids differ from the cells that they were read from by more than surrounding blanks.
+
+    >>> from restive.desk.table_files import as_frame
+    >>> table = as_frame([{"agent": "ann\\u200b"}, {"agent": " ben"}])
+    >>> count_normalized(table, read_agents(table, "monday.csv"))
+    1
+    """
+    cells = frame[match_headers(frame, AGENTS)["agent"]]
+    if cells.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return 0
+    return int((cells.cast(pl.String).str.strip_chars() != agent).sum())
 
 
 def match_headers(frame: pl.DataFrame, columns: ColumnNames) -> dict[str, str]:
@@ -271,7 +285,7 @@ class TableColumns:
         return pl.Series([None], dtype=dtype).new_from_index(0, len(self.frame))
 
     def texts(self, name: str) -> pl.Series:
-        """The cells as text without surrounding blanks, null where empty; 7.0 becomes 7, NaN is empty."""
+        """The cells as normalized text, null where empty; 7.0 becomes 7, NaN is empty."""
         if name not in self.headers or _is_nested(self.frame[self.headers[name]]):
             return self.empty_column(pl.String)
         cells = self.frame[self.headers[name]]
@@ -280,7 +294,7 @@ class TableColumns:
             whole = cells.cast(pl.Int64, strict=False)
             same = ((whole.cast(cells.dtype) == cells) & (cells.abs() < 2**53)).fill_null(False)
             cells = whole.cast(pl.String).zip_with(same, cells.cast(pl.String))
-        text = cells.cast(pl.String).str.strip_chars()
+        text = normalize_names(cells.cast(pl.String))
         return text.set(text == "", None)
 
     def ids(self) -> pl.Series:
@@ -346,13 +360,12 @@ class TableColumns:
 
     def state_codes(self, name: str, states: Sequence[str]) -> pl.Series:
         """The numbers of states that are given by name or by number."""
-        names = [normalize("NFC", state.strip()) for state in states]
+        names = [normalize_name(state) for state in states]
         exact, lower = {name: place for place, name in enumerate(names)}, [name.lower() for name in names]
         any_case = {state: place for place, state in enumerate(lower) if lower.count(state) == 1}
         numbers = {f"{place}{end}": place for place in range(len(states)) for end in ("", ".0")}
 
         def parse(text: str) -> int | None:
-            text = normalize("NFC", text)
             return exact.get(text, any_case.get(text.lower(), numbers.get(text)))
 
         plain = [state for state in states if state == state.strip() != ""]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation
 
 from restive.desk.config import MAX_BUDGET, MAX_HORIZON, MAX_STATES
-from restive.desk.table_schema import MAX_ID
+from restive.desk.roster import MAX_ID
 from restive.kernels.rng import MAX_SEED
 
 MAX_ROUND = 10**9

@@ -442,3 +442,32 @@ def test_groups_that_appear_after_the_first_ones_are_noted(tmp_path: Path) -> No
         later = program.decide({"ann": ("low", "south"), "ben": ("low", "east")}).notes
     assert not any(note.startswith("new group") for note in first)  # the first groups need no note
     assert [note for note in later if note.startswith("new group")] == ["new group: south", "new group: east"]
+
+
+@pytest.mark.parametrize("copied", ["ann\u200b", "\ufeffann", "an\u00adn", "\u202eann", "a\u200dnn", "ann\u2060"])
+def test_an_invisible_character_does_not_make_a_second_person(desk: Desk, copied: str) -> None:
+    program = desk.create("calls", states=["low", "high"], rewards=[0, 1], budget=1, control=0)
+    program.decide({"ann": "low", "zo\u00eb": "high"})
+    second = program.decide({copied: "high", "zoe\u0308": "high"}, again=True, must=[copied])
+    assert "ids with invisible or decomposed characters, read without them: 2" in second.notes
+    assert program.projection.agents.count == 2
+    assert second.chosen == ["ann"]
+    assert len(program.history(copied)) == 2
+    counts = program.learn([{"agent": copied, "next_state": "low"}], round=2)
+    assert counts.new == 1
+    assert "ids with invisible or decomposed characters, read without them: 1" in counts.notes
+    with pytest.raises(TableError, match="'ann' appears twice, also in row 1"):
+        program.decide([{"agent": "ann", "state": "low"}, {"agent": copied, "state": "low"}])
+    assert program.leave([copied]) == 1
+
+
+def test_states_and_groups_are_normalized_like_ids(desk: Desk) -> None:
+    program = desk.create("calls", states=["mu\u0308de", "wach\u200b"], budget=1, control=0, shares={"su\u0308d": 0.5})
+    assert program.config.states == ("m\u00fcde", "wach")
+    assert program.config.shares == {"s\u00fcd": 0.5}
+    rows = [{"agent": "ann", "state": "m\u00fcde", "group": "s\u00fcd\u200b"}, {"agent": "ben", "state": "wa\u00adch"}]
+    program.decide(rows)
+    assert program.projection.groups == ["s\u00fcd"]
+    for wrong in (["low", "x" * 201], ["low", "high\x1b[31m"], ["low", "\u200b"], ["low", "lo\u200bw"], ["low", 1]):
+        with pytest.raises(InputError, match="different names, the worst first, each of 1 to 200 characters"):
+            desk.create("other", states=wrong)

@@ -2,6 +2,8 @@
 
 import hashlib
 import hmac
+import sys
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,8 @@ from restive.desk.roster import (
     join_names,
     keys_folder,
     make_key,
+    normalize_name,
+    normalize_names,
     split_names,
 )
 from restive.desk.status import get_status
@@ -306,3 +310,39 @@ def test_another_key_under_the_same_name_is_refused(tmp_path: Path, keys: Path) 
     file.write_bytes(bytes(32))
     with Desk(tmp_path / "desk.db") as desk, pytest.raises(InputError, match="not the key that this program was made"):
         desk.program("one").decide(PEOPLE)
+
+
+CF = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == "Cf"]
+
+
+def test_every_format_character_is_removed_from_names() -> None:
+    assert len(CF) > 150
+    assert set(normalize_names(pl.Series([f"{letter}an{letter}n{letter}" for letter in CF]))) == {"ann"}
+
+
+@pytest.mark.parametrize("name", ["می\u200cرود", "क्\u200dष", "ක්\u200dෂ", "ക്\u200d\u0d37"])
+def test_joiners_between_letters_that_need_them_are_part_of_a_name(name: str) -> None:
+    assert normalize_name(name) == name
+    assert normalize_name(f"\u200c{name[:2]}\u200b{name[2:]}\u200d") == name
+    assert normalize_name(name.replace("\u200c", "")) == name.replace("\u200c", "")
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("zoe\u0308", "zoë"),
+        ("\u1112\u1161\u11ab", "\ud55c"),
+        ("ann\u00a0lee", "ann lee"),
+        ("\u3000ann\ufeff ", "ann"),
+        ("a\ufe0f", "a"),
+        ("\u3164", ""),
+    ],
+)
+def test_names_are_composed_and_have_plain_blanks(given: str, name: str) -> None:
+    assert normalize_name(given) == name
+
+
+@given(st.text(max_size=20))
+def test_a_normalized_name_stays_as_it_is(name: str) -> None:
+    once = normalize_name(name)
+    assert normalize_name(once) == once

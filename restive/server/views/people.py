@@ -54,7 +54,7 @@ def build_person(program: Program, query: Query) -> Data:
         raise NotFound("The URL has no id of a person.")
     rounds = program.history(agent)[::-1]
     names = program.names
-    number = names.find(names.inward(pl.Series("agent", [agent])))[0]
+    number = names.find_one(agent)
     part = paginate(query.number("page"), len(rounds), ROUNDS_PER_PAGE)
     return {
         "person": describe(program, np.array([number]))[0],
