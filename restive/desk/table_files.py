@@ -5,8 +5,9 @@ cell is null and blank rows are left out. The first column, `row`, is the row nu
 1, blank rows count, and a quoted cell with line breaks is part of one row; Parquet has no header row and counts from 1.
 A repeated header becomes `name (2)`.
 
-Text that a spreadsheet would run as a formula (it begins with = + - @, a tab or a line break) is written to CSV with an
-apostrophe in front and read back without it. Excel stores texts as texts and needs none.
+Text that a spreadsheet would run as a formula (it begins with = + - @, also full-width, a tab or a line break) is written to
+CSV with an apostrophe in front and read back without it; likewise behind a comma, semicolon, tab or line break inside of a
+text, where a spreadsheet with another delimiter would begin a cell, even in quotes. Excel stores texts as texts.
 """
 
 import csv
@@ -33,8 +34,10 @@ DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 DEFAULT_DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 EXTENSIONS = (*DEFAULT_DELIMITERS, ".xlsx", ".parquet")
 EXTENSION_LIST = ".csv, .tsv, .txt, .xlsx or .parquet"
-FORMULA = r"^('*[=+\-@\t\r\n])"
-ESCAPED_FORMULA = r"^'('*[=+\-@\t\r\n])"
+FORMULA_SIGN = r"=+\-@＝＋－＠"
+# Where a cell or a part of it begins, and what follows there: quotes, blanks and apostrophes before the sign.
+FORMULAS = (rf"([,;\t\r\n])([ '\"]*[{FORMULA_SIGN}])", rf"(^)([ '\"]*[{FORMULA_SIGN}\t\r\n])")
+ESCAPED_FORMULAS = tuple(pattern.replace(")(", ")'(", 1) for pattern in reversed(FORMULAS))
 MAX_COLUMNS, MAX_HEADER = 2_000, 200  # characters of a header
 MAX_CELLS = 1_000_000_000  # of a Parquet file, a few bytes of which can stand for any number of rows
 MAX_EXCEL_CELLS = 30_000_000  # of the rectangle from A1 to the last cell
@@ -59,7 +62,7 @@ def read_table_file(path: str | PathLike[str]) -> pl.DataFrame:
         return _with_header(read_excel(content, file.name, sheet), file.name)
     grid = _read_csv(content, file.name, DEFAULT_DELIMITERS[extension])
     if b"'" in content:
-        grid = grid.with_columns(pl.all().str.replace(ESCAPED_FORMULA, "$1"))
+        grid = grid.with_columns(unescape_formulas(pl.all()))
     return _with_header(grid, file.name)
 
 
@@ -198,11 +201,26 @@ def _read_csv_rows(text: str, delimiter: str, where: str) -> pl.DataFrame:
     return pl.DataFrame(dict(zip(names, columns, strict=False)), schema=dict.fromkeys(names, pl.String))
 
 
+def escape_formulas(texts: pl.Expr) -> pl.Expr:
+    """Texts with an apostrophe wherever a spreadsheet could begin a cell with a formula."""
+    for pattern in FORMULAS:
+        texts = texts.str.replace_all(pattern, "$1'$2")
+    return texts
+
+
+def unescape_formulas(texts: pl.Expr) -> pl.Expr:
+    """Texts without the apostrophes of `escape_formulas`."""
+    for pattern in ESCAPED_FORMULAS:
+        texts = texts.str.replace_all(pattern, "$1$2")
+    return texts
+
+
 def _csv_bytes(frame: pl.DataFrame, delimiter: str) -> bytes:
     """The frame as CSV, formulas escaped; a byte order mark, which Excel needs, only if there is more than ASCII."""
     texts = pl.selectors.string() | pl.selectors.categorical() | pl.selectors.enum()
-    safe = frame.with_columns(texts.cast(pl.String).str.replace(FORMULA, "'$1"))
-    safe = safe.rename({name: re.sub(FORMULA, r"'\1", name) for name in frame.columns})
+    safe = frame.with_columns(escape_formulas(texts.cast(pl.String)))
+    headers = pl.Series("header", frame.columns, pl.String).to_frame().select(escape_formulas(pl.col("header")))
+    safe.columns = headers["header"].to_list()
     content = safe.write_csv(separator=delimiter).encode()
     return content if content.isascii() else b"\xef\xbb\xbf" + content
 

@@ -1,5 +1,6 @@
 """Table files: what is written is read back, rows are numbered as a person sees them, and bad files give clear errors."""
 
+import csv
 import io
 import zipfile
 from collections.abc import Callable, Mapping
@@ -15,7 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from restive.desk import table_files
-from restive.desk.table_files import ROW, check_output_file, excel_bytes, read_excel, read_table_file, write_table_file
+from restive.desk.table_files import (
+    ROW,
+    check_output_file,
+    escape_formulas,
+    excel_bytes,
+    read_excel,
+    read_table_file,
+    unescape_formulas,
+    write_table_file,
+)
 from restive.errors import Hint, InputError
 
 QUICK = settings(max_examples=80, derandomize=True, deadline=None, database=None)
@@ -165,6 +175,45 @@ def test_formulas_are_escaped_in_csv(tmp_path: Path) -> None:
     )
     assert (tmp_path / "a.csv").read_text() == "'=agent,x\n'=1+1,-1\n'@x,2\n'-1,3\n''=x,4\na,5\n"
     assert read_table_file(tmp_path / "a.csv").columns == [ROW, "=agent", "x"]
+
+
+SPLITTING = {
+    "x;=cmd|' /C calc'!A0;y": "x;'=cmd|' /C calc'!A0;y",
+    "x,+1": "x,'+1",
+    "x;;-1": "x;;'-1",
+    'x;"=1"': 'x;\'"=1"',
+    "x; \t=1": "x; \t'=1",
+    "x\r\n@y": "x\r\n'@y",
+    "＝1": "'＝1",
+    "＋1;－2": "'＋1;'－2",
+    "＠x": "'＠x",
+    "\t=1": "'\t'=1",
+    "'=1": "''=1",
+    "a;'=1": "a;''=1",
+    "a;b-c": "a;b-c",
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "txt"])
+def test_no_part_of_a_text_is_a_formula_whatever_the_delimiter(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a.{ending}"
+    texts = pl.DataFrame({"rank": [str(rank) for rank in range(len(SPLITTING))], "agent": list(SPLITTING)})
+    write_table_file(texts, path)
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        written = [row[1] for row in csv.reader(file, delimiter="," if ending == "csv" else "\t")][1:]
+    assert written == list(SPLITTING.values())
+    assert read_table_file(path)["agent"].to_list() == list(SPLITTING)
+    for delimiter in ",;\t":
+        for line in path.read_text(encoding="utf-8-sig").splitlines():
+            cells = [cell.lstrip('" ') for cell in line.split(delimiter)]
+            assert not [cell for cell in cells if cell[:1] in {*"=+-@＝＋－＠"}], line
+
+
+@given(st.lists(st.text("'\"=+-@＝;,\t\r\n ab", min_size=1, max_size=12), min_size=1, max_size=5))
+def test_escaped_formulas_are_read_back_exactly(texts: list[str]) -> None:
+    column = pl.DataFrame({"text": texts})
+    written = column.select(escape_formulas(pl.col("text")))
+    assert written.select(unescape_formulas(pl.col("text")))["text"].to_list() == texts
 
 
 def test_a_byte_order_mark_is_written_only_where_excel_needs_it(tmp_path: Path) -> None:
