@@ -14,7 +14,7 @@ from restive.desk.projection import Projection
 from restive.desk.roster import Names, find_key
 from restive.desk.rounds import Round, gather
 from restive.desk.store import Store, Writer
-from restive.errors import InputError
+from restive.errors import InputError, NotFound
 
 # A snapshot is made after so many rounds, or earlier when so many rows of agents would have to be applied again.
 ROUNDS_APART, ROWS_APART = 50, 20_000_000
@@ -82,9 +82,7 @@ class ProgramCache:
 
     def _follow(self, projection: Projection, length: int) -> None:
         """Apply the events since; after a correction, start again."""
-        for event in self.store.events(self.program, first=projection.length):
-            if event.number >= length:
-                return
+        for event in self.store.events(self.program, first=projection.length, end=length):
             if event.kind == Corrected.kind:
                 self._projection = self._load(length)
                 return
@@ -103,16 +101,14 @@ class ProgramCache:
             except InputError:
                 projection = self.fresh_projection(length)
         self._saved_round, self._rows = len(projection.rounds), 0
-        for event in self.store.events(self.program, first=projection.length):
-            if event.number >= length:
-                break
+        for event in self.store.events(self.program, first=projection.length, end=length):
             self._apply(projection, event)
         return projection
 
     def fresh_projection(self, length: int) -> Projection:
         """An empty projection, with the corrections among so many events."""
-        known = [event for event in self.store.events(self.program, kinds=[Corrected.kind]) if event.number < length]
-        return Projection(lambda number: self.store.event(self.program, number), known)
+        known = self.store.events(self.program, end=length, kinds=[Corrected.kind])
+        return Projection(lambda number: self.store.event(self.program, number), list(known))
 
     def _apply(self, projection: Projection, event: Event) -> None:
         projection.apply(event)
@@ -149,9 +145,9 @@ class ProgramCache:
         if number not in self._rounds:
             with self.store.diagnosing(self.program):
                 found = gather(self.store.events(self.program, round=number))
-                if not found.listed:
-                    raise InputError(f"Round {number} has no list.")
-            self.keep_round(found)
+                if not found or not found[0].listed:
+                    raise NotFound(f"There is no list of round {number}.")
+            self.keep_round(found[0])
         return self._rounds[number]
 
     def keep_round(self, found: Round) -> None:

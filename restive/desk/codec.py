@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.errors import InputError
-from restive.kernels.palette import find_codes
+from restive.kernels.jit import compiled
+from restive.kernels.rng import mix
+from restive.types import Bytes, Keys
 
 Column: TypeAlias = NDArray[Any]
 Bits: TypeAlias = NDArray[np.unsignedinteger]
@@ -32,9 +34,9 @@ DTYPES = tuple(np.dtype(kind) for kind in ("?", "<i1", "<i2", "<i4", "<i8", "<u1
 PLACES = {dtype: place for place, dtype in enumerate(DTYPES)}
 NARROW = tuple(np.dtype(kind) for kind in ("<u1", "<u2", "<u4"))
 RAW, BITS, RANGE, STEPS, PALETTE, OFFSETS = range(6)
-SAMPLE = (
-    4096  # bytes compressed to decide whether to compress a body; values counted to decide whether to use a palette
-)
+SAMPLE = 4096  # bytes compressed, and values counted, to decide whether to compress a body or to use a palette
+MAX_PALETTE = 256
+SLOTS = np.uint64(1023)
 MAX_LENGTH = 1 << 27  # of a column; a forged length must not allocate all memory
 SNAPSHOT_FORMAT = "restive-projection-1"
 SNAPSHOT_PIECE = 1 << 26  # the longest column of a snapshot; longer arrays are split
@@ -163,14 +165,46 @@ def _encode_ascending(column: Column) -> tuple[int, bytes] | None:
 def _encode_palette(column: Column) -> bytes | None:
     """Up to 256 values and one byte for each place; None when there are more values, or few places."""
     bits = _bits_of(column)
-    if len(bits) < 16 or (len(bits) > SAMPLE and len(np.unique(bits[:: len(bits) // SAMPLE + 1])) > 256):
+    if len(bits) < 16 or (len(bits) > SAMPLE and len(np.unique(bits[:: len(bits) // SAMPLE + 1])) > MAX_PALETTE):
         return None
-    codes, palette = np.empty(len(bits), np.uint8), np.empty(256, np.uint64)
+    codes, palette = np.empty(len(bits), np.uint8), np.empty(MAX_PALETTE, np.uint64)
     number = find_codes(bits.astype(np.uint64, copy=False), codes, palette)
     if not 0 <= number <= len(bits) // 2:
         return None
     places = b"" if number == 1 else codes.tobytes()
     return bytes([number - 1]) + palette[:number].astype(bits.dtype).tobytes() + places
+
+
+@compiled
+def find_codes(bits: Keys, codes: Bytes, values: Keys) -> int:
+    """Fill `codes`, one for each of `bits`, and `values`, at most 256; returns how many values there are, −1 for more.
+
+    A small table with open addressing finds each value's code; the value before is tried first, because neighbours are
+    often alike.
+
+    >>> codes, values = np.empty(4, np.uint8), np.empty(256, np.uint64)
+    >>> find_codes(np.array([7, 9, 7, 8], np.uint64), codes, values), codes.tolist(), values[:3].tolist()
+    (3, [0, 1, 0, 2], [7, 9, 8])
+    """
+    if bits.size == 0:
+        return 0
+    table = np.full(1024, -1, np.int64)
+    found = 0
+    last, code = ~bits[0], 0
+    for place in range(bits.size):
+        if bits[place] != last:
+            last = bits[place]
+            slot = mix(last) & SLOTS
+            while table[slot] >= 0 and values[table[slot]] != last:
+                slot = (slot + np.uint64(1)) & SLOTS
+            if table[slot] < 0:
+                if found == MAX_PALETTE:
+                    return -1
+                table[slot], values[found] = found, last
+                found += 1
+            code = table[slot]
+        codes[place] = code
+    return found
 
 
 def _encode_offsets(column: Column) -> bytes | None:
@@ -246,10 +280,9 @@ def _unsigned(entry: _Entry) -> np.dtype[np.generic]:
 
 
 def _width_at(body: memoryview, place: int) -> np.dtype[np.generic]:
-    return {width.itemsize: width for width in NARROW}.get(body[place]) or _refuse_width()
-
-
-def _refuse_width() -> np.dtype[np.generic]:
+    for width in NARROW:
+        if width.itemsize == body[place]:
+            return width
     raise ValueError("there is no such width")
 
 

@@ -10,11 +10,11 @@ import hashlib
 import os
 import shlex
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import platformdirs
 
@@ -42,7 +42,7 @@ def name_store(address: str) -> str:
     return "" if default else f" --store {shlex.quote(address)}"
 
 
-class Desk:
+class Desk(AbstractContextManager["Desk"]):
     """Programs in one store."""
 
     def __init__(
@@ -55,12 +55,7 @@ class Desk:
             default_store().parent.mkdir(parents=True, exist_ok=True)
         self.store = Store.open(default_store() if store is None else store, read_only=read_only, clock=clock)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -33,6 +33,7 @@ from restive.types import Bools, Floats, Ints
 CHUNK = 8192
 WHOLE = -1  # the chunk of a part that is not divided by agents
 NOBODY = np.zeros(0, np.int64)
+NARROW = ("state", "after", "group")  # columns that are stored in 16 bits
 
 Header: TypeAlias = dict[str, Any]
 Columns: TypeAlias = Mapping[str, Column]
@@ -77,7 +78,7 @@ class States(NamedTuple):
 
     def columns(self) -> dict[str, Column]:
         """The stored columns."""
-        return {**self._asdict(), "state": self.state.astype(np.int16)}
+        return _narrow(self._asdict())
 
     @classmethod
     def read(cls, columns: Columns) -> Self:
@@ -104,7 +105,7 @@ class Outcomes(NamedTuple):
 
     def columns(self) -> dict[str, Column]:
         """The stored columns."""
-        return {**self._asdict(), "after": self.after.astype(np.int16)}
+        return _narrow(self._asdict())
 
     @classmethod
     def read(cls, columns: Columns) -> Self:
@@ -141,7 +142,31 @@ def write_outcomes(
 
 
 @dataclass(frozen=True)
-class Created:
+class Change:
+    """What an event means. By default its arrays are the stored columns, and its other fields are the header."""
+
+    kind: ClassVar[str]
+
+    def record(self) -> Record:
+        """The content of the event."""
+        columns = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        header = {name: value for name, value in vars(self).items() if name not in columns}
+        return Record(header, _narrow(columns), {})
+
+    @classmethod
+    def read(cls, event: Event) -> Self:
+        """The meaning of the event."""
+        columns = {name: column.astype(np.int64) for name, column in event.columns.items()}
+        return cls(**columns, **event.header)
+
+
+def _narrow(columns: Columns) -> dict[str, Column]:
+    """The columns with codes of states and groups in 16 bits."""
+    return {name: column.astype(np.int16) if name in NARROW else column for name, column in columns.items()}
+
+
+@dataclass(frozen=True)
+class Created(Change):
     """A program is created with a config."""
 
     kind: ClassVar[str] = "created"
@@ -165,23 +190,13 @@ class Changed(Created):
 
 
 @dataclass(frozen=True)
-class Joined:
+class Joined(Change):
     """Agents join, each with the code of a group (−1: none); `groups` are the names of new groups."""
 
     kind: ClassVar[str] = "joined"
     number: Ints
     group: Ints
     groups: list[str]
-
-    def record(self) -> Record:
-        """The content of the event."""
-        return Record({"groups": self.groups}, {"number": self.number, "group": self.group.astype(np.int16)}, {})
-
-    @classmethod
-    def read(cls, event: Event) -> Self:
-        """The meaning of the event."""
-        number, group = (event.columns[name].astype(np.int64) for name in ("number", "group"))
-        return cls(number, group, event.header["groups"])
 
 
 @dataclass(frozen=True)
@@ -192,33 +207,20 @@ class Grouped(Joined):
 
 
 @dataclass(frozen=True)
-class Left:
+class Left(Change):
     """Agents leave; one who has a state again later is back."""
 
     kind: ClassVar[str] = "left"
     number: Ints
 
-    def record(self) -> Record:
-        """The content of the event."""
-        return Record({}, {"number": self.number}, {})
-
-    @classmethod
-    def read(cls, event: Event) -> Self:
-        """The meaning of the event."""
-        return cls(event.columns["number"].astype(np.int64))
-
 
 @dataclass(frozen=True)
-class Erased:
+class Erased(Change):
     """The names of agents are deleted; `missing` counts by round the outcomes that can no longer be reported."""
 
     kind: ClassVar[str] = "erased"
     number: Ints
     missing: dict[int, int]
-
-    def record(self) -> Record:
-        """The content of the event."""
-        return Record({"missing": self.missing}, {"number": self.number}, {})
 
     @classmethod
     def read(cls, event: Event) -> Self:
@@ -239,7 +241,7 @@ class DecisionInput:
 
 
 @dataclass(frozen=True)
-class Decided:
+class Decided(Change):
     """A round is decided."""
 
     kind: ClassVar[str] = "decided"
@@ -267,7 +269,7 @@ class Decided:
 
 
 @dataclass(frozen=True)
-class Reported:
+class Reported(Change):
     """Outcomes of a round are reported."""
 
     kind: ClassVar[str] = "outcomes"
@@ -284,7 +286,7 @@ class Reported:
 
 
 @dataclass(frozen=True)
-class Corrected:
+class Corrected(Change):
     """States or outcomes of a round are corrected."""
 
     kind: ClassVar[str] = "corrected"
@@ -302,24 +304,12 @@ class Corrected:
 
 
 @dataclass(frozen=True)
-class Cancelled:
+class Cancelled(Change):
     """A round is cancelled: nobody acts by its list."""
 
     kind: ClassVar[str] = "cancelled"
 
-    def record(self) -> Record:
-        """The content of the event."""
-        return Record({}, {}, {})
 
-    @classmethod
-    def read(cls, event: Event) -> Self:
-        """The meaning of the event."""
-        return cls()
-
-
-Change: TypeAlias = (
-    Created | Changed | Joined | Grouped | Left | Erased | Decided | Reported | Corrected | Cancelled
-)  # fmt: skip
 KINDS: dict[str, type[Change]] = {
     each.kind: each
     for each in (Created, Changed, Joined, Grouped, Left, Erased, Decided, Reported, Corrected, Cancelled)

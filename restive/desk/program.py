@@ -38,7 +38,7 @@ from restive.desk.ingest import (
 from restive.desk.projection import Projection, RoundTotals
 from restive.desk.recommendation import Recommendation
 from restive.desk.roster import Names
-from restive.desk.rounds import Round, describe_agent, gather_rounds
+from restive.desk.rounds import Round, describe_agent, gather
 from restive.desk.selection import decide
 from restive.desk.store import ProgramRow, Store, StoreError, Writer
 from restive.desk.table_files import ROW
@@ -153,7 +153,7 @@ class Program:
         kinds = (Decided.kind, Reported.kind, Corrected.kind)
         return [
             describe_agent(found, projection.config.states, projection.totals(found.round).cancelled)
-            for found in gather_rounds(self.store.history(self.id, number, kinds=kinds))
+            for found in gather(self.store.history(self.id, number, kinds=kinds))
         ]
 
     def recognise(self, agents: object) -> None:

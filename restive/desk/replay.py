@@ -46,9 +46,7 @@ def replay(program: Program, progress: Callable[[int, int], None] = lambda done,
     length = program.store.verify(program.id)
     found = Replay(program.name, length)
     projection = program.cache.fresh_projection(0)
-    for event in program.log():
-        if event.number >= length:
-            break
+    for event in program.store.events(program.id, end=length):
         if event.kind == Decided.kind:
             _decide_again(projection, event, found)
         if event.kind == Corrected.kind:
@@ -65,9 +63,7 @@ def replay(program: Program, progress: Callable[[int, int], None] = lambda done,
 def _project(program: Program, length: int) -> Projection:
     """The projection of the first `length` events, from the log alone."""
     projection = program.cache.fresh_projection(length)
-    for event in program.log():
-        if event.number >= length:
-            break
+    for event in program.store.events(program.id, end=length):
         projection.apply(event)
     return projection
 

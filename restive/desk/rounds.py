@@ -20,7 +20,6 @@ from restive.desk.events import (
     write_outcomes,
 )
 from restive.desk.selection import EXCLUSIONS
-from restive.errors import NotFound
 from restive.types import Bools, Floats, Ints
 
 UNKNOWN, NOT_DONE, DONE = -1, 0, 1
@@ -126,21 +125,8 @@ class Round:
         return places, there
 
 
-def gather(log: Iterable[Event]) -> Round:
-    """The round that the events of one round lead to."""
-    found: Round | None = None
-    for event in log:
-        if found is None:
-            found = Round.start(event)
-        else:
-            found.apply(event)
-    if found is None:
-        raise NotFound("There is no such round.")
-    return found
-
-
-def gather_rounds(log: Iterable[Event]) -> list[Round]:
-    """The rounds that the events of several rounds lead to, in order."""
+def gather(log: Iterable[Event]) -> list[Round]:
+    """The rounds that events of rounds lead to, in order."""
     rounds: dict[int, Round] = {}
     for event in log:
         assert event.round is not None

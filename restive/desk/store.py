@@ -9,10 +9,9 @@ import json
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import polars as pl
@@ -86,7 +85,7 @@ def read_clock() -> datetime:
     return datetime.now(UTC)
 
 
-class Store:
+class Store(AbstractContextManager["Store"]):
     """A database of programs; shared between threads as it is, between processes by its address.
 
     `by` is the default actor in the audit log.
@@ -123,10 +122,7 @@ class Store:
         """Close all connections."""
         self._engine.dispose()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def programs(self) -> list[ProgramRow]:
@@ -231,12 +227,13 @@ class Store:
         self,
         program_id: int,
         first: int = 0,
+        end: int | None = None,
         kinds: Collection[str] | None = None,
         round: int | None = None,
         columns: bool = True,
     ) -> Iterator[Event]:
-        """The events from number `first` on, in order; of all kinds and rounds by default."""
-        for row, pieces in self._log(program_id, first, kinds, round, columns):
+        """The events from number `first` to before `end`, in order; by default all of all kinds and rounds."""
+        for row, pieces in self._log(program_id, first, end, kinds, round, columns):
             yield _make_event(row, *assemble(pieces))
 
     def event(self, program_id: int, number: int) -> Event:
@@ -390,12 +387,15 @@ class Store:
         self,
         program_id: int,
         first: int = 0,
+        end: int | None = None,
         kinds: Collection[str] | None = None,
         round: int | None = None,
         bodies: bool = True,
     ) -> Iterator[tuple[sa.Row[Any], list[Part]]]:
         """Rows of the log with their parts, a batch at a time."""
         query = sa.select(events).where(events.c.program == program_id).order_by(events.c.number).limit(EVENT_BATCH)
+        if end is not None:
+            query = query.where(events.c.number < end)
         if kinds is not None:
             query = query.where(events.c.kind.in_(list(kinds)))
         if round is not None:

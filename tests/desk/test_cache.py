@@ -39,7 +39,7 @@ class Reading:
         plain = Store.events
 
         def noted(store: Store, program: int, first: int = 0, **rest: Any) -> Iterator[Event]:
-            if not rest:
+            if not rest.keys() & {"kinds", "round"}:
                 self.firsts.append(first)
             return plain(store, program, first, **rest)
 

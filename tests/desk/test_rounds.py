@@ -22,7 +22,7 @@ from restive.desk.events import (
     States,
 )
 from restive.desk.rounds import UNKNOWN, Round, gather
-from restive.errors import InputError, NotFound
+from restive.errors import InputError
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def outcomes(number: list[int], done: list[int], reward: list[float], after: lis
 
 
 def test_a_round_that_was_just_decided_knows_no_outcomes() -> None:
-    found = gather([decided()])
+    (found,) = gather([decided()])
     assert (found.round, found.at, found.given.budget, found.decided.about) == (4, "now", 1, {"policy": "egt"})
     assert (found.number.tolist(), found.state.tolist()) == ([2, 5, 9], [0, 1, 1])
     assert found.carried_over.tolist() == [False, True, False]
@@ -65,7 +65,7 @@ def test_a_round_that_was_just_decided_knows_no_outcomes() -> None:
 
 
 def test_events_add_up_in_their_order() -> None:
-    found = gather(
+    (found,) = gather(
         [
             decided(),
             as_event(Reported(outcomes([5, 9], [0, 1], [np.nan, 2.5], [-1, 1]))),
@@ -87,7 +87,7 @@ def test_events_add_up_in_their_order() -> None:
 
 def test_an_event_that_is_corrected_stays_as_it_was() -> None:
     first = decided()
-    found = gather([first, corrected_states()])
+    (found,) = gather([first, corrected_states()])
     assert (found.carried_over.tolist(), found.reported.tolist()) == ([False] * 3, [True, True, False])
     assert (first.columns["carried_over"].tolist(), first.columns["reported"].tolist()) == (
         [False, True, False], [True, False, False],
@@ -96,13 +96,13 @@ def test_an_event_that_is_corrected_stays_as_it_was() -> None:
 
 
 def test_a_correction_of_what_was_done_leaves_the_outcome() -> None:
-    found = gather([decided(), as_event(Reported(outcomes([2], [1], [1.0], [1])))])
+    (found,) = gather([decided(), as_event(Reported(outcomes([2], [1], [1.0], [1])))])
     found.apply(as_event(Corrected(outcomes([2], [0], [np.nan], [-1]))))
     assert (found.done[0], found.reward[0], found.after[0]) == (0, 1.0, 1)
 
 
 def test_agents_are_found_by_number_or_not_at_all() -> None:
-    found = gather([decided()])
+    (found,) = gather([decided()])
     places, there = found.find(np.array([9, 1, 2, 7, 99, -1]))
     assert there.tolist() == [True, False, True, False, False, False]
     assert places[there].tolist() == [2, 0]
@@ -112,17 +112,12 @@ def test_agents_are_found_by_number_or_not_at_all() -> None:
     assert not empty.find(np.array([0, 3]))[1].any()
 
 
-def test_without_events_there_is_no_round() -> None:
-    with pytest.raises(NotFound, match="There is no such round"):
-        gather([])
-
-
 def test_a_round_at_hand_is_what_the_log_gathers(desk: Desk) -> None:
     program, story = make(desk), write(rounds=3)
     record(program, story)
     program.learn([story[2].rows[0] | {"done": not story[2].rows[0]["done"]}], round=3, correct=True)
     program.correct_states({"a01": 1 - story[2].states["a01"]}, round=3)
-    mine, theirs = program.get_round(3), gather(program.store.events(program.id, round=3))
+    mine, (theirs,) = program.get_round(3), gather(program.store.events(program.id, round=3))
     assert mine is program.get_round(3)
     for name in ("number", "state", "carried_over", "reported", "done", "reward", "after", "reported_at", "chosen"):
         np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name), name)
