@@ -51,18 +51,12 @@ def read_given(given: object, where: str) -> tuple[pl.DataFrame, str]:
     return as_frame(given), where
 
 
-class NewAgents(NamedTuple):
-    """Agents that a table names for the first time."""
-
-    names: pl.Series
-    group: Ints  # [M] codes
-    groups: list[str]  # names of new groups
-
-
 class NumberedStates(NamedTuple):
     """A table of states, by agent numbers."""
 
-    new: NewAgents
+    new: pl.Series  # the names of agents that the table names for the first time
+    new_group: Ints  # the codes of their groups
+    groups: list[str]  # the names of new groups
     number: Ints  # of all rows
     state: Ints  # −1 where the cell is empty
     moved: Ints  # agents in another group than before
@@ -74,14 +68,15 @@ def number_states(table: pl.DataFrame, names: Names, projection: Projection) -> 
     inward = names.inward(table["agent"])
     numbers = _as_integers(names.find(inward)).copy()
     unknown = numbers < 0
-    group, new_groups = _code_groups(table["group"], projection.groups)
-    new = NewAgents(inward.filter(unknown) if unknown.any() else inward.clear(), group[unknown], new_groups)
+    group, groups = _code_groups(table["group"], projection.groups)
+    new = inward.filter(unknown) if unknown.any() else inward.clear()
     numbers[unknown] = projection.agents.count + np.arange(np.count_nonzero(unknown))
     known = ~unknown & (group >= 0)
     moved = known.copy()
     moved[known] = projection.agents.group[numbers[known]] != group[known]
     order = np.argsort(numbers[moved], kind="stable")
-    return NumberedStates(new, numbers, _as_integers(table["state"]), numbers[moved][order], group[moved][order])
+    changed = numbers[moved][order], group[moved][order]
+    return NumberedStates(new, group[unknown], groups, numbers, _as_integers(table["state"]), *changed)
 
 
 def _as_integers(column: pl.Series) -> Ints:
@@ -446,17 +441,17 @@ def _join(
     """Record new agents, and known ones with another group."""
     new, first = arrivals.new, projection.agents.count
     names, words = cache.names(projection), projection.config.words
-    notes = [f"new group: {group}" for group in new.groups] if projection.rounds and projection.groups else []
-    if new.names.len():
+    notes = [f"new group: {group}" for group in arrivals.groups] if projection.rounds and projection.groups else []
+    if new.len():
         if not surely:
-            check_similar_ids(names.find_alike(new.names))
-        projection.check_room(first + new.names.len())
-        writer.add_names(new.names)
-        names.add(new.names)
-        cache.append(writer, Joined(np.arange(first, first + new.names.len()), new.group, new.groups))
-        notes.append(f"{count_people(new.names.len(), words, 'new ')} joined")
+            check_similar_ids(names.find_alike(new))
+        projection.check_room(first + new.len())
+        writer.add_names(new)
+        names.add(new)
+        cache.append(writer, Joined(np.arange(first, first + new.len()), arrivals.new_group, arrivals.groups))
+        notes.append(f"{count_people(new.len(), words, 'new ')} joined")
     if arrivals.moved.size:
-        cache.append(writer, Grouped(arrivals.moved, arrivals.moved_to, new.groups))
+        cache.append(writer, Grouped(arrivals.moved, arrivals.moved_to, arrivals.groups))
         notes += name_people("moved to another group", names.call(arrivals.moved), words)
     return notes
 

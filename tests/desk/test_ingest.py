@@ -52,8 +52,8 @@ def test_newcomers_are_numbered_on_in_the_order_of_their_rows(desk: Desk) -> Non
     program.decide({"b": (0, "north"), "a": (1, None)})
     rows = table(("d", 1, "south"), ("a", None, "north"), ("c", None, None), ("b", 0, "north"))
     found = number_states(rows, program.names, program.projection)
-    assert found.new.names.to_list() == ["d", "c"]
-    assert (found.new.group.tolist(), found.new.groups) == ([1, -1], ["south"])
+    assert found.new.to_list() == ["d", "c"]
+    assert (found.new_group.tolist(), found.groups) == ([1, -1], ["south"])
     assert found.number.tolist() == [2, 1, 3, 0]
     assert found.state.tolist() == [1, -1, -1, 0]
     assert (found.moved.tolist(), found.moved_to.tolist()) == ([1], [0])
@@ -65,7 +65,7 @@ def test_those_who_move_are_in_the_order_of_their_numbers(desk: Desk) -> None:
     found = number_states(
         table(("a03", 0, "east"), ("a00", 0, "west"), ("a01", 0, "north")), program.names, program.projection
     )
-    assert (found.moved.tolist(), found.moved_to.tolist(), found.new.groups) == ([0, 3], [2, 1], ["east", "west"])
+    assert (found.moved.tolist(), found.moved_to.tolist(), found.groups) == ([0, 3], [2, 1], ["east", "west"])
 
 
 def test_more_groups_than_can_be_reported_apart_are_refused(desk: Desk) -> None:
