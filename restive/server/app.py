@@ -22,7 +22,7 @@ from restive.server.routes import ROUTERS
 from restive.server.settings import Settings
 from restive.server.views import router as pages
 from restive.server.views import static_files
-from restive.server.views.base import show_failure
+from restive.server.views.base import is_page, show_failure
 from restive.version import __version__
 
 
@@ -59,6 +59,6 @@ async def _show_error(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException) and error.status_code == 405:
         allowed = ", ".join(find_methods(request))
         error.headers = {**(error.headers or {}), **({"Allow": allowed} if allowed else {})}
-    if wants_page(request.scope):
+    if is_page(request) or wants_page(request.scope):
         return show_failure(request, error)
     return error_response(error, request.scope)

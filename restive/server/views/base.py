@@ -13,7 +13,7 @@ mark that opens a definition. Errors in a route of `router` are shown as a page,
 import hashlib
 import math
 import tomllib
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -21,20 +21,18 @@ from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 from urllib.parse import quote, unquote, urlencode
 
 from fastapi import APIRouter, Depends, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 
 from restive.desk.config import policy_label
 from restive.desk.program import Program
-from restive.errors import InputError, NotFound
+from restive.errors import NotFound
 from restive.server.auth import need_session
 from restive.server.errors import describe, find_headers
 from restive.server.settings import FLASH_COOKIE
@@ -45,7 +43,6 @@ TEMPLATES = Path(__file__).parent.parent / "templates"
 STATIC = Path(__file__).parent.parent / "static"
 IMMUTABLE = "public, max-age=31536000, immutable"
 MIN_GZIP_BYTES = 1000
-EXPECTED = (InputError, HTTPException, RequestValidationError)
 MAX_FLASH = 500  # characters
 NO_STORE = "no-store"  # pages are about people: the Back button must show nothing after signing out
 MAX_DIGITS = 9  # of a number in a URL
@@ -166,21 +163,12 @@ async def render_in_thread(
 
 
 class PageRoute(APIRoute):
-    """A route whose expected errors are shown as a page; unexpected ones go to the app, which logs them."""
+    """The route of a page, whose errors are shown as a page, whatever the request accepts."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler with errors shown."""
-        inner = super().get_route_handler()
 
-        async def handle(request: Request) -> Response:
-            try:
-                return await inner(request)
-            except EXPECTED as error:
-                if request.url.path.endswith(".json") or getattr(error, "status_code", 400) < 400:
-                    raise
-                return show_failure(request, error)
-
-        return handle
+def is_page(request: Request) -> bool:
+    """Whether a request is for a page, not for its JSON endpoint."""
+    return isinstance(request.scope.get("route"), PageRoute) and not request.url.path.endswith(".json")
 
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
