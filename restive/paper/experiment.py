@@ -1,6 +1,6 @@
 """An experiment of the paper: its jobs, what is measured in their results, and the claims that this decides.
 
-Titles, descriptions and claims are in `claims.toml`; a module of this package has the functions that list jobs and
+Titles, descriptions and claims are in `CLAIM_FILES`; a module of this package has the functions that list jobs and
 measure. A claim gets its parts by name, or from the board of the experiment if it is about the lead of a policy.
 """
 
@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from itertools import chain
 from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
@@ -16,6 +17,8 @@ from restive.paper.claims import Claim, Part, parse_range
 from restive.paper.curves import SHARE, Lead, Scoreboard
 from restive.paper.jobs import Job, Plan, Results, Size
 from restive.report.tables import Table
+
+CLAIM_FILES = ("claims.toml", "analysis_claims.toml")
 
 Parts = Mapping[str, Sequence[Part]]  # by claim
 
@@ -55,7 +58,7 @@ class Experiment(Plan):
         """The claims with their parts, and figures and tables."""
         measured = self.measure(size, results)
         unknown = {*measured.parts, *measured.nearby} - {claim.name for claim in self.claims}
-        assert not unknown, f"{self.name}: claims.toml has no {', '.join(sorted(unknown))}"
+        assert not unknown, f"{self.name}: there is no claim {', '.join(sorted(unknown))}"
         return Findings(tuple(self._judge(each, measured) for each in self.claims), measured.figures, measured.tables)
 
     def _judge(self, claim: Claim, measured: Measured) -> Claim:
@@ -74,9 +77,11 @@ Measure = Callable[[Size, Results], Measured]
 
 
 def load_experiments(functions: Mapping[str, tuple[ListJobs, Measure]]) -> dict[str, Experiment]:
-    """The experiments of `claims.toml` with their functions, by name."""
-    tables = tomllib.loads(files("restive.paper").joinpath("claims.toml").read_text(encoding="utf-8"))
-    return {name: _make_experiment(name, table, *functions[name]) for name, table in tables.items()}
+    """The experiments of `CLAIM_FILES` with their functions, by name."""
+    folder = files("restive.paper")
+    tables = [tomllib.loads(folder.joinpath(name).read_text(encoding="utf-8")) for name in CLAIM_FILES]
+    named = chain.from_iterable(table.items() for table in tables)
+    return {name: _make_experiment(name, table, *functions[name]) for name, table in named}
 
 
 def _make_experiment(name: str, table: Mapping[str, Any], list_jobs: ListJobs, measure: Measure) -> Experiment:

@@ -6,6 +6,7 @@ Results depend on nothing but this package and what it imports; see `restive.pap
 from collections.abc import Callable, Mapping
 
 from restive.files import Columns
+from restive.paper.tasks.concentration import concentration, excursions
 from restive.paper.tasks.counterexamples import (
     arrivals,
     best_choices,
@@ -32,4 +33,6 @@ TASKS: Mapping[str, Callable[..., Columns]] = {
     "three_states": three_states,
     "collect": collect,
     "check_lemma": check_lemma,
+    "concentration": concentration,
+    "excursions": excursions,
 }
