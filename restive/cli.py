@@ -100,7 +100,7 @@ def _interrupt(*_: object) -> None:
 
 
 def _fail(sentence: str, code: int) -> None:
-    print(f"restive: {sentence}", file=sys.stderr)
+    print_notices(sentence)
     raise SystemExit(code)
 
 

@@ -1,11 +1,13 @@
 """Terminal output of every command: tables that fit the width, progress bars, notices, JSON, advice on errors.
 
 Results go to standard output; progress and notices to standard error. Text that users may have chosen (names, states,
-files) is printed as it is, never parsed as markup.
+files) is never parsed as markup, and its control characters are shown as escapes: they could move the cursor, hide text or
+change the terminal.
 """
 
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 WIDTH = 120  # where standard output is not a terminal
 MIN_TEXT_WIDTH = 12  # a text column is folded to no less than this before columns are dropped
 COLUMN_GAP = 2
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # also marks of direction
 
 Row = Mapping[str, object]  # column name -> cell: text, a number, None for a dash, or a rich Text with a style
 
@@ -49,11 +52,30 @@ def make_console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else WIDTH)
 
 
+def escape_controls(text: str) -> str:
+    """The text with control characters other than line feeds and tabs as escapes.
+
+    >>> print(escape_controls("ann\\x1b[31m"))
+    ann\\x1b[31m
+    """
+    return CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def as_text(text: str, style: str = "") -> Text:
+    """Text that a user may have chosen, for a console."""
+    return Text(escape_controls(text), style=style)
+
+
+def print_line(line: str) -> None:
+    """Print a line, not wrapped."""
+    print(escape_controls(line))
+
+
 def print_text(*lines: str, style: str = "") -> None:
-    """Print lines as they are, wrapped to the width."""
+    """Print lines, wrapped to the width."""
     console = make_console()
     for line in lines:
-        console.print(Text(line, style=style))
+        console.print(as_text(line, style))
 
 
 def print_json(record: object) -> None:
@@ -64,7 +86,7 @@ def print_json(record: object) -> None:
 def print_notices(*notices: str) -> None:
     """Print notices to standard error, each behind the name of the program."""
     for notice in notices:
-        print(f"restive: {notice}", file=sys.stderr, flush=True)
+        print(f"restive: {escape_controls(notice)}", file=sys.stderr, flush=True)
 
 
 def advise(error: InputError) -> str:
@@ -102,9 +124,9 @@ def print_table(
     """
     console = console or make_console()
     if title:
-        console.print(Text(title, style="bold"))
+        console.print(as_text(title, style="bold"))
     if not rows:
-        console.print(Text(empty))
+        console.print(as_text(empty))
         return
     cells = {name: [_cell(row.get(name)) for row in rows] for name in rows[0]}
     cells = {name: column for name, column in cells.items() if any(cell.plain not in ("", UNKNOWN) for cell in column)}
@@ -118,9 +140,9 @@ def print_table(
         console.print(_grid(widths, right, [], header))
         for line, sentence in zip(lines, below, strict=True):
             console.print(_grid(widths, right, [line], header=False))
-            console.print(Padding(Text(sentence, style="dim"), (0, 0, 0, 2)))
+            console.print(Padding(as_text(sentence, style="dim"), (0, 0, 0, 2)))
     if note:
-        console.print(Text(note, style="dim"))
+        console.print(as_text(note, style="dim"))
 
 
 def print_report_table(table: "ReportTable", drop: Sequence[str] | None = None) -> None:
@@ -132,8 +154,8 @@ def _cell(value: object) -> Text:
     if isinstance(value, Text):
         return value
     if value is None or (isinstance(value, float) and math.isnan(value)):
-        return Text(UNKNOWN)
-    return Text(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
+        return as_text(UNKNOWN)
+    return as_text(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
 
 
 def _fit(
@@ -157,7 +179,7 @@ def _fit(
 def _grid(widths: Mapping[str, int], right: set[str], lines: Sequence[Sequence[Text]], header: bool) -> Table:
     grid = Table(box=None, pad_edge=False, padding=(0, COLUMN_GAP, 0, 0), header_style="dim", show_header=header)
     for name, width in widths.items():
-        grid.add_column(Text(name), width=width, justify="right" if name in right else "left", overflow="fold")
+        grid.add_column(as_text(name), width=width, justify="right" if name in right else "left", overflow="fold")
     for line in lines:
         grid.add_row(*line)
     return grid

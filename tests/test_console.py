@@ -89,3 +89,16 @@ def test_every_hint_has_advice_and_a_table_with_faults_says_that_nothing_was_rec
         "Round 2 is decided. Add --again"
     )
     assert console.advise(InputError("row 1", code="invalid_table")) == "row 1\nNothing was recorded."
+
+
+def test_control_characters_are_shown_as_escapes(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "a\x1b[31m\x07\x9b2J\u202eb\r"
+    console.print_table([{hostile: hostile, "n": 1}], [hostile], title=hostile, note=hostile, below=[hostile])
+    console.print_table([], empty=hostile)
+    console.print_text(hostile)
+    console.print_line(hostile)
+    console.print_notices(hostile)
+    shown = capsys.readouterr()
+    for text in (shown.out, shown.err):
+        assert not [letter for letter in text if not letter.isprintable() and letter != "\n"]
+        assert "a\\x1b[31m\\x07\\x9b2J\\u202eb\\r" in text

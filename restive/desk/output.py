@@ -1,6 +1,6 @@
 """Terminal output of `restive desk`: status, lists, histories and tables, built on `restive.console`.
 
-Everything fits the width of the terminal. Names are printed as they are, never parsed as markup.
+Everything fits the width of the terminal. Names are never parsed as markup, and control characters in them are shown as escapes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 from rich.padding import Padding
-from rich.text import Text
 
 from restive.api.status import NextStep, Status
 from restive.api.types import HistoryEntry
-from restive.console import make_console, print_json, print_notices, print_table
+from restive.console import as_text, make_console, print_json, print_line, print_notices, print_table
 from restive.desk.config import Words
 from restive.desk.explanations import capitalize, count_people, how_sure, reward_noun, show_benefit, show_estimate
 from restive.errors import InputError
@@ -41,11 +40,11 @@ COMMANDS = {  # the command for each verb of a next step
 def print_status(status: Status, store: str) -> None:
     """Print what to do next, who is in the program, whether it works, the last rounds and what was learned."""
     console, words = make_console(), Words(**status["words"])
-    console.print(Text(status["title"] or status["name"], style="bold"))
-    console.print(Text(_headline(status, store), style="dim"))
+    console.print(as_text(status["title"] or status["name"], style="bold"))
+    console.print(as_text(_headline(status, store), style="dim"))
     for step in status["steps"]:
-        console.print(Text(f"→ {step_with_command(status['name'], step, store)}"))
-    console.print(Text(f"\n{_describe_people(status, words)}"))
+        console.print(as_text(f"→ {step_with_command(status['name'], step, store)}"))
+    console.print(as_text(f"\n{_describe_people(status, words)}"))
     _print_lift(console, status, words)
     if status["rounds"]:
         _print_rounds(console, status, words)
@@ -87,9 +86,9 @@ def print_recommendation(
         print_list(recommendation.table.head(max_people).to_dicts(), words, title)
         hidden = recommendation.table.height - max_people
         if hidden > 0:
-            print(f"... and {hidden:,} more; --out writes all of them to a file.")
+            print_line(f"... and {hidden:,} more; --out writes all of them to a file.")
         for sentence in _describe_rules(recommendation):
-            print(sentence)
+            print_line(sentence)
     print_notices(*recommendation.notes, *([f"wrote {out}"] if out and not dry_run else []))
 
 
@@ -144,16 +143,18 @@ def print_config(name: str, config: Mapping[str, Any], what: str, as_json: bool)
         return
     rewards = config["rewards"]
     shown = "reported with each outcome" if rewards is None else ", ".join(f"{each:g}" for each in rewards)
-    print(f"Program {name} {what}.")
-    print(f"States: {', '.join(config['states'])}; rewards: {shown}.")
-    print(f"Budget: {config['budget']:,} a round. Policy: {config['policy']}.")
+    print_line(f"Program {name} {what}.")
+    print_line(f"States: {', '.join(config['states'])}; rewards: {shown}.")
+    print_line(f"Budget: {config['budget']:,} a round. Policy: {config['policy']}.")
     if config["control"]:
-        print(f"Control group: about {config['control']:.0%} of the people are never treated, to measure the effect.")
+        print_line(
+            f"Control group: about {config['control']:.0%} of the people are never treated, to measure the effect."
+        )
     for rule in _describe_config(config):
-        print(rule)
+        print_line(rule)
     if "store" in config:
-        print(f"Store: {config['store']}")
-        print(f"Next: restive desk decide {name} --states STATES.csv --out list.csv{name_store(config['store'])}")
+        print_line(f"Store: {config['store']}")
+        print_line(f"Next: restive desk decide {name} --states STATES.csv --out list.csv{name_store(config['store'])}")
 
 
 def _describe_config(config: Mapping[str, Any]) -> Iterator[str]:
@@ -180,8 +181,8 @@ def print_outcome_counts(counts: "LearnResult", dry_run: bool, as_json: bool) ->
         return
     rounds, verb = ", ".join(map(str, counts.rounds)), "would be recorded" if dry_run else "recorded"
     known = f"{counts.corrected:,} corrected, {counts.repeated:,} already known"
-    print(f"Round {rounds}: {counts.new:,} outcomes {verb}, {known}.")
-    print(f"{counts.waiting:,} outcomes are still missing." if counts.waiting else "No outcomes are missing.")
+    print_line(f"Round {rounds}: {counts.new:,} outcomes {verb}, {known}.")
+    print_line(f"{counts.waiting:,} outcomes are still missing." if counts.waiting else "No outcomes are missing.")
     print_notices(*counts.notes)
 
 
@@ -190,12 +191,12 @@ def print_replay(found: "Replay", as_json: bool) -> None:
     if as_json:
         print_json(found.as_json())
         return
-    print(f"{found.events:,} events in an unbroken chain that ends in {found.end[:16]}.")
-    print(f"{found.same:,} of {found.rounds:,} decisions come out the same, bit for bit.")
+    print_line(f"{found.events:,} events in an unbroken chain that ends in {found.end[:16]}.")
+    print_line(f"{found.same:,} of {found.rounds:,} decisions come out the same, bit for bit.")
     equal = "equals" if found.belief == found.believed else "does NOT equal"
-    print(f"The policy's belief {equal} the one from its events ({found.belief}).")
+    print_line(f"The policy's belief {equal} the one from its events ({found.belief}).")
     for sentence in found.differing:
-        print(sentence)
+        print_line(sentence)
 
 
 def print_history(rows: Sequence[HistoryEntry], words: Words, person: str, as_json: bool = False) -> None:
@@ -226,7 +227,7 @@ def print_programs(rows: Sequence[Row], address: str, as_json: bool = False) -> 
     if as_json:
         print_json({"store": address, "programs": rows})
         return
-    print(f"Store: {address}")
+    print_line(f"Store: {address}")
     names = ("name", "people", "rounds", "waiting", "policy", "created", "template", "events", "error")
     lines = [{name: row.get(name) for name in names} | {"created": show_minute(row.get("created"))} for row in rows]
     print_table(lines, ("name", "template", "policy", "error"), empty="No programs yet.", console=make_console())
@@ -256,12 +257,12 @@ def print_templates(rows: Sequence[Row], as_json: bool = False) -> None:
         return
     console = make_console()
     for row in rows:
-        console.print(Text(row["name"], style="bold") + Text(f"  {row['title']}", style="not bold"))
-        console.print(Padding(Text(row["about"]), (0, 0, 0, 2)))
+        console.print(as_text(row["name"], style="bold") + as_text(f"  {row['title']}", style="not bold"))
+        console.print(Padding(as_text(row["about"]), (0, 0, 0, 2)))
         defaults = f"{row['budget']} a {row['every']}; states, worst first, with their {row['reward_unit']}:"
-        console.print(Padding(Text(defaults), (0, 0, 0, 2)))
+        console.print(Padding(as_text(defaults), (0, 0, 0, 2)))
         for state, sign, reward in zip(row["states"], row["signs"], row["rewards"], strict=True):
-            console.print(Padding(Text(f"{state} ({reward:g}): {sign}", style="dim"), (0, 0, 0, 4)))
+            console.print(Padding(as_text(f"{state} ({reward:g}): {sign}", style="dim"), (0, 0, 0, 4)))
         console.print()
 
 
@@ -298,13 +299,13 @@ def _print_lift(console: Console, status: Status, words: Words) -> None:
     lift, shadow = status["lift"], status["shadow"]
     sentences = [lift["sentence"], _describe_total(status, words), status["caution"]] if lift else []
     if lines := [*_sparklines(status, words, console.width), *filter(None, sentences)]:
-        console.print(Text("\nDoes it work?" if sentences else "\nReward", style="bold"))
-        console.print(Text("\n".join(lines)))
+        console.print(as_text("\nDoes it work?" if sentences else "\nReward", style="bold"))
+        console.print(as_text("\n".join(lines)))
     if shadow is not None:
         overlap = shadow["overlap"]
         common = "" if overlap is None else f" The lists have {overlap:.0%} of their people in common."
-        console.print(Text(f"\nShadow policy {status['shadow_policy'] or ''}".rstrip(), style="bold"))
-        console.print(Text(shadow["sentence"] + common))
+        console.print(as_text(f"\nShadow policy {status['shadow_policy'] or ''}".rstrip(), style="bold"))
+        console.print(as_text(shadow["sentence"] + common))
 
 
 def _describe_total(status: Status, words: Words) -> str:

@@ -162,7 +162,8 @@ class Formatter(logging.Formatter):
 
 
 def _as_text(value: object) -> str:
-    return " < ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = " < ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if text.isprintable() else repr(text)  # a line feed would begin a line that nobody logged
 
 
 def _library_fields(record: logging.LogRecord) -> dict[str, object]:

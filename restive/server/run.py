@@ -8,7 +8,6 @@ import errno
 import os
 import socket
 import ssl
-import sys
 import threading
 import webbrowser
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from restive.console import print_notices
 from restive.desk.cli import StoreOption, open_store
 from restive.errors import InputError, check_whole
 from restive.server.settings import MIB, Settings, is_local
@@ -95,7 +95,7 @@ def serve_desk(desk: "Desk", settings: Settings, tls: ssl.SSLContext | None = No
         configure_logging(checked.log)
         address = make_address(checked)
         for line in start_messages(checked, desk.store.address, address):
-            print(f"restive: {line}", file=sys.stderr, flush=True)
+            print_notices(line)
         threading.Thread(target=warm_up, args=[desk], daemon=True).start()
         if browse:
             threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()

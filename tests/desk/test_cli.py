@@ -729,3 +729,28 @@ def test_templates_are_shown_with_budget_and_rewards(call: Call) -> None:
     assert "20 a week; states, worst first, with their orders a week:" in reported
     assert "silent (0): " in reported
     assert "frequent (8): " in reported
+
+
+def test_no_text_reaches_the_terminal_as_a_control_sequence(call: Call, tmp_path: Path) -> None:
+    red = "\x1b[31m"
+    store = ["--store", str(tmp_path / f"{red}.db")]
+    own_words = [f"--word={word}={red}x" for word in ("person", "people", "action", "verb", "reward_unit")]
+    states = tmp_path / f"{red}.csv"
+    states.write_text(f"agent,state,{red}\nann,0,1\nben,1,1\n")
+    calls = [
+        ["init", "calls", "--template", "pharmacy", "--control", "0", *own_words],
+        ["decide", "calls", "--states", str(states)],
+        ["decide", "calls", "--must", f"{red}cem"],
+        ["learn", "calls", "--outcomes", str(tmp_path / f"{red}missing.csv")],
+        ["history", "calls", f"{red}ann"],
+        ["history", "calls", "ann"],
+        ["status", "calls"],
+        ["audit", "calls"],
+        ["token", "make", f"{red}ann"],
+        ["token", "list"],
+        ["list"],
+    ]
+    for words in calls:
+        ended = call(*words, *store)
+        for text in (ended.out, ended.err):
+            assert not [letter for letter in text if not letter.isprintable() and letter != "\n"], (words, text)

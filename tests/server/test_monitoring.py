@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from restive.desk import Desk
 from restive.desk.tokens import make_token
 from restive.server.app import make_app
-from restive.server.monitoring import LIBRARIES, LOGGER, Metrics, configure_logging, describe_error
+from restive.server.monitoring import LIBRARIES, LOGGER, Formatter, Metrics, configure_logging, describe_error
 from restive.server.settings import Settings
 from restive.version import __version__
 from server.running import OPEN, ask, ask_all, make_plain
@@ -243,3 +243,11 @@ def test_each_app_has_counts_of_its_own() -> None:
     one, other = Metrics(), Metrics()
     one.count_round(1)
     assert read_metrics(other)["restive_rounds_decided_total", ()] == 0
+
+
+def test_a_line_feed_in_a_value_begins_no_line_of_the_log() -> None:
+    record = logging.LogRecord("restive.server", logging.INFO, "", 0, "request", None, None)
+    record.fields = {"reason": "a\n2026 info request=1\x1b[31m"}
+    line = Formatter("text").format(record)
+    assert line.isprintable()
+    assert line.endswith(r"reason='a\n2026 info request=1\x1b[31m'")
