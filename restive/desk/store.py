@@ -58,9 +58,11 @@ __all__ = ["Event", "ProgramRow", "Store", "StoreError", "Writer"]
 LOCKED_ROW = sa.select(programs.c.id).where(programs.c.id == sa.bindparam("program")).with_for_update()
 LENGTH = sa.select(sa.func.max(events.c.number)).where(events.c.program == sa.bindparam("program"))
 HEAD = (
-    sa.select(programs.c.id, events.c.number, events.c.digest)
-    .join(events, events.c.program == programs.c.id)
-    .where(programs.c.name == sa.bindparam("name"))
+    sa.select(events.c.program, events.c.number, events.c.digest)
+    # Not a join: PostgreSQL would read the whole log.
+    .where(
+        events.c.program == sa.select(programs.c.id).where(programs.c.name == sa.bindparam("name")).scalar_subquery()
+    )
     .order_by(events.c.number.desc())
     .limit(1)
 )
@@ -216,7 +218,7 @@ class Store(AbstractContextManager["Store"]):
         rows = self.execute(HEAD, {"name": name})
         if not rows:
             raise NotFound(f"There is no program {name!r}.")
-        return Head(rows[0].id, count_events(rows[0].number), rows[0].digest)
+        return Head(rows[0].program, count_events(rows[0].number), rows[0].digest)
 
     def contains(self, head: Head) -> bool:
         """Whether the log had this end once, so that it has only grown since."""
