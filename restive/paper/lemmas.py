@@ -90,3 +90,22 @@ def _corrected_step(visits: int) -> Part:
     """The corrected width at alpha = 1/k² as a share of half the gap, with a larger D."""
     each = np.array(secured_visits(visits, LARGER_SCALE))
     return exact(f"k = {visits:.0e}, gap {GAP:g}", float(corrected_width(each, each, visits**-2.0)) / (GAP / 2))
+
+
+def decomposition_jobs(size: Size) -> list[Job]:
+    """Random instances, all in one job."""
+    settings = {"instances": size.pick(1000, 100), "seed": size.seed}
+    return [Job("decomposition", "regret decomposition", settings, size.pick(2.0, 0.2))]
+
+
+def measure_decomposition(size: Size, results: Results) -> Measured:
+    """How far the sums over steps are from the regret."""
+    (job,) = decomposition_jobs(size)
+    found = results[job]
+    meant, printed = (np.abs(found[name] - found["regret"]).max() for name in ("meant", "printed"))
+    where = "two agents, B = 1, four steps"
+    parts = {
+        "regret-decomposes": [exact(where, meant)],
+        "regret-decomposition-as-printed": [exact(where, printed)],
+    }
+    return Measured(parts, values={"instances": found["regret"].size})

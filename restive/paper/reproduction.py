@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from restive.errors import InputError, did_you_mean
 from restive.files import write_atomic
-from restive.paper import ablations, counterexamples, figures, lemmas, regret, theorems
+from restive.paper import ablations, counterexamples, figures, lemmas, limits, regret, theorems
 from restive.paper.claims import Claim, count_claims, render_claims
 from restive.paper.experiment import Experiment, Findings, load_experiments
 from restive.paper.jobs import Run, Size, describe_run
@@ -38,6 +38,10 @@ EXPERIMENTS: Mapping[str, Experiment] = load_experiments(
         "counterexample-2": (counterexamples.three_state_jobs, counterexamples.measure_three_state),
         "episodes": (regret.episodes_jobs, regret.measure_episodes),
         "concentration": (lemmas.concentration_jobs, lemmas.measure_concentration),
+        "reference": (limits.reference_jobs, limits.measure_reference),
+        "wiql-limit": (limits.limit_jobs, limits.measure_limit),
+        "many-agents": (limits.equal_agents_jobs, limits.measure_equal_agents),
+        "decomposition": (lemmas.decomposition_jobs, lemmas.measure_decomposition),
     }
 )
 

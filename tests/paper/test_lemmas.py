@@ -10,6 +10,7 @@ from restive.paper.jobs import Results, Size, run_job
 from restive.paper.lemmas import secured_visits
 from restive.paper.reproduction import EXPERIMENTS
 from restive.paper.tasks.concentration import concentration, excursions, howard_width
+from restive.paper.tasks.decomposition import STEPS, expect_ahead
 
 QUICK = Size(quick=True)
 
@@ -57,3 +58,34 @@ def test_the_width_of_a_single_mean_holds_at_all_visits_together() -> None:
 def test_the_proof_secures_two_logarithms_over_the_squared_gap() -> None:
     assert secured_visits(10**6) == pytest.approx(2 * math.log(10**6) / 0.09)
     assert secured_visits(10) == 2.5  # a quarter of the visits: all of them explore
+
+
+def test_the_regret_decomposes_into_steps_and_not_as_printed() -> None:
+    assert examine("decomposition") == {"regret-decomposes": HOLDS, "regret-decomposition-as-printed": HOLDS}
+
+
+def test_the_regret_of_the_decomposition_is_that_of_a_walk_over_all_histories() -> None:
+    transition, sets = np.random.default_rng(6).dirichlet((1, 1), size=(2, 2, 2)), ((1, 0), (0, 1))
+    gamma, gains = 0.4, transition[:, 1, :, 1] - transition[:, 0, :, 1]
+
+    def cost(state: tuple[int, int], chosen: tuple[int, int]) -> float:
+        return float(sum(max(gamma - gains[n, state[n]], 0.0) * chosen[n] for n in range(2)))
+
+    def chance(state: tuple[int, int], chosen: tuple[int, int], after: tuple[int, int]) -> float:
+        return float(np.prod([transition[n, chosen[n], state[n], after[n]] for n in range(2)]))
+
+    joint = [(0, 0), (0, 1), (1, 0), (1, 1)]
+    costs = np.array([[cost(state, chosen) for state in joint] for chosen in sets])
+    moves = np.array([[[chance(state, chosen, after) for after in joint] for state in joint] for chosen in sets])
+    reference = np.full((2, 4), 0.5)
+    ahead = expect_ahead(costs, moves, reference)
+
+    def walk(step: int, state: tuple[int, int]) -> float:
+        if step == STEPS:
+            return 0.0
+        return sum(
+            0.5 * (cost(state, each) + sum(chance(state, each, after) * walk(step + 1, after) for after in joint))
+            for each in sets
+        )
+
+    assert ahead[0] == pytest.approx([walk(0, state) for state in joint])

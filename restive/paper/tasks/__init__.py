@@ -15,7 +15,9 @@ from restive.paper.tasks.counterexamples import (
     three_states,
     unlike_agents,
 )
+from restive.paper.tasks.decomposition import decomposition
 from restive.paper.tasks.good_agents import check_lemma
+from restive.paper.tasks.limits import many_equal_agents, wiql_limit
 from restive.paper.tasks.simulation import bound, episodes, play, regret
 from restive.paper.tasks.worst_case import hardest, theorem
 
@@ -35,4 +37,7 @@ TASKS: Mapping[str, Callable[..., Columns]] = {
     "check_lemma": check_lemma,
     "concentration": concentration,
     "excursions": excursions,
+    "decomposition": decomposition,
+    "wiql_limit": wiql_limit,
+    "many_equal_agents": many_equal_agents,
 }
