@@ -5,7 +5,8 @@ before that: invalid tokens cannot exhaust a valid token's quota or create new b
 recently used bucket is dropped first. IPv6 addresses are counted by their /64 network.
 
 Bodies are limited by size and by duration, counted as they arrive. Anonymous bodies and sign-in forms are limited to
-`max_anonymous_bytes`. All bodies in progress share `max_total_bytes`; those without a verified credential share a
+`max_anonymous_bytes`. All bodies in progress share `max_total_bytes`; one that does not fit is rejected at once and makes
+room for the others. Those without a verified credential share a
 sixteenth of it, which is counted apart.
 """
 
@@ -147,7 +148,7 @@ class BodyLimitMiddleware:
         try:
             await body.run(self._app)
         finally:
-            self._total.subtract(body.counted)
+            body.release()
 
 
 class _LimitedBody:
@@ -159,7 +160,7 @@ class _LimitedBody:
         self._settings, self._scope, self._receive, self._send = settings, scope, receive, send
         self._headers = Headers(scope=scope)
         self._limit, self._rates, self._total = find_limit(settings, scope), rates, total
-        self.counted: Counter[bool] = Counter()
+        self.counted: Counter[bool] = Counter()  # bytes in `total`
         self._received, self._waited = 0, 0.0
         self._complete = self._response_started = False
         self._error: HTTPException | None = None
@@ -192,8 +193,14 @@ class _LimitedBody:
             self._scope["state"]["busy"] = True
             self._error = HTTPException(503, "The server is receiving too much data; try again.", BUSY_HEADERS)
         if self._error is not None:
+            self.release()  # now, not after the rest is discarded: the others may need the room
             raise self._error
         return message
+
+    def release(self) -> None:
+        """Count the bytes of this body no longer."""
+        self._total.subtract(self.counted)
+        self.counted.clear()
 
     async def send(self, message: Message) -> None:
         """Send a response message, unless the body has been rejected."""

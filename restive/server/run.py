@@ -5,6 +5,7 @@ the web framework are imported when the command runs, so that other commands sta
 """
 
 import errno
+import math
 import os
 import socket
 import ssl
@@ -68,7 +69,7 @@ def serve(
         trusted_proxies=tuple(trusted_proxy or ()),
         plain_http=plain_http,
         rate=rate,
-        burst=max(int(min(2 * rate, 1e9)), 1) if rate == rate else 1,
+        burst=max(int(2 * rate), 1) if math.isfinite(rate) else 1,
         max_table_bytes=max_bytes,
         max_json_bytes=max(max_bytes // TABLE_TO_JSON, MIB),
         log=log,

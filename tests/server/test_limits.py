@@ -137,6 +137,52 @@ def test_all_bodies_together_are_limited() -> None:
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
 
 
+def test_of_many_large_bodies_at_once_only_those_that_do_not_fit_are_rejected() -> None:
+    rejected = asyncio.Event()
+
+    class Uploader(Caller):
+        """A client that sends 170 bytes, waits for its turn, and sends 30 more."""
+
+        def __init__(self, turn: asyncio.Event, finishes: bool = True) -> None:
+            super().__init__([])
+            self._turn, self._finishes, self._sizes = turn, finishes, iter([170, 30])
+
+        async def receive(self) -> Message:
+            size = next(self._sizes, None)
+            if size is None:
+                await asyncio.Event().wait()
+            if size == 30:
+                await self._turn.wait()
+            return {"type": "http.request", "body": b"x" * (size or 0), "more_body": size == 170 or not self._finishes}
+
+        async def send(self, message: Message) -> None:
+            await super().send(message)
+            if message.get("status") == 503:
+                rejected.set()
+
+    async def app(scope: Scope, receive: Any, send: Any) -> None:
+        while (await receive())["more_body"]:
+            pass
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def play() -> list[int]:
+        middleware = BodyLimitMiddleware(app, replace(OPEN, max_total_bytes=1024), RateLimits(1, 1, 1))
+        first, others = asyncio.Event(), asyncio.Event()
+        uploaders = [Uploader(first, finishes=False), *(Uploader(others) for _ in range(5))]
+        scope: Scope = {"type": "http", "method": "POST", "path": "/", "headers": []}
+        tasks = [asyncio.create_task(middleware({**scope, "state": {}}, each.receive, each.send)) for each in uploaders]
+        for _ in range(20):
+            await asyncio.sleep(0)  # all of them have sent their first part
+        first.set()
+        await rejected.wait()
+        others.set()
+        await asyncio.gather(*tasks[1:])
+        tasks[0].cancel()
+        return [each.sent[0]["status"] for each in uploaders]
+
+    assert asyncio.run(play()) == [503, 200, 200, 200, 200, 200]
+
+
 def test_the_error_states_the_limit() -> None:
     for limit, said in ((32 << 20, "32 MiB"), (64 << 10, "64 KiB")):
         answer = ask(make_plain(replace(OPEN, max_json_bytes=limit)), "POST", "/count", content=b"x" * (limit + 1))

@@ -1,6 +1,7 @@
 """The command `restive serve` and the server as a process: options, socket, TLS, signals, an outage of the store."""
 
 import asyncio
+import os
 import resource
 import signal
 import socket
@@ -82,6 +83,17 @@ def test_it_creates_its_store_is_closed_by_the_first_token_and_stops_on_sigterm(
         ("/api/v1/me", 200 + each) for each in (0, 201, 0)
     ]
     assert secret not in "".join(command.said)
+
+
+def test_foreign_files_in_the_temporary_folder_do_not_matter(store: str, tmp_path: Path) -> None:
+    place = tmp_path / "temporary"
+    (place / "restive-old").mkdir(parents=True)
+    for fifo in (place / "lock", place / "restive.lock", place / "restive-old" / "lock"):
+        os.mkfifo(fifo)
+    with Command("--store", store, environment={"TMPDIR": str(place)}) as command:
+        assert httpx.get(f"{command.address()}/health").status_code == 200
+        command.tell(signal.SIGTERM)
+        assert command.wait() == 0
 
 
 def test_it_serves_tls_and_stops_on_ctrl_c(store: str, tmp_path: Path) -> None:
@@ -292,6 +304,8 @@ def test_a_store_that_does_not_answer_is_an_error_without_its_password() -> None
         ({"rate": 0.0}, "rate is 0.0; it must be"),
         ({"rate": float("nan")}, "rate is nan; it must be"),
         ({"rate": float("inf")}, "rate is inf; it must be"),
+        ({"rate": float("-inf")}, "rate is -inf; it must be"),
+        ({"rate": 1e300}, "rate is 1e+300; it must be"),
         ({"max_body": 0}, "--max-body is 0; it must be a whole number from 1 to 4096."),
         ({"log": "loud"}, "log is 'loud'; it must be one of text, json, none."),
         ({"trusted_proxy": ["proxy"]}, "'proxy' is not a proxy address"),
