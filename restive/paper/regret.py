@@ -174,7 +174,7 @@ def logarithmic(gains: Floats, share: float, steps: Ints) -> Floats:
     gap, bad = gaps(gains, gamma), gains < gamma[:, None, None]
     depth = np.where(bad, gamma[:, None, None] - gains, 0.0).sum(axis=(1, 2))
     good = (~bad).sum(axis=(1, 2))
-    random = TWO_STATES * TWO_AGENTS * _scale() * np.log(steps) / gap[:, None] ** 2
+    random = gains.shape[2] * TWO_AGENTS * _scale() * np.log(steps) / gap[:, None] ** 2
     total: Floats = depth[:, None] * (random + 12.0 * good[:, None])
     return total
 

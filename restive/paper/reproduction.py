@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from restive.errors import InputError, did_you_mean
 from restive.files import write_atomic
-from restive.paper import ablations, counterexamples, figures, lemmas, limits, regret, theorems
+from restive.paper import ablations, counterexamples, figures, lemmas, limits, regret, robustness, theorems
 from restive.paper.claims import Claim, count_claims, render_claims
 from restive.paper.experiment import Experiment, Findings, load_experiments
 from restive.paper.jobs import Run, Size, describe_run
@@ -42,6 +42,10 @@ EXPERIMENTS: Mapping[str, Experiment] = load_experiments(
         "wiql-limit": (limits.limit_jobs, limits.measure_limit),
         "many-agents": (limits.equal_agents_jobs, limits.measure_equal_agents),
         "decomposition": (lemmas.decomposition_jobs, lemmas.measure_decomposition),
+        "greedy-share": (robustness.greedy_jobs, robustness.measure_greedy),
+        "slow-chains": (robustness.slow_jobs, robustness.measure_slow),
+        "rma2b-regret": (robustness.planner_jobs, robustness.measure_planner),
+        "drifting-noise": (robustness.drift_jobs, robustness.measure_drift),
     }
 )
 
