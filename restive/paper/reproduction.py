@@ -46,6 +46,7 @@ EXPERIMENTS: Mapping[str, Experiment] = load_experiments(
         "slow-chains": (robustness.slow_jobs, robustness.measure_slow),
         "rma2b-regret": (robustness.planner_jobs, robustness.measure_planner),
         "drifting-noise": (robustness.drift_jobs, robustness.measure_drift),
+        "changed-rewards": (robustness.change_jobs, robustness.measure_change),
     }
 )
 

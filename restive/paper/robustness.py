@@ -1,4 +1,4 @@
-"""How far results reach: greedy beyond its theorem, regret on slow chains, R(MA)²B with what it has, drifting noise."""
+"""How far results reach: greedy beyond its theorem, regret on slow chains, R(MA)²B with what it has, changing rewards."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -6,7 +6,18 @@ from itertools import pairwise
 import numpy as np
 
 from restive.paper.claims import exact, measured
-from restive.paper.curves import HORIZON, Scoreboard, Setup, growth, read_curve, share, two_state_setup
+from restive.paper.curves import (
+    AGENTS,
+    CEILING,
+    FLOOR,
+    HORIZON,
+    Scoreboard,
+    Setup,
+    growth,
+    read_curve,
+    share,
+    two_state_setup,
+)
 from restive.paper.experiment import Measured
 from restive.paper.jobs import Job, Results, Size
 from restive.paper.regret import BUDGET, FROM_STEP, INSTANCES, SECONDS_PER_STEP, logarithmic
@@ -171,17 +182,64 @@ def drift_job(size: Size, policy: str) -> Job:
 def drift_jobs(size: Size) -> list[Job]:
     """The learners with drifting and with steady noise, and the two ends of the gap."""
     setup = two_state_setup(size)
-    steady = [setup.job(policy, BUDGET, 1.0) for policy in (*DRIFTING, "random", "whittle-oracle")]
+    steady = [setup.job(policy, BUDGET, 1.0) for policy in (*DRIFTING, FLOOR, CEILING)]
     return [*(drift_job(size, policy) for policy in DRIFTING), *steady]
 
 
 def measure_drift(size: Size, results: Results) -> Measured:
     """What drifting noise costs compared with steady noise of the same mean variance."""
     board = Scoreboard(two_state_setup(size), results)
-    floor, ceiling = (board.curve(policy, BUDGET, 1.0) for policy in ("random", "whittle-oracle"))
+    floor, ceiling = (board.curve(policy, BUDGET, 1.0) for policy in (FLOOR, CEILING))
     lost = {}
     for policy in DRIFTING:
         drifting, steady = read_curve(results[drift_job(size, policy)]), board.curve(policy, BUDGET, 1.0)
         lost[policy] = share(drifting, steady, floor, ceiling, HORIZON)
     parts = [measured(f"{policy}, B = {BUDGET}, period {PERIOD}", each) for policy, each in lost.items()]
     return Measured({"drifting-noise-harmless": parts[:1], "drifting-noise-others": parts[1:]})
+
+
+CHANGED = ("egt", "wiql", "thompson-whittle")
+CHANGE, LATER = 500, 250  # the step of the change, and the steps after which a learner is looked at
+
+
+def change_job(size: Size, policy: str, change: int) -> Job:
+    """A policy where rewards are passed on to other agents after so many steps."""
+    instances, runs = size.pick(50, 5), size.pick(4, 1)
+    settings = {
+        "family": "own-rewards-v1",
+        "sizes": {"instances": instances, "agents": AGENTS, "budget": BUDGET, "seed": size.seed},
+        "policy": policy,
+        "horizon": HORIZON,
+        "runs": runs,
+        "seed": size.seed,
+        "change": change,
+    }
+    return Job("change", f"changed rewards at {change} {policy}", settings, 60e-9 * instances * runs * AGENTS * HORIZON)
+
+
+def change_jobs(size: Size) -> list[Job]:
+    """Learners that meet the change, those that start with it, and the two ends of the gap."""
+    learners = [change_job(size, policy, change) for policy in CHANGED for change in (CHANGE, 0)]
+    return [*learners, *(change_job(size, policy, 0) for policy in (FLOOR, CEILING))]
+
+
+def measure_change(size: Size, results: Results) -> Measured:
+    """What learners collect some time after a change, compared with those that start at the change."""
+
+    def collect(policy: str, change: int, first: int) -> Floats:
+        return read_curve(results[change_job(size, policy, change)]).between(first, first + LATER)
+
+    parts, rows = [], []
+    for policy in CHANGED:
+        floor, top = (collect(end, 0, CHANGE + LATER) for end in (FLOOR, CEILING))
+        after = collect(policy, CHANGE, CHANGE + LATER) - floor
+        fresh = collect(policy, 0, LATER) - collect(FLOOR, 0, LATER)
+        parts.append(measured(policy, ratio(after, fresh)))
+        rows.append((policy, f"{ratio(after, top - floor).mean:.3f}", f"{ratio(fresh, top - floor).mean:.3f}"))
+    heads = ("policy", "after the change", "started at the change")
+    note = (
+        f"Reward per step from {LATER} to {2 * LATER} steps after the change, as a share of the gap from random to the "
+        "Whittle oracle of the new rewards."
+    )
+    table = Table("After a change of expected rewards", heads, tuple(rows), note)
+    return Measured({"changed-rewards-recovery": parts}, tables=(table,))

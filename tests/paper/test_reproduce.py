@@ -51,7 +51,7 @@ def test_no_two_works_of_different_settings_share_a_file() -> None:
 
 def test_every_claim_has_a_name_of_its_own_and_stands_in_the_order_of_its_experiment() -> None:
     names = [claim.name for each in EXPERIMENTS.values() for claim in each.claims]
-    assert len(set(names)) == len(names) == 97
+    assert len(set(names)) == len(names) == 98
     assert [claim.name for claim in EXPERIMENTS["gamma"].claims][2:4] == [
         "gamma-low-is-best-two-state",
         "gamma-higher-is-slower-ten-state",

@@ -9,7 +9,7 @@ from restive.files import Columns
 from restive.paper.claims import FAILS, HOLDS, Claim
 from restive.paper.jobs import Job, Results, Size, run_job
 from restive.paper.reproduction import EXPERIMENTS
-from restive.paper.tasks.robustness import DriftingNoise, drift, greedy_share, lasting_pair, slow_problems
+from restive.paper.tasks.robustness import DriftingNoise, change, drift, greedy_share, lasting_pair, slow_problems
 from restive.paper.tasks.simulation import play, recorded_steps, tabulate
 from restive.problems import make_problems
 from restive.solvers.myopic import benefit
@@ -129,3 +129,23 @@ def test_a_learner_meets_another_noise_where_it_drifts() -> None:
     drifting = drift("two-state-v1", SIZES, "egt", horizon=40, runs=2, seed=0, noise=4.0, period=10)
     steady = play("two-state-v1", SIZES, "egt", horizon=40, runs=2, seed=0, noise=4.0)
     assert np.any(drifting["reward"] != steady["reward"])
+
+
+def test_rewards_change_at_the_step_and_not_before() -> None:
+    family, horizon, runs, seed = "own-rewards-v1", 40, 2, 0
+    usual = play(family, SIZES, "random", horizon, runs, seed)["reward"]
+    later, never, at_start = (change(family, SIZES, "random", horizon, runs, seed, step) for step in (20, 41, 0))
+    steps = later["step"]
+    np.testing.assert_array_equal(never["reward"], usual)
+    np.testing.assert_array_equal(later["reward"][steps <= 20], usual[steps <= 20])
+    (last,), (middle,) = (np.flatnonzero((steps == step) & (later["instance"] == 0)) for step in (40, 20))
+    # Random choice moves agents alike in all three, so that after the change it collects what the new rewards give.
+    gained = [each[last] - each[middle] for each in (later["reward"], at_start["reward"], usual)]
+    assert gained[0] == pytest.approx(gained[1])
+    assert gained[0] != pytest.approx(gained[2])
+
+
+def test_a_learner_that_meets_a_change_is_compared_with_one_that_starts_at_it() -> None:
+    (claim,) = examine("changed-rewards").values()
+    assert [part.setting for part in claim.parts] == ["egt", "wiql", "thompson-whittle"]
+    assert all(part.value < 1 for part in claim.parts)  # to have learnt something else does not help

@@ -18,7 +18,7 @@ from restive.paper.tasks.counterexamples import (
 from restive.paper.tasks.decomposition import decomposition
 from restive.paper.tasks.good_agents import check_lemma
 from restive.paper.tasks.limits import many_equal_agents, wiql_limit
-from restive.paper.tasks.robustness import drift, slow_regret, worst_greedy_share
+from restive.paper.tasks.robustness import change, drift, slow_regret, worst_greedy_share
 from restive.paper.tasks.simulation import bound, episodes, play, regret
 from restive.paper.tasks.worst_case import hardest, theorem
 
@@ -44,4 +44,5 @@ TASKS: Mapping[str, Callable[..., Columns]] = {
     "worst_greedy_share": worst_greedy_share,
     "slow_regret": slow_regret,
     "drift": drift,
+    "change": change,
 }

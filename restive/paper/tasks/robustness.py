@@ -1,4 +1,4 @@
-"""Where results end: the worst that greedy can do, slow chains, and noise whose variance drifts.
+"""Where results end: the worst that greedy can do, slow chains, and rewards that are not stationary.
 
 Greedy: two different two-state agents, one action, rewards 0 and 1, both in state 0 at first. One family of such pairs has
 an agent A that acting brings to state 1 with probability ε at every step, and who falls back at once; and an agent B that
@@ -116,4 +116,40 @@ def drift(
 ) -> Columns:
     """Simulate a policy where the variance of the noise drifts."""
     world = DriftingNoise.of(make_problems(family, **sizes), runs, seed, noise, horizon, period)
+    return follow(world, make_policy(policy), recorded_steps(horizon))
+
+
+class ChangedRewards(World):
+    """A world in which, from one step on, every agent has the rewards of the agent half of all agents before it."""
+
+    change: int
+    changed: bool = False
+
+    def draws(self, step: int) -> Draws:
+        """The random numbers of a step, with the rewards of that step."""
+        if step >= self.change and not self.changed:
+            self.model = self.model._replace(reward=pass_on(self.model.reward))
+            self.changed = True
+        return super().draws(step)
+
+
+def pass_on(reward: Floats) -> Floats:
+    """Rewards [..., N, S], each moved on by half of the agents.
+
+    >>> pass_on(np.array([[1.0], [2.0], [3.0], [4.0]])).ravel()
+    array([3., 4., 1., 2.])
+    """
+    return np.roll(reward, reward.shape[-2] // 2, axis=-2)
+
+
+def change(
+    family: str, sizes: Mapping[str, int], policy: str, horizon: int, runs: int, seed: int, change: int
+) -> Columns:
+    """Simulate a policy where rewards are passed on after `change` steps; with 0 they are so in the model from the start."""
+    problems = make_problems(family, **sizes)
+    if change == 0:
+        later = [Problem(each.transition, pass_on(each.reward), each.budget, name=each.name) for each in problems]
+        return follow(World(later, runs, seed, horizon=horizon), make_policy(policy), recorded_steps(horizon))
+    world = ChangedRewards(problems, runs, seed, horizon=horizon)
+    world.change = change
     return follow(world, make_policy(policy), recorded_steps(horizon))
