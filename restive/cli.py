@@ -229,19 +229,30 @@ def reproduce(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="The folder for results, figures and report.", show_default="reproduction[-quick]"),
+        typer.Option(
+            help="The folder for results, figures and report.", show_default="reproduction[-quick][-own settings]"
+        ),
     ] = None,
     engine: EngineOption = "threads",
     workers: WorkersOption = None,
     seed: Annotated[int, typer.Option(help="Seed of instances and simulations.")] = 0,
+    own: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="Own settings of a policy, such as egt:p=2, instead of the two readings; several times."
+        ),
+    ] = None,
+    settings: Annotated[
+        Path | None, typer.Option(help="A TOML file with own settings of policies, families and noise.")
+    ] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write the verdicts as a Markdown page.")] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Repeat the experiments of the paper, and judge each of its claims."""
-    from restive.paper.claims import count_claims
+    """Repeat the experiments of the paper, and judge each of its claims under two readings of it."""
     from restive.paper.engines import check_engine
     from restive.paper.jobs import Size, require_writable
+    from restive.paper.readings import READINGS, make_reading
     from restive.paper.reproduction import examine_all, find_experiments, prepare, write_all
 
     chosen, size = find_experiments(experiment or []), Size(quick, check_whole("seed", seed, 0, MAX_SEED))
@@ -249,18 +260,22 @@ def reproduce(
         _print_names([{"experiment": each.name, "title": each.title, "place": each.place} for each in chosen], as_json)
         return
     check_engine(engine, workers)
-    folder = out or Path("reproduction-quick" if quick else "reproduction")
+    readings = [make_reading(own or [], settings)] if own or settings else READINGS
+    folder = out or Path("reproduction" + "-quick" * quick + readings[0].suffix())
     if markdown:
         require_writable(markdown)
-    run = prepare(chosen, size, folder)
+    run = prepare(chosen, size, folder, readings)
     _complete(run, engine, workers)
     reproduction = examine_all(run)
     write_all(reproduction, folder, shlex.join(["restive", *sys.argv[1:]]), markdown)
     if as_json:
         print_json(reproduction.as_json())
     else:
-        _print_claims(reproduction.claims())
-        print_text(f"{count_claims(reproduction.claims())}.")
+        rows = [claims for name in reproduction.findings for claims in reproduction.rows(name)]
+        reasons = [reproduction.explain(claims) for claims in rows]
+        _print_claims(rows, [reading.title for reading in reproduction.readings], reasons)
+        for reading in reproduction.readings:
+            print_text(f"{reading.title.capitalize()}: {reproduction.summary(reading)}.")
     print_notices(f"wrote {folder / 'report.html'}, claims.json, figures and results")
 
 
@@ -331,25 +346,23 @@ def _print_benchmark(benchmark: "Benchmark") -> None:
     if benchmark.costs:
         print_report_table(tabulate_costs(benchmark.costs, benchmark.about["machine"]))
     print_text(*(f"- {sentence}" for sentence in benchmark.advice))
-    _print_claims(benchmark.claims)
+    _print_claims([(claim,) for claim in benchmark.claims], ["verdict"])
     counted = count_verdicts(claim.verdict for claim in benchmark.claims)
     print_text(f"{len(benchmark.claims)} claims: {counted}.")
 
 
-def _print_claims(claims: "Sequence[Claim]") -> None:
-    """Print every claim with its verdict and its worst part."""
-    styles = {"holds": "green", "fails": "bold red", "undecided": "yellow"}
-    rows = [
-        {
-            "verdict": Text(claim.verdict, style=styles[claim.verdict]),
-            "claim": claim.sentence,
-            "where": claim.place,
-            "number": claim.show_worst(),
-            "worst at": claim.worst_first()[0].setting if claim.parts else "",
-        }
-        for claim in claims
-    ]
-    print_table(rows, ("claim", "where", "worst at"), drop=("worst at", "where"), empty="No claims.")
+def _print_claims(rows: "Sequence[Sequence[Claim]]", titles: Sequence[str], reasons: Sequence[str] = ()) -> None:
+    """Print every claim with its verdict and its worst part under each reading, and under it why it does not hold."""
+    styles = {"holds": "green", "fails": "bold red", "undecided": "yellow", "not decidable": "dim"}
+    places = [f"worst at, {title}" if len(titles) > 1 else "worst at" for title in titles]
+    shown = []
+    for claims in rows:
+        row: dict[str, object] = {"claim": claims[0].sentence, "where": claims[0].place}
+        for title, where, claim in zip(titles, places, claims, strict=True):
+            row[title] = Text(claim.verdict, style=styles[claim.verdict]).append(f" {claim.show_worst()}", "default")
+            row[where] = claim.worst_first()[0].setting if claim.parts else ""
+        shown.append(row)
+    print_table(shown, ("claim", "where", *titles, *places), drop=(*places, "where"), empty="No claims.", below=reasons)
 
 
 def _print_names(names: Sequence[Mapping[str, str]], as_json: bool) -> None:

@@ -140,7 +140,8 @@ def print_table(
         console.print(_grid(widths, right, [], header))
         for line, sentence in zip(lines, below, strict=True):
             console.print(_grid(widths, right, [line], header=False))
-            console.print(Padding(as_text(sentence, style="dim"), (0, 0, 0, 2)))
+            if sentence:
+                console.print(Padding(as_text(sentence, style="dim"), (0, 0, 0, 2)))
     if note:
         console.print(as_text(note, style="dim"))
 

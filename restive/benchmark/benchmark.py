@@ -97,8 +97,8 @@ class Benchmark:
         ranks = [tabulate_ranks(scores, step) for step in (LATE, EARLY)] if scores.scenarios else []
         return render_claims(
             template,
-            self.claims,
             self.about,
+            claims=self.claims,
             title=TITLE,
             policies=scores.policies,
             controls=CONTROLS,

@@ -21,7 +21,6 @@ from restive.paper.jobs import Job, Results, Size
 DEFAULT = "egt"  # eta is 1, and gamma just above minus the range of the rewards
 ETAS = (0.1, 0.5, 1.0, 1.5)
 GAMMA_SHARES = (-0.5, 0.0, 0.25, 0.5)  # of the range of the rewards
-REWARD_RANGE = {"two-state-v1": 1.0, "many-state-v1": 9.0, "wireless-v1": 0.1}
 
 Policies = Callable[[Setup], tuple[str, ...]]
 
@@ -33,7 +32,8 @@ def eta_policies(setup: Setup) -> tuple[str, ...]:
 
 def gamma_policies(setup: Setup) -> tuple[str, ...]:
     """eps-GT with rising thresholds."""
-    return (DEFAULT, *(f"egt:gamma={share * REWARD_RANGE[setup.family]:g}" for share in GAMMA_SHARES))
+    reward_range = 0.1 if setup.family == "wireless-v1" else setup.states - 1.0
+    return (DEFAULT, *(f"egt:gamma={share * reward_range:g}" for share in GAMMA_SHARES))
 
 
 def eta_jobs(size: Size) -> list[Job]:

@@ -2,7 +2,8 @@
 
 The range is fixed before anything is measured. A part of a claim holds if its whole 95% interval lies in the range,
 fails if the whole interval lies outside, and is undecided otherwise; an exact number is an interval of width zero. A
-claim holds if all of its parts hold, and fails if any part fails. A claim that fails also names the closest setting in
+claim holds if all of its parts hold, and fails if any part fails. A claim about data that we replaced by substitutes is
+not decidable; what was seen on the substitutes is given beside it. A claim that fails also names the closest setting in
 which it holds, among those that were measured for this purpose, nearest first.
 """
 
@@ -16,9 +17,9 @@ from restive.formats import finite_or_none, typeset
 from restive.report.pages import render
 from restive.stats import Band
 
-HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
-WORST_FIRST = (FAILS, UNDECIDED, HOLDS)
-PLURAL = {HOLDS: "hold", FAILS: "fail", UNDECIDED: "undecided"}
+HOLDS, FAILS, UNDECIDED, NOT_DECIDABLE = "holds", "fails", "undecided", "not decidable"
+WORST_FIRST = (FAILS, NOT_DECIDABLE, UNDECIDED, HOLDS)
+PLURAL = {HOLDS: "hold", FAILS: "fail"}
 OURS = "ours"  # the place of a claim that is not in the paper
 THIN_SPACE = "\u202f"
 
@@ -156,6 +157,9 @@ class Claim:
     parts: tuple[Part, ...] = ()
     nearby: tuple[Part, ...] = ()  # other settings, nearest first, to look at if it fails
     remark: str = ""
+    choice: str = ""  # what of the quantity or the range is ours, as the paper does not print it
+    why: str = ""  # the reason why it fails, or what its verdict is not
+    substitute: bool = False  # whether it is about data of the paper for which we have substitutes only
 
     @property
     def ours(self) -> bool:
@@ -164,6 +168,11 @@ class Claim:
 
     @property
     def verdict(self) -> str:
+        """What was seen, unless that does not decide the claim."""
+        return NOT_DECIDABLE if self.substitute else self.seen
+
+    @property
+    def seen(self) -> str:
         """All parts must hold; one that fails is enough."""
         verdicts = {part.judge(self.agreement) for part in self.parts}
         return FAILS if FAILS in verdicts else HOLDS if verdicts == {HOLDS} else UNDECIDED
@@ -171,7 +180,7 @@ class Claim:
     @property
     def closest(self) -> str:
         """For a claim that fails: its own settings in which it holds, and the nearest of those beyond them."""
-        if self.verdict != FAILS:
+        if self.seen != FAILS:
             return ""
         others = [part.setting for part in self.nearby if part.judge(self.agreement) == HOLDS][:1]
         holding = [part.setting for part in self.parts if part.judge(self.agreement) == HOLDS]
@@ -202,8 +211,16 @@ class Claim:
         """The range that counts as agreement."""
         return typeset(str(self.agreement))
 
+    def show_verdict(self) -> str:
+        """The verdict, with what was seen if that does not decide it."""
+        return f"{self.verdict} on substitute data (seen: {self.seen})" if self.substitute else self.verdict
+
     def as_json(self) -> dict[str, Any]:
         """The claim as plain data."""
+        return self.statement_json() | self.evidence_json()
+
+    def statement_json(self) -> dict[str, Any]:
+        """What is claimed."""
         return {
             "claim": self.name,
             "sentence": self.sentence,
@@ -212,9 +229,17 @@ class Claim:
             "quantity": self.quantity,
             "agreement": str(self.agreement),
             "range": [finite_or_none(limit) for limit in self.agreement],
-            "verdict": self.verdict,
-            "closest": self.closest,
+            "choice": self.choice,
             "remark": self.remark,
+        }
+
+    def evidence_json(self) -> dict[str, Any]:
+        """What was measured, and the verdict."""
+        return {
+            "verdict": self.verdict,
+            "seen": self.seen,
+            "why": self.why,
+            "closest": self.closest,
             "parts": [self._part(part) for part in self.parts],
             "nearby": [self._part(part) for part in self.nearby],
         }
@@ -266,7 +291,7 @@ def count_claims(claims: Sequence[Claim]) -> str:
 
 def inflect(verdict: str, count: int) -> str:
     """The verdict as a verb after a number."""
-    return verdict if count == 1 else PLURAL[verdict]
+    return verdict if count == 1 else PLURAL.get(verdict, verdict)
 
 
 def explain_verdicts() -> str:
@@ -274,7 +299,7 @@ def explain_verdicts() -> str:
     return " ".join((__doc__ or "").partition("\n\n")[2].split())
 
 
-def render_claims(template: str, claims: Sequence[Claim], about: Mapping[str, Any], **context: Any) -> str:
+def render_claims(template: str, about: Mapping[str, Any], **context: Any) -> str:
     """A report with claims, from one of the templates of `restive.report`."""
     origin = (
         f"restive {about['version']}, code {about['code']}, seed {about['seed']}, {about['size']} size, "
@@ -282,7 +307,6 @@ def render_claims(template: str, claims: Sequence[Claim], about: Mapping[str, An
     )
     return render(
         template,
-        claims=claims,
         about=about,
         origin=origin,
         count_verdicts=count_verdicts,

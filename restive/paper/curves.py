@@ -5,7 +5,7 @@ given as shares of the gap between random and the Whittle oracle: that makes bud
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from restive.files import Columns
 from restive.formats import show_count
 from restive.paper.claims import Part, measured
 from restive.paper.jobs import Job, Results, Size
+from restive.paper.readings import Reading
 from restive.paper.tasks.simulation import file_digest
 from restive.plotting import BOUND, LONG_DASHES, LOOKS, Line, choose_looks, draw_panels, scale_panels
 from restive.policies import make_policy
@@ -26,8 +27,6 @@ from restive.version import __version__
 
 FLOOR, CEILING = "random", "whittle-oracle"
 LEARNERS = ("egt", "wiql", "ucwhittle", "rma2b", "thompson-whittle")
-ORACLES = ("whittle-oracle", "omr-oracle", "greedy-oracle", "threshold-oracle")
-ALL_POLICIES = (*LEARNERS, FLOOR, *ORACLES)
 BUDGETS = (5, 10, 20)
 AGENTS, HORIZON = 50, 1000
 
@@ -107,6 +106,7 @@ class Setup:
     agents: int = AGENTS
     horizon: int = HORIZON
     fewer_runs: Mapping[str, int] = field(default_factory=dict)  # of slow policies
+    reading: Reading = field(default_factory=Reading)
 
     def settings(self) -> Iterator[tuple[int, float]]:
         """Budgets and noises, the noiseless ones first."""
@@ -114,6 +114,7 @@ class Setup:
 
     def job(self, policy: str, budget: int, noise: float, runs: int | None = None) -> Job:
         """The job of simulating a policy; one that does not learn from rewards is simulated without noise."""
+        policy = self.reading.specify(policy)
         simulated = make_policy(policy)
         noise = noise if isinstance(simulated, Learner) and simulated.name != FLOOR else 0.0
         runs = runs or min(self.runs, self.fewer_runs.get(simulated.name, self.runs))
@@ -160,18 +161,25 @@ def describe_noise(noise: float) -> str:
 
 def two_state_setup(size: Size) -> Setup:
     """The paper's synthetic instances."""
-    return Setup("two-state-v1", size.pick(50, 13), size.pick(13, 4), 1.0, size.seed)
+    return _make_setup(size, "two-state", "two-state-v1", 1.0, size.pick(50, 13), size.pick(13, 4))
 
 
 def ten_state_setup(size: Size) -> Setup:
     """The same with ten states."""
-    slow = {"thompson-whittle": 1}
-    return Setup("many-state-v1", size.pick(50, 13), size.pick(13, 2), 0.1, size.seed, 10, fewer_runs=slow)
+    setup = _make_setup(size, "ten-state", "many-state-v1", 0.1, size.pick(50, 13), size.pick(13, 2))
+    return replace(setup, states=10, fewer_runs={"thompson-whittle": 1})
 
 
 def wireless_setup(size: Size) -> Setup:
     """The satellite channels; each instance draws its own assignment of channels to agents, and has one run."""
-    return Setup("wireless-v1", size.pick(100, 10), 1, 0.1, size.seed)
+    return _make_setup(size, "wireless", "wireless-v1", 0.1, size.pick(100, 10), 1)
+
+
+def _make_setup(size: Size, name: str, family: str, noise: float, instances: int, runs: int) -> Setup:
+    """A setup, with the family and the noise that the reading has for it instead, if any."""
+    reading = size.reading
+    family, noise = reading.families.get(name, family), reading.noise.get(name, noise)
+    return Setup(family, instances, runs, noise, size.seed, reading=reading)
 
 
 def family_setups(size: Size) -> dict[str, Setup]:

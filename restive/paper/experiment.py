@@ -13,14 +13,17 @@ from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
-from restive.paper.claims import Claim, Part, parse_range
+from restive.paper.claims import HOLDS, OURS, Claim, Part, parse_range
 from restive.paper.curves import SHARE, Lead, Scoreboard
 from restive.paper.jobs import Job, Plan, Results, Size
+from restive.paper.readings import Reading
 from restive.report.tables import Table
 
 CLAIM_FILES = ("claims.toml", "analysis_claims.toml")
 
 Parts = Mapping[str, Sequence[Part]]  # by claim
+Reasons = Mapping[str, str]  # why a claim does not hold, by reading or for "all" of them
+INFERRED = "inferred"  # a reason that begins so is given also if the claim holds
 
 
 @dataclass(frozen=True)
@@ -53,15 +56,37 @@ class Experiment(Plan):
     claims: tuple[Claim, ...]  # without their parts
     leads: Mapping[str, Lead] = field(default_factory=dict)  # by claim
     texts: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, Reasons] = field(default_factory=dict)  # by claim
+
+    def under(self, readings: Sequence[Reading]) -> Plan:
+        """The jobs of all readings."""
+
+        def list_jobs(size: Size) -> list[Job]:
+            return [job for reading in readings for job in self.list_jobs(size._replace(reading=reading))]
+
+        return Plan(self.name, self.title, list_jobs)
+
+    def examine_readings(self, size: Size, results: Results, readings: Sequence[Reading]) -> dict[str, Findings]:
+        """The findings under each reading, by name; readings with the same jobs share theirs."""
+        found: dict[frozenset[str], Findings] = {}
+        findings = {}
+        for reading in readings:
+            under = size._replace(reading=reading)
+            digests = frozenset(job.digest() for job in self.list_jobs(under))
+            if digests not in found:
+                found[digests] = self.examine(under, results)
+            findings[reading.name] = found[digests]
+        return findings
 
     def examine(self, size: Size, results: Results) -> Findings:
-        """The claims with their parts, and figures and tables."""
+        """The claims with their parts, figures and tables under the reading of the size."""
         measured = self.measure(size, results)
         unknown = {*measured.parts, *measured.nearby} - {claim.name for claim in self.claims}
         assert not unknown, f"{self.name}: there is no claim {', '.join(sorted(unknown))}"
-        return Findings(tuple(self._judge(each, measured) for each in self.claims), measured.figures, measured.tables)
+        claims = tuple(self._judge(each, measured, size.reading) for each in self.claims)
+        return Findings(claims, measured.figures, measured.tables)
 
-    def _judge(self, claim: Claim, measured: Measured) -> Claim:
+    def _judge(self, claim: Claim, measured: Measured, reading: Reading) -> Claim:
         values = {"share": SHARE, **self.texts, **measured.values}
         worded = {name: getattr(claim, name).format_map(values) for name in ("sentence", "quantity", "remark")}
         lead = self.leads.get(claim.name)
@@ -69,7 +94,10 @@ class Experiment(Plan):
             parts, nearby = lead.measure(measured.board)
         else:
             parts, nearby = tuple(measured.parts[claim.name]), ()
-        return replace(claim, **worded, parts=parts, nearby=tuple(measured.nearby.get(claim.name, nearby)))
+        judged = replace(claim, **worded, parts=parts, nearby=tuple(measured.nearby.get(claim.name, nearby)))
+        reasons = self.reasons.get(claim.name, {})
+        why = reasons.get(reading.name, reasons.get("all", ""))
+        return replace(judged, why=why) if judged.seen != HOLDS or why.startswith(INFERRED) else judged
 
 
 ListJobs = Callable[[Size], list[Job]]
@@ -93,8 +121,9 @@ def _make_experiment(name: str, table: Mapping[str, Any], list_jobs: ListJobs, m
         place=table["place"],
         about=table["about"],
         measure=measure,
-        claims=tuple(_make_claim(claim, row, table["place"]) for claim, row in rows.items()),
+        claims=tuple(_make_claim(claim, row, table) for claim, row in rows.items()),
         leads={claim: Lead(**row["lead"]) for claim, row in rows.items() if "lead" in row},
+        reasons={claim: row["why"] for claim, row in rows.items() if "why" in row},
         texts={key: text for key, text in table.items() if isinstance(text, str)},
     )
 
@@ -107,13 +136,16 @@ def _repeat_for_variants(table: Mapping[str, Any]) -> Iterator[tuple[str, dict[s
             yield name.replace("{variant}", variant), {**row, **texts}
 
 
-def _make_claim(name: str, row: Mapping[str, Any], place: str) -> Claim:
+def _make_claim(name: str, row: Mapping[str, Any], table: Mapping[str, Any]) -> Claim:
     quantity = "lead of {ahead} over {behind}, {{share}}".format_map(row.get("lead", {"ahead": "", "behind": ""}))
+    place = row.get("place", table["place"])
     return Claim(
         name=name,
         sentence=row["sentence"],
-        place=row.get("place", place),
+        place=place,
         quantity=row.get("quantity", quantity),
         agreement=parse_range(row.get("agreement", "above 0")),
         remark=row.get("remark", ""),
+        choice=row.get("choice", ""),
+        substitute=place != OURS and table.get("substitute", "?") in name,
     )

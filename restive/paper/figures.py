@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 
 from restive.paper.claims import Part, measured
 from restive.paper.curves import (
-    ALL_POLICIES,
     BUDGETS,
     CEILING,
     FLOOR,
@@ -31,6 +30,7 @@ from restive.paper.curves import (
 )
 from restive.paper.experiment import Measured, Parts
 from restive.paper.jobs import Job, Results, Size
+from restive.paper.readings import PAPER_POLICIES
 from restive.plotting import LOOKS, Line, draw_lines
 from restive.report.tables import Table
 from restive.stats import Band, band, difference, ratio
@@ -55,7 +55,7 @@ def _measure_board(
 def two_state_jobs(size: Size) -> list[Job]:
     """All policies, also those that the paper leaves out of its noisy half; and WIQL without a discount."""
     setup = two_state_setup(size)
-    return [*setup.jobs(ALL_POLICIES), *(setup.job(UNDISCOUNTED, *setting) for setting in setup.settings())]
+    return [*setup.jobs(PAPER_POLICIES), *(setup.job(UNDISCOUNTED, *setting) for setting in setup.settings())]
 
 
 def measure_two_state(size: Size, results: Results) -> Measured:
@@ -66,7 +66,7 @@ def measure_two_state(size: Size, results: Results) -> Measured:
         "two-state-omr-lowest": _compare_with_omr(board),
         "two-state-under-the-bound": compare_with_bound(board),
     }
-    return _measure_board("two-state", "Random two-state agents", board, ALL_POLICIES, parts)
+    return _measure_board("two-state", "Random two-state agents", board, PAPER_POLICIES, parts)
 
 
 def _compare_gaps(board: Scoreboard) -> list[Part]:
@@ -96,7 +96,7 @@ def ten_state_jobs(size: Size) -> list[Job]:
 
 def ten_state_policies(size: Size) -> tuple[str, ...]:
     """All policies; the quick size leaves out the one that takes half of the time and is not in the paper."""
-    return tuple(policy for policy in ALL_POLICIES if not (size.quick and policy == "thompson-whittle"))
+    return tuple(policy for policy in PAPER_POLICIES if not (size.quick and policy == "thompson-whittle"))
 
 
 def measure_ten_state(size: Size, results: Results) -> Measured:
@@ -123,7 +123,7 @@ def wireless_jobs(size: Size) -> list[Job]:
         *((longer, policy, 0.0) for longer in _longer_wireless(size) for policy in ("egt", FLOOR, ORACLE_OF["egt"])),
     ]
     others = [where.job(policy, budget, noise) for where, policy, noise in nearby for budget in BUDGETS]
-    return [*setup.jobs(ALL_POLICIES), *oracle, *others]
+    return [*setup.jobs(PAPER_POLICIES), *oracle, *others]
 
 
 def less_noise(size: Size) -> tuple[float, ...]:
@@ -169,7 +169,7 @@ def measure_wireless(size: Size, results: Results) -> Measured:
             *_list_reached(board, ["egt"], less_noise(size)),
         ],
     }
-    return _measure_board("wireless", "Satellite channels", board, ALL_POLICIES, parts, nearby)
+    return _measure_board("wireless", "Satellite channels", board, PAPER_POLICIES, parts, nearby)
 
 
 def reached(board: Scoreboard, policy: str, budget: int, noise: float) -> Band:

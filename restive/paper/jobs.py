@@ -16,7 +16,7 @@ import platform
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,6 +29,7 @@ from restive import files
 from restive.errors import InputError
 from restive.files import Columns, write_atomic
 from restive.paper.engines import result_of
+from restive.paper.readings import Reading
 from restive.paper.tasks import TASKS
 from restive.parallel import available_processors
 from restive.version import __version__
@@ -45,10 +46,11 @@ Value = TypeVar("Value")
 
 
 class Size(NamedTuple):
-    """Full or quick size, and the seed."""
+    """Full or quick size, the seed, and the reading of the paper."""
 
     quick: bool = False
     seed: int = 0
+    reading: Reading = Reading()
 
     def pick(self, full: Value, quick: Value) -> Value:
         """The value for this size."""
@@ -223,13 +225,15 @@ class Run:
     """The chosen plans of all known ones in the folder of a report: results that exist, and jobs that are missing.
 
     A job that several plans need belongs to the first. What would fail later is refused first: folders that cannot be
-    written to, a report of another size or seed, and damaged results of any known plan.
+    written to, a report of another size, seed or settings, and damaged results of any known plan.
     """
 
-    def __init__(self, chosen: Iterable[Plan], known: Iterable[Plan], size: Size, report: Path) -> None:
-        self.size, self.folder = size, report.parent
+    def __init__(
+        self, chosen: Iterable[Plan], known: Iterable[Plan], size: Size, report: Path, readings: Sequence[Reading] = ()
+    ) -> None:
+        self.size, self.folder, self.readings = size, report.parent, readings
         _make_folders(self.folder)
-        _require_same_report(size, report)
+        _require_same_report(size, report, readings)
         self.jobs = {plan.name: plan.list_jobs(size) for plan in known}
         self.columns, absent = load_results(chain(*self.jobs.values()), self.folder / "results")  # by digest
         self.missing: dict[str, list[Job]] = {}
@@ -277,8 +281,8 @@ def _make_folders(folder: Path) -> None:
             raise InputError(f"{place}: cannot write there ({error.strerror}); choose another folder.") from None
 
 
-def _require_same_report(size: Size, report: Path) -> None:
-    """Refuse to replace a report of another size or seed."""
+def _require_same_report(size: Size, report: Path, readings: Sequence[Reading]) -> None:
+    """Refuse to replace a report of another size, seed or settings."""
     try:
         present = json.loads(report.read_bytes())
     except (OSError, ValueError):
@@ -288,6 +292,8 @@ def _require_same_report(size: Size, report: Path) -> None:
             f"{report.parent}: holds the report of {present.get('size')} size and seed {present.get('seed')}, and this "
             f"one would be of {size} size and seed {size.seed}; choose another folder."
         )
+    if present.get("readings", []) != [reading.as_json() for reading in readings]:
+        raise InputError(f"{report.parent}: holds a report with other settings; choose another folder.")
 
 
 def describe_run(size: Size) -> dict[str, Any]:

@@ -54,7 +54,8 @@ def curve_job(size: Size, share: float, policy: str = "theory", scale: float = 1
     steps = curve_horizon(size) if theory else BASELINES_HORIZON // size.pick(1, 5)
     settings = {
         "share": share,
-        "policy": policy,
+        "policy": size.reading.specify("egt" if theory else policy),
+        "theory": theory,
         "instances": INSTANCES,
         "horizon": steps,
         "runs": size.pick(100, 10) if theory and scale == 1.0 else size.pick(20, 5),
@@ -228,9 +229,9 @@ def episodes_job(size: Size, policy: str) -> Job:
     """A policy over episodes, on the instances of the two-state experiment."""
     instances, runs = size.pick(50, 13), size.pick(2, 1)
     settings = {
-        "family": "two-state-v1",
+        "family": two_state_setup(size).family,
         "sizes": {"instances": instances, "agents": AGENTS, "budget": BUDGET, "seed": size.seed},
-        "policy": policy,
+        "policy": size.reading.specify(policy),
         "length": LENGTH,
         "episodes": EPISODES,
         "runs": runs,

@@ -2,16 +2,18 @@
 
     results/*.parquet   results of jobs, one file each, named after their digest
     figures/*           every figure as PNG, SVG and PDF
-    claims.json         every claim with its verdict and numbers
+    claims.json         every claim with its verdict and numbers under each reading
     report.html         everything to read, in one file
 
 Experiments that were not asked for are in the report too if all of their results are in the folder.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from matplotlib.figure import Figure
 
 from restive.errors import InputError, did_you_mean
 from restive.files import write_atomic
@@ -19,7 +21,9 @@ from restive.paper import ablations, counterexamples, figures, lemmas, limits, r
 from restive.paper.claims import Claim, count_claims, render_claims
 from restive.paper.experiment import Experiment, Findings, load_experiments
 from restive.paper.jobs import Run, Size, describe_run
+from restive.paper.readings import READINGS, Reading
 from restive.plotting import write_figures
+from restive.report.tables import Table
 
 REPORT = "claims.json"
 EXPERIMENTS: Mapping[str, Experiment] = load_experiments(
@@ -52,21 +56,70 @@ EXPERIMENTS: Mapping[str, Experiment] = load_experiments(
 
 
 class Reproduction(NamedTuple):
-    """Findings by experiment, and the version, seed and machine that produced them."""
+    """Findings by experiment and reading, and the version, seed and machine that produced them."""
 
-    findings: dict[str, Findings]  # in the paper's order
+    findings: dict[str, dict[str, Findings]]  # in the paper's order
     about: dict[str, Any]
+    readings: Sequence[Reading] = READINGS
 
-    def claims(self) -> list[Claim]:
-        """All claims."""
-        return [claim for found in self.findings.values() for claim in found.claims]
+    def claims(self, reading: str) -> list[Claim]:
+        """All claims under a reading."""
+        return [claim for found in self.findings.values() for claim in found[reading].claims]
+
+    def rows(self, experiment: str) -> list[tuple[Claim, ...]]:
+        """The claims of an experiment, each under all readings."""
+        return list(zip(*(found.claims for found in self.findings[experiment].values()), strict=True))
+
+    def summary(self, reading: Reading) -> str:
+        """How many claims hold under a reading."""
+        return count_claims(self.claims(reading.name))
+
+    def explain(self, claims: Sequence[Claim]) -> str:
+        """Why a claim does not hold, with the reading if the reasons differ."""
+        reasons = {claim.why for claim in claims}
+        if len(reasons) == 1:
+            return reasons.pop()
+        pairs = zip(self.readings, claims, strict=True)
+        return " ".join(f"{reading.title.capitalize()} – {claim.why}" for reading, claim in pairs if claim.why)
+
+    def figures(self, experiment: str) -> dict[str, Figure]:
+        """The figures of an experiment by file name, which ends in the reading if there are several."""
+        return {
+            f"{name}{suffix}": figure
+            for found, suffix, _ in self._shown(experiment)
+            for name, figure in found.figures.items()
+        }
+
+    def tables(self, experiment: str) -> list[Table]:
+        """The tables of an experiment; their titles end in the reading if there are several."""
+        return [
+            table._replace(title=f"{table.title}{ending}")
+            for found, _, ending in self._shown(experiment)
+            for table in found.tables
+        ]
+
+    def _shown(self, experiment: str) -> list[tuple[Findings, str, str]]:
+        """Findings that differ, with the ends of their file names and titles."""
+        found = self.findings[experiment]
+        differ = len({id(each) for each in found.values()}) > 1
+        if not differ:
+            return [(next(iter(found.values())), "", "")]
+        return [(found[reading.name], f"-{reading.name}", f" ({reading.title})") for reading in self.readings]
 
     def as_json(self) -> dict[str, Any]:
         """The claims as plain data."""
         listed = [
-            {"experiment": name, **claim.as_json()} for name, found in self.findings.items() for claim in found.claims
+            {
+                "experiment": experiment,
+                **claims[0].statement_json(),
+                "readings": {
+                    reading.name: claim.evidence_json() for reading, claim in zip(self.readings, claims, strict=True)
+                },
+            }
+            for experiment in self.findings
+            for claims in self.rows(experiment)
         ]
-        return {**self.about, "claims": listed}
+        return {**self.about, "readings": [reading.as_json() for reading in self.readings], "claims": listed}
 
 
 def find_experiments(names: Iterable[str]) -> list[Experiment]:
@@ -79,21 +132,24 @@ def find_experiments(names: Iterable[str]) -> list[Experiment]:
     return [each for each in EXPERIMENTS.values() if "all" in wanted or each.name in wanted]
 
 
-def prepare(experiments: Iterable[Experiment], size: Size, folder: Path) -> Run:
+def prepare(experiments: Iterable[Experiment], size: Size, folder: Path, readings: Sequence[Reading] = READINGS) -> Run:
     """Find out which jobs are missing in the folder."""
-    return Run(experiments, EXPERIMENTS.values(), size, folder / REPORT)
+    plans = [each.under(readings) for each in EXPERIMENTS.values()]
+    return Run([each.under(readings) for each in experiments], plans, size, folder / REPORT, readings)
 
 
 def examine_all(run: Run) -> Reproduction:
     """The findings of the chosen experiments, and of all others whose results are complete."""
-    findings = {name: EXPERIMENTS[name].examine(run.size, found) for name, found in run.results().items()}
-    return Reproduction(findings, describe_run(run.size))
+    findings = {
+        name: EXPERIMENTS[name].examine_readings(run.size, found, run.readings) for name, found in run.results().items()
+    }
+    return Reproduction(findings, describe_run(run.size), run.readings)
 
 
 def write_all(reproduction: Reproduction, folder: Path, command: str, markdown: Path | None = None) -> None:
     """Write figures, claims and report; each file is whole or absent."""
-    for found in reproduction.findings.values():
-        write_figures(found.figures, folder / "figures")
+    for experiment in reproduction.findings:
+        write_figures(reproduction.figures(experiment), folder / "figures")
     write_atomic(folder / REPORT, json.dumps(reproduction.as_json(), indent=1, allow_nan=False).encode())
     write_atomic(folder / "report.html", render_report(reproduction, command).encode())
     if markdown:
@@ -102,18 +158,19 @@ def write_all(reproduction: Reproduction, folder: Path, command: str, markdown: 
 
 def render_report(reproduction: Reproduction, command: str = "") -> str:
     """The report as an HTML page."""
-    sections = [(EXPERIMENTS[name], found) for name, found in reproduction.findings.items()]
+    sections = [(EXPERIMENTS[name], reproduction.rows(name)) for name in reproduction.findings]
     return render_claims(
         "reproduction.html.j2",
-        reproduction.claims(),
         reproduction.about,
         title="The paper, reproduced",
+        reproduction=reproduction,
         sections=sections,
-        groups=[(experiment.title, found.claims) for experiment, found in sections],
+        groups=[(experiment.title, rows) for experiment, rows in sections],
         command=command,
     )
 
 
 def render_markdown(reproduction: Reproduction) -> str:
     """All claims with their verdicts as a page of Markdown."""
-    return render_claims("reproduction.md.j2", reproduction.claims(), reproduction.about, count_claims=count_claims)
+    rows = [claims for name in reproduction.findings for claims in reproduction.rows(name)]
+    return render_claims("reproduction.md.j2", reproduction.about, reproduction=reproduction, rows=rows)

@@ -22,7 +22,7 @@ from restive.formats import enumerate_words, show_count
 from restive.plotting import MAX_BANDS, draw_comparison, inline_svg
 from restive.report.tables import escape_markdown, tabulate_comparison
 
-MARKS = {"holds": "✓", "fails": "✗", "undecided": "?"}
+MARKS = {"holds": "✓", "fails": "✗", "undecided": "?", "not decidable": "–"}
 MAX_UNFOLDED = 8  # parts of a claim that are shown without unfolding
 PIXELS_PER_INCH = 76  # of a figure at its smallest, so that its text can be read
 SKETCH_WIDTH = 120

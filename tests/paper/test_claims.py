@@ -9,18 +9,17 @@ import pytest
 from restive.paper.claims import (
     FAILS,
     HOLDS,
+    NOT_DECIDABLE,
     UNDECIDED,
     Claim,
     Part,
     Range,
     above,
     below,
-    count_claims,
     count_verdicts,
     exact,
     measured,
     parse_range,
-    render_claims,
     show_scaled,
 )
 from restive.stats import band
@@ -111,17 +110,6 @@ def test_a_claim_goes_to_json_without_infinities() -> None:
     assert again["parts"][0]["low"] is None
 
 
-ABOUT = {
-    "version": "1.2",
-    "code": "abc",
-    "seed": 3,
-    "size": "quick",
-    "machine": "m|n",
-    "python": "3.11",
-    "date": "2031-02-03",
-}
-
-
 POSITIVE = above(0)
 
 
@@ -174,22 +162,8 @@ def test_counts_speak_english() -> None:
     assert count_verdicts([]) == "no claims"
 
 
-def test_markdown_has_a_row_for_each_claim_whatever_is_in_its_words() -> None:
-    odd = make_claim(Part("a|b", 1.0, 1.0, 1.0), Part("c", 2.0, 2.0, 2.0), sentence="x | <b> `y` *z*\nend", place="§ 1")
-    page = render_claims(
-        "reproduction.md.j2", [odd, make_claim(Part("s", -1.0, -1.5, -0.5))], ABOUT, count_claims=count_claims
-    )
-    rows = [line for line in page.splitlines() if line.startswith("| ")][1:]
-    assert rows == [
-        r"| x \| \<b\> \`y\` \*z\* end | § 1 | holds | above 0 | 1 | a\|b |",
-        "| It rises. | Figure 1 | fails | above 0 | −1.000 [−1.500, −0.500] |  |",
-    ]
-
-
-def test_markdown_says_where_it_comes_from_and_how_verdicts_are_given() -> None:
-    page = render_claims("reproduction.md.j2", [make_claim(Part("s", 1.0, 1.0, 1.0))], ABOUT, count_claims=count_claims)
-    for phrase in ("`restive reproduce --markdown docs/reproduction.md`", "not edited by hand",
-                 "1 claims of the paper: 1 holds",
-                 "restive 1.2", "seed 3", "quick size", r"m\|n", "2031-02-03", "the whole interval lies outside"):  # fmt: skip
-        assert phrase in page
-    assert max(map(len, page.splitlines())) <= 120
+def test_a_claim_about_replaced_data_is_not_decidable_and_says_what_was_seen() -> None:
+    claim = Claim("c", "It rises.", "Figure 2", "lead", above(0), (Part("s", 1.0, 0.5, 1.5),), substitute=True)
+    assert (claim.verdict, claim.seen) == (NOT_DECIDABLE, HOLDS)
+    assert claim.show_verdict() == "not decidable on substitute data (seen: holds)"
+    assert count_verdicts([claim.verdict] * 2) == "2 not decidable"

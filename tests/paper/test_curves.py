@@ -10,7 +10,6 @@ from reading import assert_all_words_can_be_read
 from restive import make_problems, simulate
 from restive.files import Columns
 from restive.paper.curves import (
-    ALL_POLICIES,
     BUDGETS,
     Curve,
     Lead,
@@ -21,6 +20,7 @@ from restive.paper.curves import (
     read_curve,
 )
 from restive.paper.jobs import Results, run_job
+from restive.paper.readings import PAPER_POLICIES
 from restive.paper.tasks.simulation import recorded_steps, tabulate
 from restive.version import __version__
 
@@ -100,7 +100,7 @@ def make_board(policies: tuple[str, ...], apart: float = 0.1) -> Scoreboard:
 
 @pytest.fixture(scope="module")
 def figure() -> Figure:
-    return draw_scoreboard(make_board(ALL_POLICIES), ALL_POLICIES, "Random agents")
+    return draw_scoreboard(make_board(PAPER_POLICIES), PAPER_POLICIES, "Random agents")
 
 
 def test_a_board_has_a_panel_for_each_budget_with_and_without_noise(figure: Figure) -> None:
@@ -110,18 +110,18 @@ def test_a_board_has_a_panel_for_each_budget_with_and_without_noise(figure: Figu
 
 def test_every_panel_names_every_line_and_the_bound(figure: Figure) -> None:
     for axes in figure.axes:
-        assert sorted(text.get_text() for text in axes.texts) == sorted([*ALL_POLICIES, "fluid bound"])
-        assert len(axes.lines) == len(ALL_POLICIES) + 1
-        assert sum(isinstance(each, FillBetweenPolyCollection) for each in axes.collections) == len(ALL_POLICIES)
+        assert sorted(text.get_text() for text in axes.texts) == sorted([*PAPER_POLICIES, "fluid bound"])
+        assert len(axes.lines) == len(PAPER_POLICIES) + 1
+        assert sum(isinstance(each, FillBetweenPolyCollection) for each in axes.collections) == len(PAPER_POLICIES)
 
 
 @pytest.mark.parametrize("apart", [0.1, 0.0])
 def test_no_word_of_a_board_is_cut_off_or_lies_over_another(apart: float) -> None:
-    assert_all_words_can_be_read(draw_scoreboard(make_board(ALL_POLICIES, apart), ALL_POLICIES, "Random agents"))
+    assert_all_words_can_be_read(draw_scoreboard(make_board(PAPER_POLICIES, apart), PAPER_POLICIES, "Random agents"))
 
 
 def test_a_line_shows_the_running_mean_over_instances(figure: Figure) -> None:
-    line = figure.axes[1].lines[ALL_POLICIES.index("wiql")]
+    line = figure.axes[1].lines[PAPER_POLICIES.index("wiql")]
     steps = np.asarray(line.get_xdata())
     expected = 10.1 - 0.3 * np.exp(-steps / 200) + np.where(steps < 5, -9.0, 0.0) + 0.01 * 1.5
     np.testing.assert_allclose(np.asarray(line.get_ydata()), expected, rtol=1e-12)
@@ -139,7 +139,7 @@ def test_panels_of_a_budget_have_one_scale(figure: Figure) -> None:
 
 
 def test_lines_differ_in_colour_or_dashes(figure: Figure) -> None:
-    assert count_looks(figure, ALL_POLICIES, dashes=True) == len(ALL_POLICIES)
+    assert count_looks(figure, PAPER_POLICIES, dashes=True) == len(PAPER_POLICIES)
 
 
 def test_variants_of_a_policy_each_have_a_colour_of_their_own() -> None:

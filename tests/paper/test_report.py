@@ -1,6 +1,7 @@
 """The report is one whole HTML file with every claim, number, figure and table, and nothing in it can break it."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from reading import Outline
 from restive.paper.claims import Claim, Part, above
 from restive.paper.experiment import Findings
 from restive.paper.jobs import Size, describe_run
+from restive.paper.readings import READINGS
 from restive.paper.reproduction import EXPERIMENTS, Reproduction, render_markdown, render_report
 from restive.plotting import Line, draw_lines
 from restive.report.tables import Table
@@ -40,7 +42,8 @@ def reproduction() -> Reproduction:
         (Table("Rewards", ("policy", "B = 5"), (("egt", "1.5 ± 0.5"), (EVIL, "2")), "A note."),),
     )
     second = Findings((claim("gamma", Part("B = 5", 1.0, -1.0, 3.0), Part(EVIL, 2.0, np.nan, np.nan)),), {})
-    return Reproduction({FIRST: first, SECOND: second}, {**describe_run(Size(True, 5)), "machine": EVIL})
+    about = {**describe_run(Size(True, 5)), "machine": EVIL}
+    return Reproduction({FIRST: {"literal": first}, SECOND: {"literal": second}}, about, READINGS[:1])
 
 
 @pytest.fixture(scope="module")
@@ -73,15 +76,16 @@ def test_the_header_says_version_seed_size_and_date(reproduction: Reproduction, 
 
 def test_claims_are_counted_by_verdict(text: str) -> None:
     assert re.findall(r"<b>(\d+)</b>(. \w+)", text) == [("1", "✓ holds"), ("1", "✗ fails"), ("1", "? undecided")]
+    assert "<h2>As printed</h2>" in text
 
 
 def test_the_summary_has_every_claim_with_its_worst_number(text: str) -> None:
     table = text.partition('<table class="claims">')[2].partition("</table>")[0]
     rows = [re.sub(r"<[^>]+>", ";", row).replace(";;", ";") for row in table.split("<tr>") if "claim-" in row]
     assert [[cell for cell in row.split(";") if cell.strip()] for row in rows] == [
-        ["✓ holds", "Sentence of alpha.", "above 0", "0.250 [0.125, 0.375]", "1 of 1"],
-        ["✗ fails", "Sentence of beta.", "above 0", "−3.000 [−4.000, −2.000]", "29 of 30"],
-        ["? undecided", "Sentence of gamma.", "above 0", "2.000 no interval", "0 of 2"],
+        ["Sentence of alpha.", "above 0", "✓ holds", "0.250 [0.125, 0.375]", "1 of 1"],
+        ["Sentence of beta.", "above 0", "✗ fails", "−3.000 [−4.000, −2.000]", "29 of 30"],
+        ["Sentence of gamma.", "above 0", "? undecided", "2.000 no interval", "0 of 2"],
     ]
 
 
@@ -140,4 +144,56 @@ def test_the_same_findings_give_the_same_page(reproduction: Reproduction, text: 
 
 def test_markdown_has_every_claim_with_its_verdict(reproduction: Reproduction) -> None:
     lines = [line for line in render_markdown(reproduction).splitlines() if "Sentence of" in line]
-    assert [line.split(" | ")[2] for line in lines] == ["holds", "fails", "undecided"]
+    assert [line.split(" | ")[3] for line in lines] == ["holds", "fails", "undecided"]
+
+
+ODD = replace(claim("delta", BAD), substitute=True, choice="the step", why="not printed: p | q")
+TWO = {"literal": Findings((ODD,), {"one": figure("egt")}), "authors": Findings((claim("delta", *MANY[:2]),), {})}
+ABOUT = {**describe_run(Size(True, 3)), "machine": "m|n", "date": "2031-02-03"}
+
+
+def test_two_readings_are_side_by_side_with_the_reason_and_what_is_ours() -> None:
+    both = Reproduction({FIRST: TWO}, ABOUT)
+    shown = article(render_report(both), "delta")
+    assert [re.sub(r"<[^>]*>", "", head) for head in re.findall(r"<h5>(.*)</h5>", shown)] == [
+        "as printed: – not decidable",
+        "authors&#39; likely settings: ✓ holds",
+    ]
+    assert "not printed: p | q" in shown
+    assert "the step" in shown
+    (row,) = (line for line in render_markdown(both).splitlines() if "Sentence of" in line)
+    assert row.split(" | ")[0].endswith(". (Ours: the step.)")
+    assert row.split(" | ")[3:] == [
+        "not decidable on substitute data (seen: fails)",
+        "−3.000 [−4.000, −2.000]",
+        "holds",
+        "0.100 [0.050, 0.200], setting 0",
+        r"As printed – not printed: p \| q |",
+    ]
+    assert list(both.figures(FIRST)) == ["one-literal"]
+    (data,) = both.as_json()["claims"]
+    assert [found["verdict"] for found in data["readings"].values()] == ["not decidable", "holds"]
+    assert [found["seen"] for found in data["readings"].values()] == ["fails", "holds"]
+
+
+def test_readings_with_the_same_findings_are_shown_once() -> None:
+    same = Reproduction({FIRST: dict.fromkeys(TWO, TWO["literal"])}, ABOUT)
+    assert "<h5>" not in article(render_report(same), "delta")
+    assert list(same.figures(FIRST)) == ["one"]
+    assert same.explain(same.rows(FIRST)[0]) == "not printed: p | q"
+
+
+def test_markdown_says_where_it_comes_from_and_how_verdicts_are_given() -> None:
+    page = render_markdown(Reproduction({FIRST: TWO}, ABOUT))
+    for phrase in ("`restive reproduce --markdown docs/reproduction.md`", "not edited by hand",
+                   "**As printed**: 1 claims of the paper: 1 not decidable", "**Authors' likely settings**: ",
+                   "The wireless channels are substitutes", "seed 3", "quick size", r"m\|n", "2031-02-03",
+                   "the whole interval lies outside"):  # fmt: skip
+        assert phrase in page
+    assert max(len(line) for line in page.splitlines() if not line.startswith("|")) <= 120
+
+
+def test_markdown_has_a_row_for_each_claim_whatever_is_in_its_words() -> None:
+    odd = Claim("c", "x | <b> `y` *z*\nend", "§ 1", "lead", above(0), (Part("a|b", 1.0, 1.0, 1.0), MANY[0]))
+    page = render_markdown(Reproduction({FIRST: {"literal": Findings((odd,), {})}}, ABOUT, READINGS[:1]))
+    assert r"| x \| \<b\> \`y\` \*z\* end | § 1 | above 0 | holds | 0.100 [0.050, 0.200], setting 0 |  |" in page

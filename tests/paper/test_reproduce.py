@@ -19,6 +19,7 @@ from interruption import interrupt
 from restive import InputError
 from restive.paper.experiment import Measured
 from restive.paper.jobs import Results, Size
+from restive.paper.readings import READINGS
 from restive.paper.reproduction import EXPERIMENTS, find_experiments
 from restive.paper.tasks import TASKS
 from restive.version import __version__
@@ -117,7 +118,9 @@ def test_everything_is_in_one_folder(made: Path) -> None:
     found = claims(made)
     assert (found["version"], found["seed"], found["size"]) == (__version__, 0, "quick")
     assert {claim["experiment"] for claim in found["claims"]} == {"regret-bound", "lemma-4.3"}
-    assert {claim["verdict"] for claim in found["claims"]} <= {"holds", "fails", "undecided"}
+    assert [reading["name"] for reading in found["readings"]] == ["literal", "authors"]
+    for claim in found["claims"]:
+        assert {each["verdict"] for each in claim["readings"].values()} <= {"holds", "fails", "undecided"}
 
 
 def test_a_second_call_runs_no_job_and_prints_the_same(made: Path) -> None:
@@ -127,6 +130,19 @@ def test_a_second_call_runs_no_job_and_prints_the_same(made: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in (made / "results").iterdir()} == before
     assert claims(made) == said  # also of the experiment that was not asked for again
     assert json.loads(ended.stdout) == said
+
+
+def test_own_settings_have_a_folder_and_verdicts_of_their_own(tmp_path: Path) -> None:
+    ended = call("regret-bound", "--quick", "--set", "egt:p=2", "--set", "egt:unseen=first", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    (folder,) = tmp_path.iterdir()
+    assert folder.name == "reproduction-quick-egt-p=2-unseen=first"
+    assert [reading["policies"] for reading in claims(folder)["readings"]] == [{"egt": "p=2,unseen=first"}]
+    assert {tuple(claim["readings"]) for claim in claims(folder)["claims"]} == {("own settings",)}
+    assert "own settings" in ended.stdout
+    again = call("regret-bound", "--quick", "--out", str(folder))
+    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+    assert "holds a report with other settings; choose another folder." in again.stderr
 
 
 @pytest.mark.parametrize("words", [["--seed", "5", "--quick"], []])
@@ -165,7 +181,8 @@ def test_an_interruption_ends_with_130_and_the_next_call_goes_on(tmp_path: Path)
     assert len(kept) == 1
     assert call(*SMALL, "--out", str(tmp_path)).returncode == 0
     assert kept.items() <= results(tmp_path).items()
-    assert len(results(tmp_path)) == len(EXPERIMENTS["regret-bound"].list_jobs(Size(quick=True)))
+    jobs = EXPERIMENTS["regret-bound"].under(READINGS).list_jobs(Size(quick=True))
+    assert len(results(tmp_path)) == len({job.digest() for job in jobs})
 
 
 def test_a_terminal_shows_a_bar_for_each_experiment_and_the_time_left(tmp_path: Path) -> None:
@@ -232,6 +249,8 @@ def test_a_half_written_result_is_refused(made: Path, tmp_path: Path) -> None:
         (["regret", "--engine", "fax"], "the engine is 'fax'; it must be threads, dask, or dask://host:port"),
         (["regret", "--engine", "dask://nowhere"], "must be threads, dask, or dask://host:port of a scheduler"),
         (["regret", "--workers", "0"], "workers is 0; it must be a whole number from 1 on"),
+        (["regret", "--set", "egt:q=2"], "egt: 'q=2' is not a setting; write setting=value. Settings: gamma, eta, "),
+        (["regret", "--settings", "a-file"], "a-file: cannot be read as TOML ("),
         (["regret", "--seed", "-1"], "seed is -1; it must be a whole number from 0"),
         (
             ["regret", "--out", "a-file/below"],
@@ -251,15 +270,18 @@ def test_bad_input_gets_one_sentence_before_any_job_runs(words: list[str], sente
 
 
 def verdicts(page: Path) -> list[list[str]]:
-    """The rows of the page that the command writes: claim, place, verdict, agreement, number, setting."""
+    """The rows of the page that the command writes: claim, place, agreement, twice verdict and number, why."""
     lines = [line.split(" | ") for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
-    return [line for line in lines if len(line) == 6][1:]
+    return [line for line in lines if len(line) == 8][1:]
 
 
 def test_the_page_in_the_docs_has_a_row_for_every_claim_with_its_verdict() -> None:
     rows = verdicts(ROOT / "docs/reproduction.md")
     assert len(rows) > 60
-    assert {row[2] for row in rows} <= {"holds", "fails", "undecided"}
+    for row in rows:
+        for verdict in row[3], row[5]:
+            assert re.fullmatch(r"holds|fails|undecided|not decidable on substitute data \(seen: \w+\)", verdict)
+        assert row[7] != "|" or row[1] == "ours" or "fails" not in (row[3], row[5]), row[0]
     assert f"restive {__version__}" in (ROOT / "docs/reproduction.md").read_text(encoding="utf-8")
 
 

@@ -132,7 +132,7 @@ def test_thresholds_lie_between_the_weaker_benefits(share: float, threshold: flo
 
 def test_eps_gt_by_the_theorem_is_eps_gt_with_its_settings_instance_by_instance() -> None:
     problems = make_problems("ordered-v1", instances=3, seed=1)
-    columns = regret(0.5, "theory", instances=3, horizon=200, runs=4, seed=1)
+    columns = regret(0.5, "egt", instances=3, horizon=200, runs=4, seed=1, theory=True)
     costs = columns["cost"].reshape(3, -1)
     steps = columns["step"][columns["instance"] == 0]
     for number, problem in enumerate(problems):

@@ -12,7 +12,7 @@ share · I(1) + (1 − share) · I(0) of the weaker agent, so that its state 0 i
 import hashlib
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -142,20 +142,24 @@ def _bound(problem: Problem, horizon: int) -> Floats:
     return bound_every_step(problem.transition, problem.reward, problem.budget, horizon, start)
 
 
-THEORY = "theory"
-
-
 def regret(
-    share: float, policy: str, instances: int, horizon: int, runs: int, seed: int, scale: float = 1.0
+    share: float,
+    policy: str,
+    instances: int,
+    horizon: int,
+    runs: int,
+    seed: int,
+    theory: bool = False,
+    scale: float = 1.0,
 ) -> Columns:
     """The cost of a policy on the instances of the regret curve.
 
-    "theory" is eps-GT as theorem 4.4 sets it; `scale` makes it explore so many times as much.
+    With `theory` eps-GT has D, gamma and eta as theorem 4.4 sets them; `scale` makes it explore so many times as much.
     """
     problems = make_problems("ordered-v1", instances=instances, seed=seed)
     gains = np.stack([benefit(problem.transition, problem.reward) for problem in problems])
     world = World(problems, runs, seed, threshold=list(thresholds(gains, share)), horizon=horizon)
-    simulated = TheoryEgt(share, scale) if policy == THEORY else make_policy(policy)
+    simulated = TheoryEgt(share, scale, policy) if theory else make_policy(policy)
     return follow(world, simulated, recorded_steps(horizon))
 
 
@@ -183,30 +187,33 @@ def gaps(gains: Floats, threshold: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class TheoryEgt(Oracle[EgtBelief]):
-    """eps-GT with the settings of theorem 4.4, which need each instance's threshold and gap, taken from its model."""
+    """eps-GT with gamma and eta of theorem 4.4, which are each instance's threshold and gap, taken from its model."""
 
     name: ClassVar[str] = "egt-theory"
     share: float = 0.5
     scale: float = 1.0
+    policy: str = "egt"
 
     def start(self, shape: Shape, model: Model) -> EgtBelief:
         """An empty belief with gamma and eta of each instance as the theorem sets them."""
         gains = benefit(model.transition, model.reward)
         gamma = thresholds(gains, self.share)
         gap_squared = np.minimum(gaps(gains, gamma) ** 2, 0.5) / self.scale
-        empty = _player(shape.agents, shape.budget).start(shape)
+        empty = _player(self.policy).start(shape)
         return empty._replace(gamma=gamma[model.instance], gap_squared=gap_squared[model.instance])
 
     def rank(self, belief: EgtBelief, state: Ints, draws: Draws) -> Ranking:
         """As eps-GT."""
-        return _player(state.shape[1], draws.budget).rank(belief, state, draws)
+        return _player(self.policy).rank(belief, state, draws)
 
     def learn(self, belief: EgtBelief, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """As eps-GT."""
-        _player(state.shape[1], 1).learn(belief, state, action, reward, after)
+        _player(self.policy).learn(belief, state, action, reward, after)
 
 
 @cache
-def _player(agents: int, budget: int) -> Egt:
-    """The part of the theorem's settings that all instances share: D and p."""
-    return Egt.theory(agents, budget, gap=1.0, gamma=0.0)
+def _player(policy: str) -> Egt:
+    """eps-GT with the part of the theorem's settings that all instances share, its D."""
+    player = make_policy(policy)
+    assert isinstance(player, Egt)
+    return replace(player, D="theory")
