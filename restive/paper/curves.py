@@ -193,10 +193,14 @@ class Scoreboard:
     def __init__(self, setup: Setup, results: Results) -> None:
         self.setup = setup
         self.results = results
+        self.curves: dict[tuple[str, int, float], Curve] = {}
 
     def curve(self, policy: str, budget: int, noise: float) -> Curve:
         """The curve of a policy."""
-        return self._curve(self.setup.job(policy, budget, noise))
+        key = policy, budget, noise
+        if key not in self.curves:
+            self.curves[key] = self._curve(self.setup.job(*key))
+        return self.curves[key]
 
     def bound(self, budget: int) -> Floats:
         """The fluid bound on the running mean, [G], mean over instances."""
@@ -229,6 +233,7 @@ class Scoreboard:
 
 
 EARLY = 100
+FIRST_SHOWN_STEP = 20  # of shares of the gap, which mean little before
 OTHER_STEPS = (500, 200, 100, 50, 20)
 SHARE = "share of the gap from random to the Whittle oracle, in running mean reward"
 
@@ -296,9 +301,13 @@ def with_reach(interval: Band, decimals: int = 3) -> str:
     return f"{interval.mean:.{decimals}f} ± {interval.high - interval.mean:.{decimals}f}"
 
 
-def draw_scoreboard(board: Scoreboard, policies: tuple[str, ...], title: str) -> Figure:
-    """The running means of all policies in all settings, with their 95% bands over instances, and the fluid bound."""
-    lines = {setting: _lines(board, policies, *setting) for setting in board.setup.settings()}
+def draw_scoreboard(board: Scoreboard, policies: tuple[str, ...], title: str, closed: bool = False) -> Figure:
+    """The running means of all policies in all settings, with their 95% bands over instances, and the fluid bound.
+
+    With `closed` the shares of the gap from random to the Whittle oracle that the running means have closed.
+    """
+    draw = _gap_lines if closed else _lines
+    lines = {setting: draw(board, policies, *setting) for setting in board.setup.settings()}
     panels = {
         board.setup.name(budget, noise): (
             each,
@@ -306,8 +315,20 @@ def draw_scoreboard(board: Scoreboard, policies: tuple[str, ...], title: str) ->
         )
         for (budget, noise), each in lines.items()
     }
-    labels = ("step", "mean reward per step so far, all agents")
+    labels = ("step", "share of the gap closed so far" if closed else "mean reward per step so far, all agents")
+    if board.setup.reading.title:
+        title = f"{title}, {board.setup.reading.title}"
     return draw_panels(panels, len(BUDGETS), labels, title, _describe_setup(board.setup, policies))
+
+
+def _gap_lines(board: Scoreboard, policies: tuple[str, ...], budget: int, noise: float) -> list[Line]:
+    looks, lines = choose_looks(policies), []
+    steps = board.curve(FLOOR, budget, noise).steps
+    kept = [int(steps[place]) for place in _spaced(steps) if steps[place] >= FIRST_SHOWN_STEP]
+    for policy in policies:
+        shares = [board.gap_closed(policy, budget, noise, step) for step in kept]
+        lines.append(Line.of(policy, np.array(kept), Band(*np.array(shares).T), *looks[policy]))
+    return lines
 
 
 def _lines(board: Scoreboard, policies: tuple[str, ...], budget: int, noise: float) -> list[Line]:

@@ -15,6 +15,7 @@ from restive.paper.claims import Part, measured
 from restive.paper.curves import (
     BUDGETS,
     CEILING,
+    FIRST_SHOWN_STEP,
     FLOOR,
     HORIZON,
     Lead,
@@ -41,14 +42,16 @@ ORACLE_OF = {"egt": "greedy-oracle", "wiql": CEILING, "ucwhittle": CEILING, "rma
 MORE_EXPLORATION = ("egt:D=1", "egt:D=3", "egt:D=10")
 LESS_NOISE = (0.03, 0.01, 0.003, 0.001)
 OVERTAKING_POLICIES = ("egt", "wiql", FLOOR, CEILING)
-FIRST_SHOWN_STEP = 20
 
 
 def _measure_board(
     name: str, title: str, board: Scoreboard, policies: tuple[str, ...], parts: Parts, nearby: Parts | None = None
 ) -> Measured:
-    """Parts with the figure and the table of all policies."""
-    figures = {name: draw_scoreboard(board, policies, title)}
+    """Parts with the figure of all policies, in reward and in shares of the gap, and their table."""
+    figures = {
+        name: draw_scoreboard(board, policies, f"{title}: average (over time) cumulative reward"),
+        f"{name}-gap": draw_scoreboard(board, policies, f"{title}: gap from random to Whittle closed", True),
+    }
     return Measured(parts, nearby or {}, figures, (standings(board, policies),), board=board)
 
 
@@ -66,7 +69,7 @@ def measure_two_state(size: Size, results: Results) -> Measured:
         "two-state-omr-lowest": _compare_with_omr(board),
         "two-state-under-the-bound": compare_with_bound(board),
     }
-    return _measure_board("two-state", "Random two-state agents", board, PAPER_POLICIES, parts)
+    return _measure_board("two-state", "Figure 1, synthetic instances", board, PAPER_POLICIES, parts)
 
 
 def _compare_gaps(board: Scoreboard) -> list[Part]:
@@ -110,7 +113,7 @@ def measure_ten_state(size: Size, results: Results) -> Measured:
         for many, few in zip(ten.setup.settings(), two.setup.settings(), strict=True)
     ]
     parts = {"ten-state-larger-lead": larger, "ten-state-under-the-bound": compare_with_bound(ten)}
-    return _measure_board("ten-state", "Random ten-state agents", ten, ten_state_policies(size), parts)
+    return _measure_board("ten-state", "Appendix, ten states", ten, ten_state_policies(size), parts)
 
 
 def wireless_jobs(size: Size) -> list[Job]:
@@ -169,7 +172,7 @@ def measure_wireless(size: Size, results: Results) -> Measured:
             *_list_reached(board, ["egt"], less_noise(size)),
         ],
     }
-    return _measure_board("wireless", "Satellite channels", board, PAPER_POLICIES, parts, nearby)
+    return _measure_board("wireless", "Figure 2, wireless channels (substitutes)", board, PAPER_POLICIES, parts, nearby)
 
 
 def reached(board: Scoreboard, policy: str, budget: int, noise: float) -> Band:

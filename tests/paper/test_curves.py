@@ -159,3 +159,15 @@ def test_the_caption_says_what_was_played(figure: Figure) -> None:
     (caption,) = [text.get_text() for text in figure.texts if "seed" in text.get_text()]
     for part in ("two-state-v1", "4 instances × 2 runs (rma2b 1 run)", "seed 7", f"restive {__version__}"):
         assert part in caption
+
+
+def test_shares_of_the_gap_are_drawn_beside_the_reward() -> None:
+    board = make_board(PAPER_POLICIES)
+    shares = draw_scoreboard(board, PAPER_POLICIES, "Random agents", True)
+    assert shares.axes[0].get_ylabel() == "share of the gap closed so far"
+    lines = dict(zip(PAPER_POLICIES, shares.axes[0].lines, strict=True))
+    assert np.allclose(lines["random"].get_ydata(), 0.0)
+    assert np.allclose(lines["whittle-oracle"].get_ydata(), 1.0)
+    last = board.gap_closed("egt", 5, 0.0).mean
+    assert np.asarray(lines["egt"].get_ydata())[-1] == pytest.approx(float(last))
+    assert 20 <= np.asarray(lines["egt"].get_xdata())[0] < 30
