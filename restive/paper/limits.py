@@ -1,8 +1,10 @@
 """Where policies tend to: the reference policy at falling thresholds, WIQL after long, and Whittle's with many agents."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from restive.paper.claims import exact, measured
 from restive.paper.curves import (
@@ -19,8 +21,10 @@ from restive.paper.curves import (
 from restive.paper.experiment import Measured
 from restive.paper.figures import long_setups
 from restive.paper.jobs import Job, Results, Size
+from restive.plotting import Line, draw_lines
 from restive.report.tables import Table
 from restive.stats import Band, difference, ratio
+from restive.types import Floats
 
 GREEDY, REFERENCE = "greedy-oracle", "threshold-oracle"
 # Thresholds of the reference policy, falling: no benefit is above the first, and none below the last.
@@ -140,7 +144,7 @@ def equal_agents_job(size: Size, agents: int, share: float) -> Job:
     """Average rewards of so many equal agents, for random types with three states."""
     settings = {"agents": agents, "share": share, "states": 3, "types": size.pick(20, 5), "seed": size.seed}
     label = f"equal agents N={agents} share={share:g}"
-    return Job("many_equal_agents", label, settings, size.pick(1.0, 0.25) * 2e-5 * agents**3)
+    return Job("many_equal_agents", label, settings, size.pick(1.0, 0.25) * 7e-5 * agents**3)
 
 
 def equal_agents_jobs(size: Size) -> list[Job]:
@@ -175,4 +179,14 @@ def measure_equal_agents(size: Size, results: Results) -> Measured:
     )
     heads = ("B / N", *(f"N = {agents}" for agents in NUMBERS))
     note = "Bound less Whittle's policy, in average reward, as a share of bound less random choice; mean over types. Exact."
-    return Measured(parts, tables=(Table("What many equal agents miss", heads, rows, note),))
+    table = Table("What many equal agents miss", heads, rows, note)
+    return Measured(parts, figures={"many-agents": _draw_missing(missing)}, tables=(table,))
+
+
+def _draw_missing(missing: Mapping[tuple[float, int], tuple[Floats, Floats]]) -> Figure:
+    lines = []
+    for share in SHARES:
+        bands = [ratio(*missing[share, agents]) for agents in NUMBERS]
+        lines.append(Line.of(f"B / N = {share:g}", np.array(NUMBERS), Band(*np.array(bands).T)))
+    title = "Whittle's policy with N equal agents"
+    return draw_lines(lines, "N", "share of the random-to-bound gap missed", title, log_x=True)

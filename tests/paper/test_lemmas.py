@@ -4,25 +4,20 @@ import math
 
 import numpy as np
 import pytest
+from examining import examine
 
 from restive.paper.claims import FAILS, HOLDS
-from restive.paper.jobs import Results, Size, run_job
 from restive.paper.lemmas import secured_visits
-from restive.paper.reproduction import EXPERIMENTS
 from restive.paper.tasks.concentration import concentration, excursions, howard_width
 from restive.paper.tasks.decomposition import STEPS, expect_ahead
 
-QUICK = Size(quick=True)
 
-
-def examine(name: str) -> dict[str, object]:
-    experiment = EXPERIMENTS[name]
-    columns = {job.digest(): run_job(job.task, job.settings).columns for job in experiment.list_jobs(QUICK)}
-    return {claim.name: claim.verdict for claim in experiment.examine(QUICK, Results(columns)).claims}
+def verdicts(name: str) -> dict[str, str]:
+    return {claim: found.verdict for claim, found in examine(name).items()}
 
 
 def test_the_printed_concentration_lemma_fails_and_the_corrected_one_holds() -> None:
-    assert examine("concentration") == {
+    assert verdicts("concentration") == {
         "concentration-as-printed": FAILS,
         "concentration-corrected": HOLDS,
         "concentration-in-the-proof": FAILS,
@@ -61,7 +56,7 @@ def test_the_proof_secures_two_logarithms_over_the_squared_gap() -> None:
 
 
 def test_the_regret_decomposes_into_steps_and_not_as_printed() -> None:
-    assert examine("decomposition") == {"regret-decomposes": HOLDS, "regret-decomposition-as-printed": HOLDS}
+    assert verdicts("decomposition") == {"regret-decomposes": HOLDS, "regret-decomposition-as-printed": HOLDS}
 
 
 def test_the_regret_of_the_decomposition_is_that_of_a_walk_over_all_histories() -> None:

@@ -4,21 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from examining import examine
 
-from restive.paper.claims import FAILS, HOLDS, Claim
-from restive.paper.jobs import Results, Size, run_job
-from restive.paper.reproduction import EXPERIMENTS
+from restive.paper.claims import FAILS, HOLDS
 from restive.paper.tasks.limits import action_values, average_reward, many_equal_agents, occupancy_bound
 from restive.solvers.joint_dp import evaluate_joint, follow, list_sets
 from restive.types import Floats
-
-QUICK = Size(quick=True)
-
-
-def examine(name: str) -> dict[str, Claim]:
-    experiment = EXPERIMENTS[name]
-    columns = {job.digest(): run_job(job.task, job.settings).columns for job in experiment.list_jobs(QUICK)}
-    return {claim.name: claim for claim in experiment.examine(QUICK, Results(columns)).claims}
 
 
 def draw_agent(seed: int, states: int) -> tuple[Floats, Floats]:

@@ -4,10 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from examining import QUICK, examine
 
 from restive.files import Columns
-from restive.paper.claims import FAILS, HOLDS, Claim
-from restive.paper.jobs import Job, Results, Size, run_job
+from restive.paper.claims import FAILS, HOLDS
+from restive.paper.jobs import Job, Results
 from restive.paper.reproduction import EXPERIMENTS
 from restive.paper.tasks.robustness import DriftingNoise, change, drift, greedy_share, lasting_pair, slow_problems
 from restive.paper.tasks.simulation import play, recorded_steps, tabulate
@@ -15,14 +16,7 @@ from restive.problems import make_problems
 from restive.solvers.myopic import benefit
 from restive.types import Floats
 
-QUICK = Size(quick=True)
 SIZES = {"instances": 2, "agents": 6, "budget": 2, "seed": 3}
-
-
-def examine(name: str) -> dict[str, Claim]:
-    experiment = EXPERIMENTS[name]
-    columns = {job.digest(): run_job(job.task, job.settings).columns for job in experiment.list_jobs(QUICK)}
-    return {claim.name: claim for claim in experiment.examine(QUICK, Results(columns)).claims}
 
 
 def collect(good: Floats, horizon: int, greedy: bool, state: tuple[int, int] = (0, 0)) -> float:
