@@ -208,7 +208,7 @@ def change_job(size: Size, policy: str, change: int) -> Job:
     settings = {
         "family": "own-rewards-v1",
         "sizes": {"instances": instances, "agents": AGENTS, "budget": BUDGET, "seed": size.seed},
-        "policy": policy,
+        "policy": size.reading.specify(policy),
         "horizon": HORIZON,
         "runs": runs,
         "seed": size.seed,

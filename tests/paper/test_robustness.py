@@ -9,6 +9,7 @@ from examining import QUICK, examine
 from restive.files import Columns
 from restive.paper.claims import FAILS, HOLDS
 from restive.paper.jobs import Job, Results
+from restive.paper.readings import make_reading
 from restive.paper.reproduction import EXPERIMENTS
 from restive.paper.tasks.robustness import DriftingNoise, change, drift, greedy_share, lasting_pair, slow_problems
 from restive.paper.tasks.simulation import play, recorded_steps, tabulate
@@ -143,3 +144,9 @@ def test_a_learner_that_meets_a_change_is_compared_with_one_that_starts_at_it() 
     (claim,) = examine("changed-rewards").values()
     assert [part.setting for part in claim.parts] == ["egt", "wiql", "thompson-whittle"]
     assert all(part.value < 1 for part in claim.parts)  # to have learnt something else does not help
+
+
+def test_learners_that_meet_a_change_have_the_settings_of_the_reading() -> None:
+    under = QUICK._replace(reading=make_reading(["egt:p=2"]))
+    policies = {job.settings["policy"] for job in EXPERIMENTS["changed-rewards"].list_jobs(under)}
+    assert policies == {"egt:p=2", "wiql", "thompson-whittle", "random", "whittle-oracle"}
