@@ -354,15 +354,16 @@ def _print_benchmark(benchmark: "Benchmark") -> None:
 def _print_claims(rows: "Sequence[Sequence[Claim]]", titles: Sequence[str], reasons: Sequence[str] = ()) -> None:
     """Print every claim with its verdict and its worst part under each reading, and under it why it does not hold."""
     styles = {"holds": "green", "fails": "bold red", "undecided": "yellow", "not decidable": "dim"}
-    places = [f"worst at, {title}" if len(titles) > 1 else "worst at" for title in titles]
     shown = []
     for claims in rows:
         row: dict[str, object] = {"claim": claims[0].sentence, "where": claims[0].place}
-        for title, where, claim in zip(titles, places, claims, strict=True):
+        for title, claim in zip(titles, claims, strict=True):
             row[title] = Text(claim.verdict, style=styles[claim.verdict]).append(f" {claim.show_worst()}", "default")
-            row[where] = claim.worst_first()[0].setting if claim.parts else ""
+        if len(claims) == 1:
+            row["worst at"] = claims[0].worst_first()[0].setting if claims[0].parts else ""
         shown.append(row)
-    print_table(shown, ("claim", "where", *titles, *places), drop=(*places, "where"), empty="No claims.", below=reasons)
+    text = ("claim", "where", *titles, "worst at")
+    print_table(shown, text, drop=("worst at", "where"), empty="No claims.", below=reasons)
 
 
 def _print_names(names: Sequence[Mapping[str, str]], as_json: bool) -> None:
