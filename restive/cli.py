@@ -225,7 +225,7 @@ def reproduce(
         list[str] | None, typer.Argument(help="Experiments by name (see --list), or `all`.", show_default="all")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A tenth of the size: about a minute, wider intervals.")
+        bool, typer.Option("--quick", help="A tenth of the size: about three minutes, wider intervals.")
     ] = False,
     out: Annotated[
         Path | None,
