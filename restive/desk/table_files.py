@@ -6,8 +6,8 @@ cell is null and blank rows are left out. The first column, `row`, is the row nu
 A repeated header becomes `name (2)`.
 
 Text that a spreadsheet would run as a formula (it begins with = + - @, also full-width, a tab or a line break) is written to
-CSV with an apostrophe in front and read back without it; likewise behind a comma, semicolon, tab or line break inside of a
-text, where a spreadsheet with another delimiter would begin a cell, even in quotes. Excel stores texts as texts.
+CSV with an apostrophe in front and read back without it. The same holds behind a comma, semicolon, tab or line break inside
+a text, where a spreadsheet with another delimiter would begin a cell, even in quotes. Excel stores texts as texts.
 """
 
 import csv
