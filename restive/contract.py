@@ -1,4 +1,4 @@
-"""The types that policies, worlds and the desk exchange: shape, model, random draws, ranking and estimate.
+"""The types that policies, worlds and the desk exchange, and the choice that follows from a ranking.
 
 Every array has a leading axis of runs. In every shape R is runs, N agents, S states, A actions and I instances.
 """
@@ -9,6 +9,7 @@ import numpy as np
 
 from restive.errors import InputError
 from restive.kernels import rng
+from restive.kernels.top_k import choose
 from restive.types import Floats, Ints, Keys
 
 # Agents are numbered from 0, so draws for a whole run use a number that no agent has.
@@ -102,3 +103,20 @@ def as_ranking(ranked: Ranking | Floats, shape: Shape, name: str) -> Ranking:
             f"{name}: rank returned explore {ranking.explore[~valid][0]}; it is a probability, from 0 to 1."
         )
     return ranking
+
+
+def select_actions(ranking: Ranking, draws: Draws, first_run: int = 0) -> Ints:
+    """The actions, [R, N]: 1 for exactly `draws.budget` agents of every run, those of highest priority.
+
+    Errors number the runs from `first_run` on.
+    """
+    action = np.empty(ranking.priority.shape, np.int64)
+    explore_keys, tie_keys = draws.branch(rng.EXPLORE), draws.branch(rng.TIE)
+    failed = choose(ranking.priority, ranking.explore, draws.budget, explore_keys, tie_keys, draws.agents, action)
+    if failed >= 0:
+        agent = int(np.isnan(ranking.priority[failed]).argmax())
+        raise InputError(
+            f"the priority of agent {agent} is NaN in step {draws.step} of run {first_run + failed}; "
+            "it must be a number, minus and plus infinity included."
+        )
+    return action

@@ -11,11 +11,11 @@ from copy import copy
 
 import numpy as np
 
-from restive.contract import Draws, Model, Ranking, Shape
+from restive.contract import Draws, Model, Ranking, Shape, select_actions
 from restive.errors import InputError, check_number, check_whole
 from restive.kernels import rng
 from restive.kernels.step import Dynamics, Outcome, advance, first_states
-from restive.kernels.top_k import choose, inclusion
+from restive.kernels.top_k import inclusion
 from restive.problem import Problem
 from restive.solvers.myopic import benefit, largest_threshold
 from restive.types import Floats, Ints
@@ -123,16 +123,7 @@ class World:
 
     def choose(self, ranking: Ranking, draws: Draws) -> Ints:
         """The actions, [R, N]: 1 for exactly `budget` agents of every run, those of highest priority."""
-        action = np.empty(ranking.priority.shape, np.int64)
-        explore_keys, tie_keys = draws.branch(rng.EXPLORE), draws.branch(rng.TIE)
-        failed = choose(ranking.priority, ranking.explore, draws.budget, explore_keys, tie_keys, self.agents, action)
-        if failed >= 0:
-            agent = int(np.isnan(ranking.priority[failed]).argmax())
-            raise InputError(
-                f"the priority of agent {agent} is NaN in step {draws.step} of run {self.first_run + failed}; "
-                "it must be a number, minus and plus infinity included."
-            )
-        return action
+        return select_actions(ranking, draws, self.first_run)
 
     def inclusion(self, ranking: Ranking, draws: Draws) -> Floats:
         """The probability that `choose` selects each agent, [R, N], over exploration and ties."""
