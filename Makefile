@@ -58,7 +58,7 @@ soak: setup browser  ## The exhaustive tests; one part: make soak SOAK=tests/des
 reproduce: setup  ## Every experiment of the paper at full size, and the page of the docs that tells of it
 	$(BIN)/restive reproduce --out results/reproduction --markdown docs/reproduction.md
 
-compare: setup  ## All online policies on a dozen fields at full size, and the page of the docs that tells of it
+compare: setup  ## All online policies on some twenty scenarios at full size, and the page of the docs that tells of it
 	$(BIN)/restive compare --out results/comparison --markdown docs/compared.md
 
 lock:  ## Pin the dependencies anew (needs uv)

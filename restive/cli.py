@@ -305,7 +305,7 @@ def compare(
     listed: Annotated[bool, typer.Option("--list", help="List the scenarios and exit.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare all online policies on a dozen scenarios: which is best where, by how much, and at what cost."""
+    """Compare all online policies on some twenty scenarios: which is best where, by how much, and at what cost."""
     from restive.benchmark.benchmark import Benchmark, examine, prepare, write_benchmark
     from restive.benchmark.cost import measure_costs
     from restive.benchmark.scenarios import check_policies, find_scenarios, plans
@@ -337,7 +337,7 @@ def compare(
 
 def _print_benchmark(benchmark: "Benchmark") -> None:
     """Print ranks, costs, which policy to use when, and the claims."""
-    from restive.benchmark.ranking import LATE
+    from restive.benchmark.scenarios import LATE
     from restive.benchmark.summary import tabulate_costs, tabulate_ranks
     from restive.paper.claims import count_verdicts
 

@@ -19,8 +19,8 @@ from matplotlib.figure import Figure
 
 from restive.benchmark.claims import judge_targets
 from restive.benchmark.cost import Costs
-from restive.benchmark.ranking import BOUND, EARLY, FIRST_RANKED_STEP, LATE, STEPS, ScenarioResult, Scores, read_scores
-from restive.benchmark.scenarios import CANDIDATE, CONTROLS
+from restive.benchmark.ranking import BOUND, FIRST_RANKED_STEP, ScenarioResult, Scores, read_scores
+from restive.benchmark.scenarios import CANDIDATE, CONTROLS, EARLY, LATE
 from restive.benchmark.summary import (
     advise,
     describe_ranking,
@@ -67,7 +67,7 @@ class Benchmark:
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
         """The targets, and whether they were reached."""
-        return judge_targets(self.scores)
+        return judge_targets(self.scores, self.costs)
 
     @cached_property
     def figures(self) -> Mapping[str, Figure]:
@@ -94,7 +94,7 @@ class Benchmark:
     def render(self, template: str, command: str = "") -> str:
         """The benchmark as a page of HTML or Markdown."""
         scores = self.scores
-        ranks = [tabulate_ranks(scores, step) for step in (LATE, EARLY)] if scores.scenarios else []
+        ranks = [tabulate_ranks(scores, stage) for stage in (LATE, EARLY)] if scores.scenarios else []
         return render_claims(
             template,
             self.about,
@@ -110,7 +110,8 @@ class Benchmark:
             rank_tables=[*ranks, *(tabulate_controls(scores) if scores.scenarios else [])],
             advice=self.advice,
             figures=self.figures,
-            overview_title=f"Gap closed by step {LATE}",
+            overview_title="Gap closed by the last step",
+            last_step=scores.show_step(LATE) if scores.scenarios else "",
             costs=tabulate_costs(self.costs, self.about["machine"]) if self.costs else None,
             candidate=CANDIDATE,
             command=command,
@@ -118,9 +119,9 @@ class Benchmark:
 
 
 def _as_json(result: ScenarioResult, size: Size) -> dict[str, Any]:
-    shown = (*result.policies, *CONTROLS, CEILING, BOUND)
-    closed = {policy: {str(step): result.gap_closed(policy, step).numbers() for step in STEPS} for policy in shown}
-    ranks = {str(step): {policy: place._asdict() for policy, place in result.places(step).items()} for step in STEPS}
+    shown, steps = (*result.policies, *CONTROLS, CEILING, BOUND), result.scenario.steps
+    closed = {policy: {str(step): result.gap_closed(policy, step).numbers() for step in steps} for policy in shown}
+    ranks = {str(step): {policy: place._asdict() for policy, place in result.places(step).items()} for step in steps}
     summary = describe_ranking(result)
     return {**result.scenario.as_json(size), "summary": summary, "gap_closed": closed, "ranks": ranks}
 
@@ -154,12 +155,17 @@ def _draw_overview(scores: Scores) -> Figure:
     looks = choose_looks(shown)
     rows = {
         name: [
-            Dot(policy, *result.gap_closed(policy, LATE)[1:], looks[policy][0], looks[policy][1] != "-")
+            Dot(
+                policy,
+                *result.gap_closed(policy, result.scenario.horizon)[1:],
+                looks[policy][0],
+                looks[policy][1] != "-",
+            )
             for policy in shown
         ]
         for name, result in scores.scenarios.items()
     }
-    label = f"share of the gap from random (0) to the Whittle oracle (1) closed by step {LATE}"
+    label = "share of the gap from random (0) to the Whittle oracle (1) closed by the last step"
     return draw_dots(rows, label, {}, _origin(scores), ends=(0.0, 1.0), limits=LIMITS)
 
 

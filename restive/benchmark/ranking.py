@@ -6,21 +6,22 @@ instance, lies above 0. The rank of a policy is 1 plus the number of policies th
 the one with the highest mean. Intervals are not widened for the number of comparisons.
 """
 
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from restive.benchmark.scenarios import CLAIM_POLICIES, CONTROLS, OTHER_BUDGETS, RANKED, REQUIRED, SCENARIOS, Scenario
+from restive.formats import enumerate_words
 from restive.paper.claims import WORST_FIRST, Part, Range, measured
 from restive.paper.curves import CEILING, FLOOR, Curve, read_curve, share
 from restive.paper.jobs import Results, Size
 from restive.stats import band
 from restive.types import Ints
 
-SOON, EARLY, MIDDLE, LATE = STEPS = (50, 100, 300, 1000)
 BOUND = "fluid bound"
-FIRST_RANKED_STEP = 20  # running means of fewer steps are mostly noise
+FIRST_RANKED_STEP = 10  # running means of fewer steps are mostly noise
 NOT_BELOW = Range(0.0, float("inf"))
 
 
@@ -92,22 +93,23 @@ class ScenarioResult:
         chosen = [policy for policy, place in self.places(step).items() if place.tied]
         return sorted(chosen, key=lambda policy: -means[policy])
 
+    def leads(self, ahead: str, behind: str) -> list[Part]:
+        """The lead at every reported step: mean and interval of the difference, divided by the mean gap."""
+        parts = []
+        for step in self.scenario.steps:
+            one, two, floor, ceiling = (self.curves[each].mean(step) for each in (ahead, behind, FLOOR, CEILING))
+            lead, gap = band(one - two), abs(float((ceiling - floor).mean())) or math.nan
+            shares = (float(number) / gap for number in (lead.mean, lead.low, lead.high))
+            parts.append(Part(f"{self.scenario.setting()}, t = {step}", *shares))
+        return parts
+
     def lowest_lead(self, ahead: str, behind: str) -> Part:
-        """The lead at its worst step from `FIRST_RANKED_STEP` on.
+        """The lead at its worst reported step.
 
         The worst step is one whose whole interval is below 0, if any, else one whose interval reaches below 0, and among
-        those the one with the smallest mean. Mean and interval of the difference are divided by the mean gap.
+        those the one with the smallest mean.
         """
-        means = {policy: self.curves[policy].running_mean() for policy in (ahead, behind, FLOOR, CEILING)}
-        gap = np.abs((means[CEILING] - means[FLOOR]).mean(axis=0))
-        mean, _, low, high = band(means[ahead] - means[behind])
-        rows = zip(self.steps, mean / gap, low / gap, high / gap, strict=True)
-        leads = [
-            Part(f"{self.scenario.setting()}, t = {step}", *map(float, numbers))
-            for step, *numbers in rows
-            if step >= FIRST_RANKED_STEP
-        ]
-        return min(leads, key=lambda lead: (WORST_FIRST.index(lead.judge(NOT_BELOW)), lead.value))
+        return min(self.leads(ahead, behind), key=lambda lead: (WORST_FIRST.index(lead.judge(NOT_BELOW)), lead.value))
 
     def largest_difference(self, one: str, two: str) -> float:
         """The largest difference in reward between two policies, over all instances and steps."""
@@ -121,6 +123,11 @@ class Scores(NamedTuple):
     others: dict[str, ScenarioResult]
     policies: tuple[str, ...]  # the ranked ones
     size: Size
+
+    def show_step(self, stage: str) -> str:
+        """The steps that stand for a stage: that of most scenarios, then those of shorter programs."""
+        first, *others = sorted({result.scenario.step_of(stage) for result in self.scenarios.values()}, reverse=True)
+        return f"step {first}" + (f" ({enumerate_words(map(str, others))} in shorter programs)" if others else "")
 
     def all_policies(self) -> tuple[str, ...]:
         """The ranked policies and the controls."""

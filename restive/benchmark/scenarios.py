@@ -1,8 +1,8 @@
 """Scenarios of the benchmark, from `scenarios.toml`: a family of problems, its size and noise, and what it resembles.
 
 All policies get the same instances and random numbers: 50 agents, 1000 steps, 50 instances of 13 runs (quick: 13 of 4, or
-of 2 with ten states). Slow policies get fewer runs; intervals are over instances, so theirs are wider, not wrong. Some
-further settings are needed only by the claims, and are run with fewer policies.
+of 2 with ten states); the families of the desk's templates have 200 people and 100 steps. Slow policies get fewer runs;
+intervals are over instances, so theirs are wider, not wrong. Some further settings are needed only by the claims.
 """
 
 import re
@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from restive.errors import InputError, did_you_mean
-from restive.paper.curves import AGENTS, BUDGETS, CEILING, FLOOR, Setup, describe_noise
+from restive.paper.curves import AGENTS, BUDGETS, CEILING, FLOOR, HORIZON, Setup, describe_noise
 from restive.paper.jobs import Job, Plan, Size
 from restive.policies import make_policy
 from restive.policies.base import Learner
@@ -22,8 +22,11 @@ CANDIDATE = "lagrange"  # the policy that the claims are about
 # Policies that are ranked, and controls, which are not: the candidate without one of its parts.
 RANKED = (FLOOR, "egt", "wiql", "ucwhittle", "rma2b", "thompson-whittle", "cet-whittle", CANDIDATE)
 CONTROLS = ("lagrange:curiosity=0", "lagrange:curiosity=1", "lagrange:prior=1", "lagrange:mixture=false")
-CLAIM_POLICIES = (CANDIDATE, "egt", "wiql", FLOOR, CEILING)
+BASELINES = tuple(policy for policy in RANKED if policy not in (FLOOR, CANDIDATE))
+CLAIM_POLICIES = (*RANKED, CEILING)
 OTHER_BUDGETS = "other-budgets"
+REPORTED_STEPS = (10, 30, 50, 100, 300, 1000)
+EARLY, LATE = STAGES = ("early", "late")
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,39 @@ class Scenario:
     noise: float = 0.0
     states: int = 2
     agents: int = AGENTS
+    horizon: int = HORIZON
+    early: int = 100  # the step that stands for the beginning, as the horizon does for the end
     runs: Sequence[int] = (13, 4)  # of each instance, full and quick
     fewer_runs: Mapping[str, int] = field(default_factory=dict)  # of slow policies
+
+    @property
+    def kind(self) -> str:
+        """The name without budget and noise.
+
+        >>> REQUIRED["ten-state-b5-noisy"].kind
+        'ten-state'
+        """
+        return re.sub(r"(-b\d+)?(-noisy)?$", "", self.name)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The steps that are reported, the horizon included.
+
+        >>> SCENARIOS["pharmacy"].steps
+        (10, 30, 50, 100)
+        """
+        return (*(step for step in REPORTED_STEPS if step < self.horizon), self.horizon)
+
+    def step_of(self, stage: str) -> int:
+        """The step that stands for a stage."""
+        return self.early if stage == EARLY else self.horizon
 
     def setup(self, size: Size) -> Setup:
         """The family and how much of it is simulated."""
         sizes = size.pick(50, 13), size.pick(*self.runs)
-        return Setup(self.family, *sizes, self.noise, size.seed, self.states, self.agents, fewer_runs=self.fewer_runs)
+        return Setup(
+            self.family, *sizes, self.noise, size.seed, self.states, self.agents, self.horizon, self.fewer_runs
+        )
 
     def jobs(self, size: Size, policies: Iterable[str]) -> list[Job]:
         """The jobs of these policies."""
@@ -59,7 +88,8 @@ class Scenario:
         >>> SCENARIOS["crowd"].describe_size()
         'N = 500, S = 2, B = 5, noiseless'
         """
-        return f"N = {self.agents}, S = {self.states}, B = {self.budget}, {describe_noise(self.noise)}"
+        horizon = "" if self.horizon == HORIZON else f", T = {self.horizon}"
+        return f"N = {self.agents}, S = {self.states}, B = {self.budget}{horizon}, {describe_noise(self.noise)}"
 
     def setting(self) -> str:
         """Name, budget and noise, as a setting of a claim.
@@ -67,8 +97,7 @@ class Scenario:
         >>> REQUIRED["ten-state-b5-noisy"].setting()
         'ten-state, B = 5, noise variance 0.1'
         """
-        kind = re.sub(r"(-b\d+)?(-noisy)?$", "", self.name)
-        return f"{kind}, B = {self.budget}, {describe_noise(self.noise)}"
+        return f"{self.kind}, B = {self.budget}, {describe_noise(self.noise)}"
 
     def as_json(self, size: Size) -> dict[str, Any]:
         """The scenario and how much of it is simulated, as plain data."""
@@ -90,8 +119,9 @@ def _read_scenarios() -> dict[str, Scenario]:
 
 def _vary(name: str, noises: Iterable[float]) -> list[Scenario]:
     """The settings of a scenario that only the claims need: the budgets other than 10, with these noises."""
+    like = replace(SCENARIOS[name], about="", fewer_runs={**FEWER_RUNS, **SCENARIOS[name].fewer_runs})
     return [
-        replace(SCENARIOS[name], name=f"{name}-b{budget}{'-noisy' * bool(noise)}", about="", budget=budget, noise=noise)
+        replace(like, name=f"{name}-b{budget}{'-noisy' * bool(noise)}", budget=budget, noise=noise)
         for noise in noises
         for budget in BUDGETS
         if budget != Scenario.budget
@@ -99,9 +129,11 @@ def _vary(name: str, noises: Iterable[float]) -> list[Scenario]:
 
 
 SCENARIOS: Mapping[str, Scenario] = _read_scenarios()
+FEWER_RUNS = {"ucwhittle": 1, "rma2b": 1, "thompson-whittle": 4, "cet-whittle": 4}  # at other budgets
 VARIED = {
     "two-state": (0.0, 1.0),
     "ten-state": (0.0, 0.1),
+    "normalized-rows": (0.0,),
     "wireless": (0.0, 0.1),
     "few-types": (0.0,),
     "own-rewards": (1.0,),
@@ -112,8 +144,8 @@ REQUIRED: Mapping[str, Scenario] = {
     each.name: each
     for each in (
         *(scenario for name, noises in VARIED.items() for scenario in _vary(name, noises)),
-        Scenario("two-state-b0", "two-state-v1", budget=0),
-        Scenario("two-state-b50", "two-state-v1", budget=AGENTS),
+        Scenario("two-state-b0", "two-state-v1", budget=0, runs=(1, 1)),
+        Scenario("two-state-b50", "two-state-v1", budget=AGENTS, runs=(1, 1)),
     )
 }
 
@@ -133,7 +165,7 @@ def plans(extra: Iterable[str] = ()) -> dict[str, Plan]:
     def plan_others(size: Size) -> list[Job]:
         return [job for each in REQUIRED.values() for job in each.jobs(size, CLAIM_POLICIES)]
 
-    others = Plan(OTHER_BUDGETS, "Other budgets of three families, which only the claims need.", plan_others)
+    others = Plan(OTHER_BUDGETS, "Other budgets of eight families, which only the claims need.", plan_others)
     return {name: plan_scenario(each) for name, each in SCENARIOS.items()} | {OTHER_BUDGETS: others}
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from restive.benchmark.cost import REFERENCE, Costs
-from restive.benchmark.ranking import BOUND, EARLY, LATE, STEPS, ScenarioResult, Scores
-from restive.benchmark.scenarios import CANDIDATE, CONTROLS
+from restive.benchmark.ranking import BOUND, ScenarioResult, Scores
+from restive.benchmark.scenarios import CANDIDATE, CONTROLS, LATE, STAGES
 from restive.formats import enumerate_words, show_count, show_fixed, show_interval
 from restive.paper.claims import Part
 from restive.paper.curves import CEILING, FLOOR
@@ -26,16 +26,16 @@ MUCH = 0.05  # of the gap, left above the oracle
 TINY = 0.005  # less would be shown as 0.00
 
 
-def tabulate_ranks(scores: Scores, step: int) -> Table:
+def tabulate_ranks(scores: Scores, stage: str) -> Table:
     """Scenarios down, policies across; the last row has the means over all scenarios."""
-    places = {name: result.places(step) for name, result in scores.scenarios.items()}
+    places = {name: result.places(result.scenario.step_of(stage)) for name, result in scores.scenarios.items()}
     rows = [
         (name, *(f"{placed[policy].rank}{TIED * placed[policy].tied}" for policy in scores.policies))
         for name, placed in places.items()
     ]
     means = [sum(placed[policy].rank for placed in places.values()) / len(places) for policy in scores.policies]
     return Table(
-        f"Ranks by step {step}",
+        f"Ranks by {scores.show_step(stage)}",
         ("scenario", *scores.policies),
         (*rows, ("mean rank", *(f"{mean:.2f}" for mean in means))),
         "A rank is 1 plus the number of policies that are significantly better, by the 95% interval of the difference "
@@ -44,28 +44,28 @@ def tabulate_ranks(scores: Scores, step: int) -> Table:
 
 
 def tabulate_gaps(result: ScenarioResult) -> Table:
-    """The gap closed by every policy at four steps, with the fluid bound on the same scale."""
-    ends = {FLOOR: "0", CEILING: "1"}
+    """The gap closed by every policy at the reported steps, with the fluid bound on the same scale."""
+    ends, steps = {FLOOR: "0", CEILING: "1"}, result.scenario.steps
     rows = tuple(
-        (policy, *(ends.get(policy) or _show(result.gap_closed(policy, step)) for step in STEPS))
+        (policy, *(ends.get(policy) or _show(result.gap_closed(policy, step)) for step in steps))
         for policy in (*result.policies, *CONTROLS, CEILING, BOUND)
     )
-    return Table(f"Gap closed in {result.scenario.name}", ("policy", *(f"t = {step}" for step in STEPS)), rows)
+    return Table(f"Gap closed in {result.scenario.name}", ("policy", *(f"t = {step}" for step in steps)), rows)
 
 
 def tabulate_controls(scores: Scores) -> list[Table]:
     """The lead of the candidate over each of its controls."""
     return [
         Table(
-            f"What the parts of {CANDIDATE} add by step {step}",
+            f"What the parts of {CANDIDATE} add by {scores.show_step(stage)}",
             ("scenario", *CONTROLS),
             tuple(
-                (name, *(_show(result.lead(CANDIDATE, control, step)) for control in CONTROLS))
+                (name, *(_show(result.lead(CANDIDATE, each, result.scenario.step_of(stage))) for each in CONTROLS))
                 for name, result in scores.scenarios.items()
             ),
             f"Lead of {CANDIDATE} over itself with other settings, as a share of the gap. Controls are not ranked.",
         )
-        for step in (EARLY, LATE)
+        for stage in STAGES
     ]
 
 
@@ -114,7 +114,7 @@ def describe_scenario(result: ScenarioResult, size: Size) -> str:
 
 def describe_ranking(result: ScenarioResult) -> str:
     """Which policy is best early and late, and by how much over eps-GT."""
-    return " ".join(_describe_best(result, step) for step in (EARLY, LATE))
+    return " ".join(_describe_best(result, result.scenario.step_of(stage)) for stage in STAGES)
 
 
 def _describe_best(result: ScenarioResult, step: int) -> str:
@@ -130,11 +130,11 @@ def _describe_best(result: ScenarioResult, step: int) -> str:
 def advise(scores: Scores, costs: Costs | None = None) -> list[str]:
     """Which policy to use when, as far as these numbers say."""
     sentences = [
-        *(_most_often_best(scores, step) for step in (EARLY, LATE)),
-        *(_ahead_of_candidate(scores, step) for step in (EARLY, LATE)),
-        *(_tied_with_candidate(scores, step) for step in (EARLY, LATE)),
+        *(_most_often_best(scores, stage) for stage in STAGES),
+        *(_ahead_of_candidate(scores, stage) for stage in STAGES),
+        *(_tied_with_candidate(scores, stage) for stage in STAGES),
         _cheapest(scores, costs) if costs else "",
-        *(_none_half_way(scores, step) for step in (EARLY, LATE)),
+        *(_none_half_way(scores, stage) for stage in STAGES),
         _room_above_the_oracle(scores),
         _above_the_oracle(scores),
         _below_random(scores),
@@ -142,55 +142,64 @@ def advise(scores: Scores, costs: Costs | None = None) -> list[str]:
     return [sentence for sentence in sentences if sentence]
 
 
-def _most_often_best(scores: Scores, step: int) -> str:
-    tied = Counter(policy for result in scores.scenarios.values() for policy in result.tied(step))
+def _most_often_best(scores: Scores, stage: str) -> str:
+    results = scores.scenarios.values()
+    tied = Counter(policy for result in results for policy in result.tied(result.scenario.step_of(stage)))
     first, second, *_ = sorted(((policy, tied[policy]) for policy in scores.policies), key=lambda entry: -entry[1])
     total = show_count(len(scores.scenarios), "scenario")
     return (
-        f"By step {step} {first[0]} is best or not significantly worse than the best in {first[1]} of {total}; "
+        f"By {scores.show_step(stage)} {first[0]} is best or not significantly worse than the best in {first[1]} of {total}; "
         f"{f'next is {second[0]} with {second[1]}' if second[1] else 'no other policy is'}."
     )
 
 
-def _ahead_of_candidate(scores: Scores, step: int) -> str:
+def _ahead_of_candidate(scores: Scores, stage: str) -> str:
     def find(result: ScenarioResult) -> Found:
+        step = result.scenario.step_of(stage)
         if CANDIDATE not in result.tied(step):
             best = result.best(step)
             lead = result.lead(best, CANDIDATE, step).value
             yield best, f"by {show_fixed(lead) if lead >= TINY else f'less than {2 * TINY:g}'}"
 
+    by = f"By {scores.show_step(stage)}"
     return (
-        _name_scenarios(scores, f"By step {step} best, and significantly better than {CANDIDATE}", find)
-        or f"By step {step} no policy is significantly better than {CANDIDATE} in any scenario."
+        _name_scenarios(scores, f"{by} best, and significantly better than {CANDIDATE}", find)
+        or f"{by} no policy is significantly better than {CANDIDATE} in any scenario."
     )
 
 
-def _tied_with_candidate(scores: Scores, step: int) -> str:
+def _tied_with_candidate(scores: Scores, stage: str) -> str:
     def find(result: ScenarioResult) -> Found:
-        tied = result.tied(step)
+        tied = result.tied(result.scenario.step_of(stage))
         return ((policy, "") for policy in tied if CANDIDATE in tied and policy != CANDIDATE)
 
-    return _name_scenarios(scores, f"By step {step} not significantly worse than the best, like {CANDIDATE}", find)
+    by = f"By {scores.show_step(stage)}"
+    return _name_scenarios(scores, f"{by} not significantly worse than the best, like {CANDIDATE}", find)
 
 
 def _cheapest(scores: Scores, costs: Costs) -> str:
     def find(result: ScenarioResult) -> Found:
-        best = result.best(LATE)
-        near = [policy for policy in scores.policies if result.lead(best, policy, LATE).value <= NEAR]
+        last = result.scenario.horizon
+        best = result.best(last)
+        near = [policy for policy in scores.policies if result.lead(best, policy, last).value <= NEAR]
         taken = costs.nanoseconds[min(costs.nanoseconds, key=lambda states: abs(states - result.scenario.states))]
         yield min(near, key=lambda policy: taken[policy]), ""
 
-    return _name_scenarios(scores, f"The cheapest policy within {NEAR:g} of the best by step {LATE}", find)
+    return _name_scenarios(scores, f"The cheapest policy within {NEAR:g} of the best by {scores.show_step(LATE)}", find)
 
 
-def _none_half_way(scores: Scores, step: int) -> str:
-    most = {name: result.gap_closed(result.best(step), step).value for name, result in scores.scenarios.items()}
+def _none_half_way(scores: Scores, stage: str) -> str:
+    most = {}
+    for name, result in scores.scenarios.items():
+        step = result.scenario.step_of(stage)
+        most[name] = result.gap_closed(result.best(step), step).value
     names = [f"{name} (at most {show_fixed(value)})" for name, value in most.items() if value < HALF]
-    return f"By step {step} no policy closes half of the gap in {enumerate_words(names)}." if names else ""
+    sentence = f"By {scores.show_step(stage)} no policy closes half of the gap in"
+    return f"{sentence} {enumerate_words(names)}." if names else ""
 
 
 def _room_above_the_oracle(scores: Scores) -> str:
-    left = {name: result.gap_closed(BOUND, LATE) for name, result in scores.scenarios.items()}
+    left = {name: result.gap_closed(BOUND, result.scenario.horizon) for name, result in scores.scenarios.items()}
     names = [f"{name} (up to {show_fixed(part.value - 1)})" for name, part in left.items() if part.low > 1 + MUCH]
     sentence = "The fluid bound leaves room above the Whittle oracle, as a share of the gap, in"
     return f"{sentence} {enumerate_words(names)}." if names else ""
@@ -198,18 +207,19 @@ def _room_above_the_oracle(scores: Scores) -> str:
 
 def _above_the_oracle(scores: Scores) -> str:
     def find(result: ScenarioResult) -> Found:
-        closed = {policy: result.gap_closed(policy, LATE) for policy in scores.policies}
+        closed = {policy: result.gap_closed(policy, result.scenario.horizon) for policy in scores.policies}
         return ((policy, show_fixed(part.value)) for policy, part in closed.items() if part.low > 1)
 
-    return _name_scenarios(scores, f"By step {LATE} significantly above the Whittle oracle", find)
+    return _name_scenarios(scores, f"By {scores.show_step(LATE)} significantly above the Whittle oracle", find)
 
 
 def _below_random(scores: Scores) -> str:
     def find(result: ScenarioResult) -> Found:
-        worse = [policy for policy in scores.policies if policy != FLOOR and result.is_better(FLOOR, policy, LATE)]
-        return ((policy, show_fixed(result.gap_closed(policy, LATE).value)) for policy in worse)
+        last = result.scenario.horizon
+        worse = [policy for policy in scores.policies if policy != FLOOR and result.is_better(FLOOR, policy, last)]
+        return ((policy, show_fixed(result.gap_closed(policy, last).value)) for policy in worse)
 
-    return _name_scenarios(scores, f"By step {LATE} significantly worse than random", find)
+    return _name_scenarios(scores, f"By {scores.show_step(LATE)} significantly worse than random", find)
 
 
 def _name_scenarios(scores: Scores, sentence: str, find: Callable[[ScenarioResult], Found]) -> str:

@@ -31,12 +31,12 @@ class World:
     others: bool = False
     extra: tuple[str, ...] = ()
 
-    def columns(self, name: str, policy: str) -> Columns:
+    def columns(self, each: Scenario, policy: str) -> Columns:
         """What a policy collects in a scenario: a straight line, or one that bends after a hundred steps."""
         known = {**RATES, **self.rates}
-        rate = known.get(f"{name}/{policy}", known.get(policy, known.get(policy.partition(":")[0], 35.0)))
+        rate = known.get(f"{each.name}/{policy}", known.get(policy, known.get(policy.partition(":")[0], 35.0)))
         early, late = rate if isinstance(rate, tuple) else (rate, rate)
-        steps = recorded_steps(1000)
+        steps = recorded_steps(each.horizon)
         sums = early * np.minimum(steps, 100) + late * np.maximum(steps - 100, 0)
         swing = np.sin(np.arange(INSTANCES) * (1 + len(policy)))
         noise = self.shaky.get(policy, 0.0) * (swing - swing.mean())
@@ -46,8 +46,8 @@ class World:
         """Those of some policies in a scenario, by the digests of their jobs."""
         played = list(policies)
         jobs = zip(played, each.jobs(QUICK, played), strict=True)
-        made = {job.digest(): self.columns(each.name, policy) for policy, job in jobs}
-        return made | {each.bound(QUICK).digest(): self.columns(each.name, BOUND)}
+        made = {job.digest(): self.columns(each, policy) for policy, job in jobs}
+        return made | {each.bound(QUICK).digest(): self.columns(each, BOUND)}
 
     def scores(self) -> Scores:
         """What it all comes to."""

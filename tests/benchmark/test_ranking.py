@@ -6,54 +6,55 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from restive.benchmark.ranking import BOUND, EARLY, LATE, NOT_BELOW, STEPS, Scores
-from restive.benchmark.scenarios import REQUIRED
+from restive.benchmark.ranking import BOUND, NOT_BELOW, Scores
+from restive.benchmark.scenarios import EARLY, LATE, REQUIRED
 from restive.paper.claims import FAILS, HOLDS, UNDECIDED
 
 MakeScores = Callable[..., Scores]
+FIRST, LAST = 100, 1000
 
 
 def test_the_gap_closed_is_a_share_from_random_to_the_oracle(make_scores: MakeScores) -> None:
     result = make_scores(rates={BOUND: 41.0}).scenarios["two-state"]
     shares = {"random": 0.0, "egt": 0.6, "lagrange": 0.9, "whittle-oracle": 1.0, BOUND: 1.1}
     for policy, share in shares.items():
-        assert [result.gap_closed(policy, step).value for step in STEPS] == pytest.approx([share] * 4)
+        assert [result.gap_closed(policy, step).value for step in (10, 100, 1000)] == pytest.approx([share] * 3)
 
 
 def test_ranks_count_policies_that_are_significantly_better(make_scores: MakeScores) -> None:
     result = make_scores(rates={"egt": 38.0}).scenarios["two-state"]
-    ranks = {policy: place.rank for policy, place in result.places(LATE).items()}
+    ranks = {policy: place.rank for policy, place in result.places(LAST).items()}
     assert ranks == {
         "lagrange": 1, "egt": 2, "thompson-whittle": 2, "cet-whittle": 4, "wiql": 5, "rma2b": 6, "ucwhittle": 7,
         "random": 8,
     }  # fmt: skip
-    assert [policy for policy, place in result.places(LATE).items() if place.tied] == ["lagrange"]
+    assert [policy for policy, place in result.places(LAST).items() if place.tied] == ["lagrange"]
 
 
 def test_a_policy_that_is_not_significantly_worse_than_the_best_shares_its_rank(make_scores: MakeScores) -> None:
     sure, unsure = (make_scores(shaky={"cet-whittle": shaky}).scenarios["sticky"] for shaky in (0.1, 6.0))
-    assert sure.tied(LATE) == ["lagrange"]
-    assert unsure.tied(LATE) == ["lagrange", "cet-whittle"]
-    assert unsure.places(LATE)["cet-whittle"].rank == 1
-    assert unsure.places(LATE)["lagrange"].rank == 1
+    assert sure.tied(LAST) == ["lagrange"]
+    assert unsure.tied(LAST) == ["lagrange", "cet-whittle"]
+    assert unsure.places(LAST)["cet-whittle"].rank == 1
+    assert unsure.places(LAST)["lagrange"].rank == 1
 
 
 def test_the_best_may_change_with_the_step_and_the_scenario(make_scores: MakeScores) -> None:
     scores = make_scores(rates={"egt": (39.5, 36.0), "sticky/wiql": 39.9})
-    assert [scores.scenarios["two-state"].best(step) for step in (EARLY, LATE)] == ["egt", "lagrange"]
-    assert scores.scenarios["sticky"].best(EARLY) == "wiql"
+    assert [scores.scenarios["two-state"].best(step) for step in (FIRST, LAST)] == ["egt", "lagrange"]
+    assert scores.scenarios["sticky"].best(FIRST) == "wiql"
 
 
 def test_extra_policies_are_ranked_too(make_scores: MakeScores) -> None:
     scores = make_scores(extra=("egt:eta=0.5",), rates={"egt:eta=0.5": 39.9})
     assert scores.policies[-1] == "egt:eta=0.5"
-    assert scores.scenarios["two-state"].best(LATE) == "egt:eta=0.5"
+    assert scores.scenarios["two-state"].best(LAST) == "egt:eta=0.5"
 
 
 def test_the_lowest_lead_is_that_of_the_worst_step(make_scores: MakeScores) -> None:
     result = make_scores(rates={"lagrange": (35.0, 39.0)}).scenarios["two-state"]
     worst = result.lowest_lead("lagrange", "egt")
-    assert worst.setting == "two-state, B = 10, noiseless, t = 20"
+    assert worst.setting == "two-state, B = 10, noiseless, t = 10"
     assert worst.value == pytest.approx(-0.1)
     assert result.lowest_lead("lagrange", "random").value == pytest.approx(0.5)
 
@@ -61,10 +62,10 @@ def test_the_lowest_lead_is_that_of_the_worst_step(make_scores: MakeScores) -> N
 def test_a_step_that_fails_counts_before_a_lower_one_that_is_unsure(make_scores: MakeScores) -> None:
     result = make_scores().scenarios["two-state"]
     curve, swing = result.curves["egt"], np.where(np.arange(13) % 2, 90.0, -90.0)[:, None]
-    below = np.where(curve.steps <= 50, -5.0 + swing, np.where(curve.steps == 500, -0.1, 1.0))
+    below = np.where(curve.steps <= 50, -5.0 + swing, np.where(curve.steps == 300, -0.1, 1.0))
     result.curves["lagrange"] = curve._replace(reward=curve.reward + below * curve.steps)
     worst = result.lowest_lead("lagrange", "egt")
-    assert worst.setting.endswith("t = 500")
+    assert worst.setting.endswith("t = 300")
     assert worst.judge(NOT_BELOW) == FAILS
 
 
@@ -78,8 +79,8 @@ def test_a_lead_is_judged_by_its_whole_interval(
 
 def test_where_there_is_no_gap_there_is_no_share_and_all_are_first(make_scores: MakeScores) -> None:
     result = make_scores(rates={"whittle-oracle": 30.0}).scenarios["two-state"]
-    assert math.isnan(result.gap_closed("egt", LATE).value)
-    assert {place.rank for place in result.places(LATE).values()} == {1}
+    assert math.isnan(result.gap_closed("egt", LAST).value)
+    assert {place.rank for place in result.places(LAST).values()} == {1}
 
 
 def test_other_settings_are_there_if_they_were_played(make_scores: MakeScores) -> None:
@@ -88,3 +89,20 @@ def test_other_settings_are_there_if_they_were_played(make_scores: MakeScores) -
     assert len(played.all_results()) == 3 + len(REQUIRED)
     assert played.others["two-state-b0"].largest_difference("lagrange", "egt") == pytest.approx(3000.0)
     assert played.others["two-state-b0"].largest_difference("egt", "egt") == 0.0
+
+
+def test_a_stage_is_a_step_of_each_scenario_and_those_of_shorter_programs_are_named(make_scores: MakeScores) -> None:
+    scores = make_scores(scenarios=["two-state", "pharmacy"])
+    assert [scores.show_step(stage) for stage in (EARLY, LATE)] == [
+        "step 100 (30 in shorter programs)",
+        "step 1000 (100 in shorter programs)",
+    ]
+    assert make_scores(scenarios=["pharmacy"]).show_step(LATE) == "step 100"
+
+
+def test_leads_are_those_of_the_reported_steps_of_the_scenario(make_scores: MakeScores) -> None:
+    scores = make_scores(scenarios=["two-state", "pharmacy"])
+    for name, steps in (("two-state", (10, 30, 50, 100, 300, 1000)), ("pharmacy", (10, 30, 50, 100))):
+        leads = scores.scenarios[name].leads("lagrange", "egt")
+        assert [int(lead.setting.rpartition(" ")[2]) for lead in leads] == list(steps)
+        assert [lead.value for lead in leads] == pytest.approx([0.3] * len(steps))

@@ -1,4 +1,4 @@
-"""A dozen scenarios as plain data, policies with the same random numbers, and names that are found or refused."""
+"""Scenarios as plain data, policies with the same random numbers, and names that are found or refused."""
 
 import json
 from pathlib import Path
@@ -23,13 +23,17 @@ from restive.paper.jobs import Size, run_job
 from restive.paper.tasks import TASKS
 from restive.policies import make_policy
 from restive.policies.base import Learner
+from restive.problems.domains import DOMAINS
 
 
-def test_there_are_a_dozen_scenarios_of_families_that_exist_each_with_a_sentence() -> None:
-    assert len(SCENARIOS) == 12
+def test_scenarios_are_of_families_that_exist_and_each_has_a_sentence() -> None:
+    assert len(SCENARIOS) >= 19
     for name, scenario in {**SCENARIOS, **REQUIRED}.items():
         assert scenario.name == name
         assert scenario.family in PROBLEMS
+        assert {10, scenario.early, scenario.horizon} <= set(scenario.steps)
+        states = {problem.shape[1] for problem in PROBLEMS[scenario.family](instances=1, agents=2, budget=1)}
+        assert states == {scenario.states}
     for scenario in SCENARIOS.values():
         assert scenario.about.endswith(".")
         assert len(scenario.about.split()) > 5
@@ -72,6 +76,14 @@ def test_the_settings_of_the_claims_are_three_budgets_of_three_families_with_and
         (family, budget, noise) for family, high in noises.items() for budget in (5, 10, 20) for noise in (0, high)
     }
     assert wanted | {("two-state-v1", 0, 0.0), ("two-state-v1", 50, 0.0)} <= found
+
+
+def test_every_template_family_is_a_short_program_of_200_people() -> None:
+    for domain in DOMAINS:
+        scenario = SCENARIOS[domain.name.removesuffix("-v1")]
+        size = (scenario.family, scenario.agents, scenario.budget, scenario.horizon)
+        assert size == (domain.name, 200, 20, 100)
+        assert {10, 30, 100} <= set(scenario.steps)
 
 
 def test_slow_policies_play_fewer_runs_where_there_are_ten_states() -> None:

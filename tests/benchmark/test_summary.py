@@ -6,8 +6,8 @@ import pytest
 
 from restive.benchmark import summary
 from restive.benchmark.cost import Costs
-from restive.benchmark.ranking import BOUND, LATE, Scores
-from restive.benchmark.scenarios import RANKED
+from restive.benchmark.ranking import BOUND, Scores
+from restive.benchmark.scenarios import LATE, RANKED
 from restive.benchmark.summary import (
     advise,
     describe_ranking,
@@ -29,14 +29,14 @@ def test_ranks_have_scenarios_down_policies_across_marks_and_means(make_scores: 
     assert across["thompson-whittle"] == ("2", "2", "3", "2.33")
 
 
-def test_gaps_have_four_steps_the_oracle_and_the_bound(make_scores: MakeScores) -> None:
+def test_gaps_have_the_reported_steps_the_oracle_and_the_bound(make_scores: MakeScores) -> None:
     table = tabulate_gaps(make_scores(rates={BOUND: 41.0}, shaky={"wiql": 2.0}).scenarios["sticky"])
     rows = {row[0]: row[1:] for row in table.rows}
-    assert table.heads == ("policy", "t = 50", "t = 100", "t = 300", "t = 1000")
-    assert rows["random"] == ("0",) * 4
-    assert rows["whittle-oracle"] == ("1",) * 4
-    assert rows["lagrange"] == ("0.90 [0.90, 0.90]",) * 4
-    assert rows[BOUND] == ("1.10 [1.10, 1.10]",) * 4
+    assert table.heads == ("policy", "t = 10", "t = 30", "t = 50", "t = 100", "t = 300", "t = 1000")
+    assert rows["random"] == ("0",) * 6
+    assert rows["whittle-oracle"] == ("1",) * 6
+    assert rows["lagrange"] == ("0.90 [0.90, 0.90]",) * 6
+    assert rows[BOUND] == ("1.10 [1.10, 1.10]",) * 6
     low, high = (float(part) for part in rows["wiql"][0].partition("[")[2].strip("]").split(", "))
     assert low < 0.4 < high
 
@@ -157,3 +157,11 @@ def test_an_interval_that_reaches_across_says_nothing(make_scores: MakeScores) -
 
 def test_one_scenario_is_described_in_the_singular(make_scores: MakeScores) -> None:
     assert "in 1 of 1 scenario; no other policy is." in advise(make_scores(scenarios=["crowd"]))[0]
+
+
+def test_short_programs_are_described_by_their_own_steps(make_scores: MakeScores) -> None:
+    scores = make_scores(scenarios=["two-state", "pharmacy"], rates={"pharmacy/egt": (39.5, 0.0)})
+    assert "By step 30 egt is best with 0.95 of the gap" in describe_ranking(scores.scenarios["pharmacy"])
+    text = find(advise(scores), "By step 1000 (100 in shorter programs)", "better than lagrange:")
+    assert text.endswith("egt in pharmacy (by 0.05).")
+    assert tabulate_ranks(scores, LATE).title == "Ranks by step 1000 (100 in shorter programs)"
