@@ -305,7 +305,7 @@ def check_problem(problem: Problem) -> tuple[str, ...]:
     >>> check_problem(Problem([[np.eye(2), np.eye(2)]], [0, 1], budget=1))
     ('acting and waiting are the same for every agent', 'agent 0 cannot leave state 0 under either action')
     """
-    again = Problem(problem.transition, problem.reward, problem.budget, problem.start, problem.states, problem.name)
+    again = problem.replace()
     for ending in (".json", ".npz"):
         with tempfile.TemporaryDirectory() as folder:
             again.save(Path(folder) / f"problem{ending}")

@@ -73,7 +73,8 @@ def compare(
 ) -> Comparison:
     """Simulate all policies; progress gets a policy's label and the number of new run-steps.
 
-    With `bound` the fluid bound of the instances is computed too, which the expected reward per step cannot exceed.
+    With `bound` the fluid bound of the instances is computed too, which the expected reward per step cannot exceed. It
+    is for dynamics that do not change; otherwise there is none.
     """
     problems = list(problem) if isinstance(problem, Iterable) else [problem]
     if not problems:
@@ -92,6 +93,7 @@ def compare(
         _make_row(label, traces[label], traces[FLOOR], traces[CEILING], work / seconds[label])
         for label in dict.fromkeys(map(_label, policies))
     ]
+    bound = bound and all(problem.drift is None for problem in problems)
     return Comparison(tuple(rows), rows[0].trace.spec, mean_bound(problems, horizon) if bound else None)
 
 

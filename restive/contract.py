@@ -3,6 +3,7 @@
 Every array has a leading axis of runs. In every shape R is runs, N agents, S states, A actions and I instances.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from restive.errors import InputError
 from restive.kernels import rng
 from restive.kernels.top_k import choose
+from restive.problem import Drift
 from restive.types import Floats, Ints, Keys
 
 # Agents are numbered from 0, so draws for a whole run use a number that no agent has.
@@ -35,6 +37,27 @@ class Model(NamedTuple):
     reward: Floats  # [I, N, S]
     start: Floats  # [I, N, S] the distribution of the first state
     instance: Ints  # [R]
+    drift: Drift | None = None  # of all instances, [I, ...]; None if the dynamics do not change
+
+    @property
+    def changes(self) -> Ints:
+        """The step with which each segment of constant dynamics begins, [G]."""
+        return np.zeros(1, np.int64) if self.drift is None else self.drift.changes
+
+    def at(self, segment: int) -> "Model":
+        """The model of one segment, without drift."""
+        if self.drift is None:
+            return self
+        transition, reward = self.drift.mix(segment, self.transition, self.reward)
+        return self._replace(transition=transition, reward=reward, drift=None)
+
+    def convert(self, function: Callable[[Floats], Floats]) -> "Model":
+        """The model with a function applied to each of its arrays over instances and agents."""
+        drift = self.drift
+        if drift is not None:
+            drift = drift._replace(transition=function(drift.transition), reward=function(drift.reward))
+        transition, reward, start = (function(array) for array in self[:3])
+        return Model(transition, reward, start, self.instance, drift)
 
 
 class Draws(NamedTuple):

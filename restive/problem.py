@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,37 @@ from restive.types import Floats, Ints
 
 FORMAT = "restive-problem-1"
 TOLERANCE = 1e-9
+# A slow drift is a sequence of at most so many models between its two ends.
+MAX_SEGMENTS = 64
+MAX_STEP = 10**9
+
+
+class Drift(NamedTuple):
+    """How dynamics change: from step `first` to step `last` they move in equal parts to these, and stay there.
+
+    With `first` = `last` they change at once. Between the ends a model is the linear mix of the two.
+    """
+
+    transition: Floats  # [N, A, S, S] from step `last` on
+    reward: Floats  # [N, S]
+    first: int
+    last: int
+
+    @property
+    def changes(self) -> Ints:
+        """The step with which each segment of constant dynamics begins, [G].
+
+        >>> Drift(np.eye(2), np.eye(2), first=10, last=10).changes, Drift(np.eye(2), np.eye(2), 10, 14).changes
+        (array([ 0, 10]), array([ 0, 11, 12, 13, 14]))
+        """
+        length = self.last - self.first
+        segments = max(1, min(MAX_SEGMENTS, length))
+        return np.append(0, self.first + np.arange(1, segments + 1) * length // segments)
+
+    def mix(self, segment: int, transition: Floats, reward: Floats) -> tuple[Floats, Floats]:
+        """Transitions and rewards in a segment, if these are the first ones."""
+        share = segment / (self.changes.size - 1)
+        return (1 - share) * transition + share * self.transition, (1 - share) * reward + share * self.reward
 
 
 class Problem:
@@ -38,6 +69,8 @@ class Problem:
         A name for each state; empty for none.
     name
         A name for the problem, used in traces and output.
+    drift
+        How the dynamics change over the run; None if they do not. `change_to` makes it of another problem.
 
     Raises
     ------
@@ -57,6 +90,7 @@ class Problem:
         start: ArrayLike | None = None,
         states: Sequence[str] = (),
         name: str = "",
+        drift: Drift | None = None,
     ) -> None:
         self.transition = _transition(transition)
         agents, size = self.shape
@@ -65,21 +99,44 @@ class Problem:
         self.start = None if start is None else _start(start, agents, size)
         self.states = _states(states, size)
         self.name = str(name)
+        self.drift = None if drift is None else _drift(drift, agents, size)
 
     @property
     def shape(self) -> tuple[int, int]:
         """The number of agents and of states."""
         return self.transition.shape[0], self.transition.shape[2]
 
+    def replace(self, **changes: Any) -> "Problem":
+        """The same problem with some arguments of `Problem` changed."""
+        return Problem(**{name: getattr(self, name) for name in ARGUMENTS} | changes)
+
     def with_budget(self, budget: int) -> "Problem":
         """The same agents with another budget."""
-        return Problem(self.transition, self.reward, budget, self.start, self.states, self.name)
+        return self.replace(budget=budget)
+
+    def change_to(self, later: "Problem", first: int, last: int | None = None) -> "Problem":
+        """The same agents, whose transitions and rewards are those of `later` from a step on.
+
+        Without `last` they change at once, before step `first`; with it they move there from step `first` to `last`.
+        """
+        return self.replace(drift=Drift(later.transition, later.reward, first, first if last is None else last))
+
+    def at(self, step: int) -> "Problem":
+        """The problem whose dynamics stay as they are at a step."""
+        if self.drift is None:
+            return self
+        segment = int(np.searchsorted(self.drift.changes, step, side="right")) - 1
+        transition, reward = self.drift.mix(segment, self.transition, self.reward)
+        return self.replace(transition=transition, reward=reward, drift=None)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write to a `.json` or `.npz` file, atomically."""
         writer = _choose(WRITERS, Path(path))
         record = {"format": FORMAT, "name": self.name, "states": list(self.states), "budget": self.budget}
         arrays = {"transition": self.transition, "reward": self.reward, "start": self.start}
+        if self.drift is not None:
+            arrays |= {"later_transition": self.drift.transition, "later_reward": self.drift.reward}
+            arrays["change"] = np.array(self.drift[2:])
         writer(Path(path), record, {key: array for key, array in arrays.items() if array is not None})
 
     @classmethod
@@ -91,7 +148,7 @@ class Problem:
             raise InputError(f"{file}: a problem is one JSON object; the file holds a {type(record).__name__}.")
         if str(record.get("format", FORMAT)) != FORMAT:
             raise InputError(f"{file}: format is {record['format']!r}; this version reads {FORMAT!r}.")
-        known = {"transition", "reward", "budget", "start", "states", "name"}
+        known = {*ARGUMENTS, *LATER} - {"drift"}
         if missing := {"transition", "reward", "budget"} - set(record):
             raise InputError(
                 f"{file}: {' and '.join(sorted(missing))} missing; a problem has {', '.join(sorted(known))}."
@@ -101,13 +158,54 @@ class Problem:
                 f"{file}: unknown entry {', '.join(sorted(unknown))}; a problem has {', '.join(sorted(known))} and a note."
             )
         try:
-            return cls(**{key: record[key] for key in known & set(record)})
+            given = {key: record[key] for key in known & set(record)}
+            return cls(**_read_drift(given))
         except InputError as error:
             raise InputError(f"{file}: {error}") from None
 
     def __repr__(self) -> str:
         named = f"{self.name!r}, " if self.name else ""
         return f"Problem({named}agents={self.shape[0]}, states={self.shape[1]}, budget={self.budget})"
+
+
+ARGUMENTS = ("transition", "reward", "budget", "start", "states", "name", "drift")
+LATER = ("later_transition", "later_reward", "change")  # the entries of a drift in a file
+
+
+def _read_drift(record: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a problem: the entries of a drift as one."""
+    given = [record.pop(key, None) for key in LATER]
+    if all(part is None for part in given):
+        return record
+    if any(part is None for part in given):
+        raise InputError(f"a drift has all of {', '.join(LATER)}; some are missing.")
+    transition, reward, steps = given
+    first, last = _steps(steps)
+    return {**record, "drift": Drift(transition, reward, first, last)}
+
+
+def _steps(given: Any) -> tuple[int, int]:
+    steps = _numbers(given, "change")
+    whole = steps.shape == (2,) and bool((steps == np.floor(steps)).all())
+    if not whole or not 0 <= steps[0] <= steps[1] <= MAX_STEP:
+        raise InputError(
+            f"change is {given!r}; it must be two steps, the first and the last of the change, from 0 to {MAX_STEP}, "
+            "in order."
+        )
+    return int(steps[0]), int(steps[1])
+
+
+def _drift(given: Drift, agents: int, states: int) -> Drift:
+    try:
+        transition, reward = _transition(given.transition), _reward(given.reward, agents, states)
+    except InputError as error:
+        raise InputError(f"after the change: {error}") from None
+    if transition.shape != (agents, 2, states, states):
+        raise InputError(
+            f"after the change: transition has shape {list(transition.shape)}; before it "
+            f"[{agents}, 2, {states}, {states}]."
+        )
+    return Drift(transition, reward, *_steps([given.first, given.last]))
 
 
 def _numbers(values: ArrayLike, what: str) -> Floats:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from restive.errors import InputError
 from restive.problem import Problem
 from restive.solvers.fluid import Plan, plan
 from restive.solvers.myopic import benefit, largest_threshold, phi
@@ -76,7 +77,9 @@ class Solution:
 
 
 def solve(problem: Problem, horizon: int = 1000, discount: float = 0.9) -> Solution:
-    """Run all solvers on one problem."""
+    """Run all solvers on one problem whose dynamics do not change."""
+    if problem.drift is not None:
+        raise InputError("the dynamics of the problem change; solve those of one step, problem.at(step).")
     benefits = benefit(problem.transition, problem.reward)
     indices = whittle_indices(problem.transition, problem.reward, discount)
     fluid = plan(problem.transition, problem.reward, problem.budget, horizon, first_distribution(problem))

@@ -120,8 +120,9 @@ def describe(
     problems = [problem] if isinstance(problem, Problem) else list(problem)
     digest = hashlib.sha256()
     for each in problems:
-        for array in (each.transition, each.reward, np.array(-1) if each.start is None else each.start):
-            digest.update(array.tobytes())
+        start = np.array(-1) if each.start is None else each.start
+        for array in (each.transition, each.reward, start, *(each.drift or ())):
+            digest.update(np.asarray(array).tobytes())
     return {
         "version": __version__,
         "policy": policy.name,

@@ -16,11 +16,12 @@ from restive.errors import InputError, check_number, check_whole
 from restive.kernels import rng
 from restive.kernels.step import Dynamics, Outcome, advance, first_states
 from restive.kernels.top_k import inclusion
-from restive.problem import Problem
+from restive.problem import Drift, Problem
 from restive.solvers.myopic import benefit, largest_threshold
 from restive.types import Floats, Ints
 
 MAX_REPETITIONS = 2**32
+NO_SEGMENT: tuple[int, tuple[Floats, Floats, Floats]] = (-1, (np.empty(0), np.empty(0), np.empty(0)))
 
 
 class World:
@@ -59,13 +60,16 @@ class World:
         noise = check_number("noise", noise, "it is a variance, a finite number from 0 on", 0, np.finfo(float).max)
         agents, states = problems[0].shape
         reward = np.stack([problem.reward for problem in problems])
-        reward_range = np.repeat(np.ptp(reward, axis=(1, 2)), runs)
+        drift = _stack_drift(problems)
+        rewards = reward if drift is None else np.concatenate([reward, drift.reward], axis=2)
+        reward_range = np.repeat(np.ptp(rewards, axis=(1, 2)), runs)
         self.shape = Shape(len(problems) * runs, agents, states, problems[0].budget, horizon, reward_range)
         self.model = Model(
             np.stack([problem.transition for problem in problems]),
             reward,
             np.stack([first_distribution(problem) for problem in problems]),
             np.repeat(np.arange(len(problems)), runs),
+            drift,
         )
         starts = [problem.start for problem in problems if problem.start is not None]
         self.fixed_start = np.stack(starts) if starts else None
@@ -75,6 +79,7 @@ class World:
         self.keys = rng.run_keys(seed, _run_numbers(len(problems), runs))
         self.agents = np.arange(agents)
         self.first_run = 0
+        self.segment = NO_SEGMENT  # of a drift: its number, and its transitions, rewards and benefits
         self.noise_std = float(np.sqrt(noise))
 
     def chunk(self, first: int, last: int) -> "World":
@@ -83,20 +88,19 @@ class World:
         instance = self.model.instance[first:last]
         low, high = int(instance[0]), int(instance[-1]) + 1
         part.shape = self.shape._replace(runs=last - first, reward_range=self.shape.reward_range[first:last])
-        transition, reward, start, _ = self.model
-        part.model = Model(transition[low:high], reward[low:high], start[low:high], instance - low)
+        part.model = self.model.convert(lambda array: array[low:high])._replace(instance=instance - low)
         part.fixed_start = None if self.fixed_start is None else self.fixed_start[low:high]
         part.benefit, part.threshold = self.benefit[low:high], self.threshold[low:high]
         part.cumulative, part.keys = self.cumulative[low:high], self.keys[first:last]
+        part.segment = NO_SEGMENT
         part.first_run = self.first_run + first
         return part
 
     def permute(self, order: Ints) -> "World":
         """The same agents with the same random numbers, in another order."""
         permuted = copy(self)
-        transition, reward, start, instance = self.model
-        transition, reward, start = (np.take(part, order, axis=1) for part in (transition, reward, start))
-        permuted.model = Model(transition, reward, start, instance)
+        permuted.model = self.model.convert(lambda array: np.take(array, order, axis=1))
+        permuted.segment = NO_SEGMENT
         permuted.fixed_start = None if self.fixed_start is None else np.take(self.fixed_start, order, axis=1)
         permuted.benefit, permuted.cumulative = (
             np.take(part, order, axis=1) for part in (self.benefit, self.cumulative)
@@ -107,7 +111,7 @@ class World:
     def fingerprint(self) -> str:
         """A digest of the agents, runs, random numbers, budget and noise."""
         digest = hashlib.sha256(f"{self.shape.budget} {self.noise_std}".encode())
-        for array in (*self.model, self.keys, self.agents):
+        for array in (*self.model[:4], *(self.model.drift or ()), self.keys, self.agents):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()[:16]
 
@@ -134,16 +138,28 @@ class World:
         runs = state.shape[0]
         outcome = Outcome(np.empty_like(state), np.empty(state.shape), np.empty(runs), np.empty(runs))
         dynamics = Dynamics(
-            self.model.instance,
-            self.cumulative,
-            self.model.reward,
-            self.benefit,
-            self.threshold,
-            self.agents,
-            self.noise_std,
+            self.model.instance, *self._segment_at(draws.step), self.threshold, self.agents, self.noise_std
         )
         advance(state, action, dynamics, draws.branch(rng.TRANSITION), draws.branch(rng.NOISE), outcome)
         return outcome
+
+    def _segment_at(self, step: int) -> tuple[Floats, Floats, Floats]:
+        """Cumulative transitions, rewards and benefits at a step."""
+        if self.model.drift is None:
+            return self.cumulative, self.model.reward, self.benefit
+        number = int(np.searchsorted(self.model.changes, step, side="right")) - 1
+        if number != self.segment[0]:
+            transition, reward = self.model.at(number)[:2]
+            self.segment = number, (_cumulate(transition), reward, benefit(transition, reward))
+        return self.segment[1]
+
+
+def _stack_drift(problems: Sequence[Problem]) -> Drift | None:
+    drifts = [problem.drift for problem in problems if problem.drift is not None]
+    if not drifts:
+        return None
+    transition, reward = (np.stack([drift[part] for drift in drifts]) for part in (0, 1))
+    return Drift(transition, reward, *drifts[0][2:])
 
 
 def _require_alike(problems: Problem | Sequence[Problem]) -> Sequence[Problem]:
@@ -153,12 +169,17 @@ def _require_alike(problems: Problem | Sequence[Problem]) -> Sequence[Problem]:
         raise InputError("problems must be one Problem or a list of at least one.")
     first = listed[0]
     for number, problem in enumerate(listed):
-        if (problem.shape, problem.budget, problem.start is None) != (first.shape, first.budget, first.start is None):
+        if _kind(problem) != _kind(first):
             raise InputError(
                 f"problem {number} is {problem!r}, problem 0 is {first!r}; instances must agree in agents, states, "
-                "budget, and in whether they have a start."
+                "budget, in whether they have a start, and in the steps at which they change."
             )
     return listed
+
+
+def _kind(problem: Problem) -> tuple[object, ...]:
+    steps = () if problem.drift is None else problem.drift[2:]
+    return problem.shape, problem.budget, problem.start is None, steps
 
 
 def _thresholds(given: float | Sequence[float] | None, benefits: Floats, budget: int) -> Floats:

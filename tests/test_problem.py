@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from restive import InputError, Problem
+from restive.problem import Drift
 from restive.types import Floats
 
 STAY, LEAVE = [[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]
@@ -193,7 +194,11 @@ def test_a_numpy_file_of_another_program_is_read(tmp_path: Path) -> None:
         ("a.json", "[" * 100_000, r"a\.json: not a JSON file"),
         ("a.json", '{"reward": 1' + "0" * 5000 + "}", r"a\.json: not a JSON file"),
         ("a.json", '{"format": "restive-problem-9"}', r"a\.json: format is 'restive-problem-9'; this version reads"),
-        ("a.json", "{}", r"a\.json: budget and reward and transition missing; a problem has budget, name, reward"),
+        (
+            "a.json",
+            "{}",
+            r"a\.json: budget and reward and transition missing; a problem has budget, change, later_reward",
+        ),
         ("a.json", '{"transition": [], "budget": 1}', r"a\.json: reward missing"),
         ("a.json", '{"transition": 0, "reward": 0, "budget": 0, "bugdet": 1}', r"a\.json: unknown entry bugdet;"),
         ("a.json", '{"transition": [], "reward": [], "budget": 1}', r"a\.json: transition has shape \[0\]"),
@@ -319,3 +324,66 @@ def test_a_wrong_entry_in_a_file_is_named_with_the_file(tmp_path: Path, key: str
 def test_a_problem_says_what_it_is() -> None:
     assert repr(small()) == "Problem(agents=3, states=2, budget=1)"
     assert repr(small(name="clinics")) == "Problem('clinics', agents=3, states=2, budget=1)"
+
+
+def drifting(first: int = 3, last: int = 7) -> Problem:
+    return small(start=[0, 1, 0]).change_to(small(transition=rows(3, 2, seed=1), reward=[2.0, 5.0]), first, last)
+
+
+def test_a_problem_that_changes_is_a_mix_of_its_two_ends() -> None:
+    problem, later = drifting(), small(transition=rows(3, 2, seed=1), reward=[2.0, 5.0])
+    assert problem.at(3).transition.tobytes() == problem.transition.tobytes()
+    assert np.allclose(problem.at(5).transition, (problem.transition + later.transition) / 2, rtol=1e-15)
+    assert problem.at(6).reward[0].tolist() == [1.5, 4.0]
+    for step in (7, 999):
+        assert problem.at(step).transition.tobytes() == later.transition.tobytes()
+        assert problem.at(step).drift is None
+
+
+def test_a_long_drift_has_a_limited_number_of_segments() -> None:
+    changes = drifting(0, 1_000_000).drift.changes  # type: ignore[union-attr]
+    assert (changes.size, changes[0], changes[-1]) == (65, 0, 1_000_000)
+    assert small().change_to(small(), 0).at(0).drift is None
+
+
+@pytest.mark.parametrize("ending", [".json", ".npz"])
+def test_a_problem_that_changes_comes_back_from_its_file(tmp_path: Path, ending: str) -> None:
+    problem, path = drifting(), tmp_path / f"problem{ending}"
+    problem.save(path)
+    back = Problem.load(path)
+    assert same(problem, back)
+    assert back.drift is not None
+    assert problem.drift is not None
+    assert [np.asarray(part).tobytes() for part in back.drift] == [np.asarray(part).tobytes() for part in problem.drift]
+
+
+def test_the_same_problem_with_another_budget_keeps_its_drift() -> None:
+    assert drifting().with_budget(2).at(9).reward[0].tolist() == [2.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("drift", "sentence"),
+    [
+        (Drift(rows(3, 2), np.zeros(2), 5, 3), r"change is \[5, 3\]; it must be two steps, .* in order"),
+        (Drift(rows(3, 2), np.zeros(2), -1, 3), "from 0 to 1000000000"),
+        (
+            Drift(rows(4, 2), np.zeros(2), 0, 3),
+            r"after the change: transition has shape \[4, 2, 2, 2\]; before it \[3, 2, 2, 2\]",
+        ),
+        (Drift(rows(3, 2) / 2, np.zeros(2), 0, 3), "after the change: transition of agent 0, action 0, .* sums to 0.5"),
+        (Drift(rows(3, 2), np.zeros(3), 0, 3), "after the change: reward has shape"),
+    ],
+)
+def test_a_drift_that_cannot_be_is_refused(drift: Drift, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        small(drift=drift)
+
+
+def test_a_file_with_half_a_drift_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "half.json"
+    drifting().save(path)
+    record = json.loads(path.read_text())
+    del record["change"]
+    path.write_text(json.dumps(record))
+    with pytest.raises(InputError, match="a drift has all of later_transition, later_reward, change"):
+        Problem.load(path)

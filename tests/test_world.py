@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from restive import InputError, Problem, World, make_problems
+from restive import InputError, Problem, World, make_policy, make_problems, simulate
+from restive.comparison import compare
 from restive.contract import Ranking
+from restive.solution import solve
 from restive.solvers.myopic import largest_threshold
 from restive.types import Ints
 
@@ -239,3 +241,55 @@ def test_inclusion_is_exploration_and_ties_counted() -> None:
     world = World(make_problems("two-state-v1", agents=4, budget=2)[0])
     ranking = Ranking(np.array([[2.0, 1.0, 1.0, 0.0]]), np.array([0.2]))
     np.testing.assert_allclose(world.inclusion(ranking, world.draws(0)), [[0.9, 0.5, 0.5, 0.1]])
+
+
+def changing(instances: int = 2, first: int = 4, last: int = 8) -> list[Problem]:
+    later = make_problems("many-state-v1", instances=instances, agents=5, budget=2, states=3, seed=9)
+    return [one.change_to(two, first, last) for one, two in zip(some(instances), later, strict=True)]
+
+
+@pytest.mark.parametrize("step", [0, 4, 5, 7, 8, 20])
+def test_dynamics_that_change_are_at_each_step_those_of_that_step(step: int) -> None:
+    problems = changing()
+    world = World(problems, runs=3, seed=1)
+    world.advance(world.first_states(), everyone(world, 0), world.draws(6))  # an earlier or later step leaves no trace
+    still = World([problem.at(step) for problem in problems], runs=3, seed=1, threshold=list(world.threshold))
+    state, action = still.first_states(), everyone(still, 1)
+    moved, expected = (each.advance(state, action, each.draws(step)) for each in (world, still))
+    assert all(np.array_equal(one, two) for one, two in zip(moved, expected, strict=True))
+
+
+def test_a_chunk_and_another_order_of_agents_change_alike() -> None:
+    world, order = World(changing(3), runs=2, seed=1), np.array([3, 0, 4, 1, 2])
+    state, draws = world.first_states(), world.draws(6)
+    whole = world.advance(state, everyone(world, 1), draws)
+    part, mixed = world.chunk(3, 5), world.permute(order)
+    moved = part.advance(state[3:5], everyone(part, 1), part.draws(6))
+    assert all(np.array_equal(one, two[3:5]) for one, two in zip(moved, whole, strict=True))
+    after = mixed.advance(np.ascontiguousarray(state[:, order]), everyone(mixed, 1), draws).after
+    assert np.array_equal(after, whole.after[:, order])
+    assert world.fingerprint() != World(some(3), runs=2, seed=1).fingerprint() != World(changing(3), 2, 2).fingerprint()
+
+
+def test_instances_must_change_at_the_same_steps() -> None:
+    with pytest.raises(InputError, match="and in the steps at which they change"):
+        World([changing(1)[0], changing(1, last=9)[0]])
+
+
+@pytest.mark.parametrize("name", ["whittle-oracle", "greedy-oracle", "threshold-oracle"])
+def test_an_oracle_follows_the_dynamics_of_each_step(name: str) -> None:
+    problems, policy = changing(), make_policy(name)
+    world = World(problems, runs=2, seed=1)
+    belief, state = policy.begin(world.shape, world.model), world.first_states()
+    for step in (3, 5, 8):
+        still = World([problem.at(step) for problem in problems], runs=2, seed=1)
+        expected = policy.rank(policy.begin(still.shape, still.model), state, still.draws(0))
+        assert np.array_equal(policy.rank(belief, state, world.draws(step)), expected)
+
+
+def test_solvers_of_one_model_refuse_one_that_changes() -> None:
+    with pytest.raises(InputError, match=r"solve those of one step, problem\.at\(step\)"):
+        solve(changing(1)[0])
+    with pytest.raises(InputError, match="omr-oracle: it plans for one model"):
+        simulate(changing(), "omr-oracle", horizon=5)
+    assert compare(changing(), "egt", horizon=5).bound is None

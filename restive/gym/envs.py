@@ -79,8 +79,7 @@ class EpisodeSettings:
                 f"unknown option {min(map(str, unknown))!r}; the only option is 'start', the first states."
             )
         if options:
-            start = options["start"]
-            problem = Problem(problem.transition, problem.reward, problem.budget, start, problem.states, problem.name)
+            problem = problem.replace(start=options["start"])
         return Episode(World(problem, self.runs, seed, self.noise, self.threshold, self.horizon), seed)
 
     def describe(self, episode: Episode) -> tuple[str, ...]:

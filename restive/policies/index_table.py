@@ -13,10 +13,14 @@ from restive.types import Floats, Ints
 
 
 class IndexTable(NamedTuple):
-    """The index of every agent and state of each instance, and the instance of each run."""
+    """The index of every agent and state of each instance, and the instance of each run.
 
-    indices: Floats  # [I, N, S]
+    If the dynamics change there is a table for each of their G segments.
+    """
+
+    indices: Floats  # [G · I, N, S]
     instance: Ints  # [R]
+    changes: Ints  # [G] the first step of each segment
 
 
 @dataclass(frozen=True)
@@ -28,12 +32,15 @@ class TableOracle(Oracle[IndexTable]):
         """The index of each agent and state, [I, N, S]."""
 
     def start(self, shape: Shape, model: Model) -> IndexTable:
-        """Compute the table once."""
-        return IndexTable(np.ascontiguousarray(self.tabulate(shape, model)), model.instance)
+        """Compute the tables once."""
+        tables = [self.tabulate(shape, model.at(segment)) for segment in range(model.changes.size)]
+        return IndexTable(np.concatenate(tables), model.instance, model.changes)
 
     def rank(self, belief: IndexTable, state: Ints, draws: Draws) -> Floats:
-        """Look up the index."""
-        return look_up(belief.indices, belief.instance, state)
+        """Look up the index in the table of the step."""
+        segment = int(np.searchsorted(belief.changes, draws.step, side="right")) - 1
+        first = segment * (len(belief.indices) // belief.changes.size)
+        return look_up(belief.indices, first + belief.instance, state)
 
 
 @compiled

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from restive.contract import Draws, Model, Shape
+from restive.errors import InputError
 from restive.policies.base import Oracle, Presets, check_setting
 from restive.policies.fluid_schedule import FluidSchedule, blank, check_index, indices_at, known_horizon, put
 from restive.policies.index_table import look_up
@@ -42,6 +43,8 @@ class OmrOracle(Oracle[OmrBelief]):
     def start(self, shape: Shape, model: Model) -> OmrBelief:
         """One plan for each instance."""
         horizon = known_horizon(shape, self.name)
+        if model.drift is not None:
+            raise InputError(f"{self.name}: it plans for one model, and the dynamics of this problem change.")
         plans = blank(len(model.reward), shape, horizon, optimistic=False)
         for world, (transition, reward, start) in enumerate(
             zip(model.transition, model.reward, model.start, strict=True)

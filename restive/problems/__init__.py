@@ -20,7 +20,17 @@ from restive.problems.domains import (
     pharmacy,
 )
 from restive.problems.many_state import ladder, many_state, normalized_rows
-from restive.problems.two_state import few_types, harmful, helpful, ordered, own_rewards, sticky, two_state
+from restive.problems.two_state import (
+    change,
+    few_types,
+    harmful,
+    helpful,
+    ordered,
+    own_rewards,
+    slow_drift,
+    sticky,
+    two_state,
+)
 from restive.problems.wireless import wireless
 
 PROBLEMS: Mapping[str, Callable[..., list[Problem]]] = {
@@ -34,6 +44,8 @@ PROBLEMS: Mapping[str, Callable[..., list[Problem]]] = {
     "harmful-v1": harmful,
     "helpful-v1": helpful,
     "ladder-v1": ladder,
+    "change-v1": change,
+    "slow-drift-v1": slow_drift,
     "general-usage-v1": general_usage,
     "e-commerce-v1": e_commerce,
     "e-learning-v1": e_learning,
@@ -55,7 +67,7 @@ def make_problems(name: str, **settings: int) -> list[Problem]:
         The id of a family, such as "two-state-v1"; `PROBLEMS` has all of them.
     settings
         The settings of the family, whole numbers: for most `instances`, `agents`, `budget` and `seed`, for some also
-        `states` or `types`.
+        others, such as `states` or `types`.
 
     Raises
     ------

@@ -7,6 +7,8 @@
     harmful-v1      acting harms every agent, and the policy has to find those it harms least
     helpful-v1      two-state-v1 with the two actions in order, so that acting never harms: the generator in the public
                     code of related work by the paper's authors
+    change-v1       two-state-v1 whose probabilities are drawn again at one step
+    slow-drift-v1   two-state-v1 whose probabilities move to others in the course of the run
     ordered-v1      the instances of the paper's regret curve: two agents, one with larger benefits in all states
 
 `good` [I, N, A, S] is the probability of moving to state 1. Instance i and agent n of a seed do not depend on how many
@@ -31,9 +33,10 @@ def uniforms(keys: Keys, agents: int, cell: int) -> Floats:
     return rng.uniform(rng.branch(keys, rng.FAMILY, cell), np.arange(agents))
 
 
-def uniform_probabilities(keys: Keys, agents: int) -> Floats:
-    """A uniform number for each agent, action and state, [I, N, 2, 2], from the cells 0 to 3."""
-    return np.stack([uniforms(keys, agents, cell) for cell in range(4)], axis=-1).reshape(keys.size, agents, 2, 2)
+def uniform_probabilities(keys: Keys, agents: int, first: int = 0) -> Floats:
+    """A uniform number for each agent, action and state, [I, N, 2, 2], from four cells."""
+    cells = [uniforms(keys, agents, cell) for cell in range(first, first + 4)]
+    return np.stack(cells, axis=-1).reshape(keys.size, agents, 2, 2)
 
 
 def fill_rows(good: Floats) -> Floats:
@@ -92,6 +95,24 @@ def helpful(instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 
     """Two states of reward 0 and 1; P(s → 1 | a) is the smaller (wait) and the larger (act) of two uniform numbers."""
     drawn = uniform_probabilities(rng.run_keys(seed, np.arange(instances)), agents)
     return build_instances(np.sort(drawn, axis=2), budget, "helpful-v1")
+
+
+def change(instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 0, change: int = 500) -> list[Problem]:
+    """Agents of two-state-v1 that all become others, drawn independently, before step `change`."""
+    return _drift(instances, agents, budget, seed, change, change, "change-v1")
+
+
+def slow_drift(
+    instances: int = 1, agents: int = 50, budget: int = 10, seed: int = 0, steps: int = 1000
+) -> list[Problem]:
+    """Agents of two-state-v1 whose probabilities move linearly to those of others, drawn independently, in `steps` steps."""
+    return _drift(instances, agents, budget, seed, 0, steps, "slow-drift-v1")
+
+
+def _drift(instances: int, agents: int, budget: int, seed: int, first: int, last: int, name: str) -> list[Problem]:
+    keys = rng.run_keys(seed, np.arange(instances))
+    before, after = (build_instances(uniform_probabilities(keys, agents, cell), budget, name) for cell in (0, 4))
+    return [one.change_to(two, first, last) for one, two in zip(before, after, strict=True)]
 
 
 def ordered(instances: int = 1, seed: int = 0) -> list[Problem]:

@@ -28,6 +28,8 @@ DRAWN = [
     "helpful-v1",
     "normalized-rows-v1",
     "ladder-v1",
+    "change-v1",
+    "slow-drift-v1",
 ]
 
 
@@ -95,6 +97,20 @@ def test_version_one_of_own_rewards_stays_as_it_is() -> None:
     assert make_problems("own-rewards-v1", seed=2026)[0].reward[0] == pytest.approx(
         [0.06778541496240631, 0.5751508895074035], rel=1e-14
     )
+
+
+@pytest.mark.parametrize(("name", "steps"), [("change-v1", (500, 500)), ("slow-drift-v1", (0, 1000))])
+def test_agents_that_change_are_agents_of_two_state_who_become_others(name: str, steps: tuple[int, int]) -> None:
+    (problem,) = make_problems(name, agents=4000, budget=9, seed=3)
+    (plain,) = make_problems("two-state-v1", agents=4000, budget=9, seed=3)
+    assert problem.drift is not None
+    assert problem.drift[2:] == steps
+    assert problem.transition.tobytes() == plain.transition.tobytes()
+    assert_uniform_and_unrelated(
+        problem.drift.transition[..., 1].reshape(-1, 4), plain.transition[..., 1].reshape(-1, 4)
+    )
+    (early,) = make_problems(name, agents=3, budget=1, seed=3, **{"change-v1": {"change": 7}}.get(name, {"steps": 7}))
+    assert early.at(7).transition.tobytes() == problem.at(steps[1]).transition[:3].tobytes()
 
 
 def test_two_state_probabilities_are_uniform_and_unrelated() -> None:
