@@ -18,10 +18,9 @@ from restive.policies import make_policy
 from restive.policies.base import Policy
 from restive.problem import Problem
 from restive.simulation import simulate
-from restive.solvers.fluid_bounds import bound_every_step
+from restive.solution import reward_bounds
 from restive.stats import Band
 from restive.trace import Trace
-from restive.world import first_distribution
 
 FLOOR, CEILING = "random", "whittle-oracle"
 LANDMARKS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
@@ -73,8 +72,7 @@ def compare(
 ) -> Comparison:
     """Simulate all policies; progress gets a policy's label and the number of new run-steps.
 
-    With `bound` the fluid bound of the instances is computed too, which the expected reward per step cannot exceed. It
-    is for dynamics that do not change; otherwise there is none.
+    With `bound` the fluid bound of the instances is computed too, which the expected reward per step cannot exceed.
     """
     problems = list(problem) if isinstance(problem, Iterable) else [problem]
     if not problems:
@@ -93,13 +91,12 @@ def compare(
         _make_row(label, traces[label], traces[FLOOR], traces[CEILING], work / seconds[label])
         for label in dict.fromkeys(map(_label, policies))
     ]
-    bound = bound and all(problem.drift is None for problem in problems)
     return Comparison(tuple(rows), rows[0].trace.spec, mean_bound(problems, horizon) if bound else None)
 
 
 def mean_bound(problems: Sequence[Problem], horizon: int) -> float:
     """The fluid bound on the reward per step, mean over the problems."""
-    bounds = [bound_every_step(p.transition, p.reward, p.budget, horizon, first_distribution(p))[-1] for p in problems]
+    bounds = [reward_bounds(problem, np.array([horizon]))[-1] for problem in problems]
     return float(np.mean(bounds)) / horizon
 
 

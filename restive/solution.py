@@ -9,9 +9,10 @@ import numpy as np
 from restive.errors import InputError
 from restive.problem import Problem
 from restive.solvers.fluid import Plan, plan
+from restive.solvers.fluid_bounds import bound_changing, bound_every_step
 from restive.solvers.myopic import benefit, largest_threshold, phi
 from restive.solvers.whittle import whittle_indices
-from restive.types import Bools, Floats
+from restive.types import Bools, Floats, Ints
 from restive.version import __version__
 from restive.world import first_distribution
 
@@ -74,6 +75,17 @@ class Solution:
             "fluid_bound_per_step": self.bound,
             "fluid_value_per_step": float(self.fluid.value) / horizon,
         }
+
+
+def reward_bounds(problem: Problem, steps: Ints) -> Floats:
+    """The cumulative reward that no policy can expect to exceed after each of these numbers of steps."""
+    start = first_distribution(problem)
+    if problem.drift is None:
+        return bound_every_step(problem.transition, problem.reward, problem.budget, int(steps.max()), start)[steps - 1]
+    changes = problem.drift.changes
+    models = [problem.at(int(step)) for step in changes]
+    transition, reward = np.stack([each.transition for each in models]), np.stack([each.reward for each in models])
+    return bound_changing(transition, reward, changes, problem.budget, steps, start)
 
 
 def solve(problem: Problem, horizon: int = 1000, discount: float = 0.9) -> Solution:

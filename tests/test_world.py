@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from restive import InputError, Problem, World, make_policy, make_problems, simulate
-from restive.comparison import compare
 from restive.contract import Ranking
 from restive.solution import solve
 from restive.solvers.myopic import largest_threshold
@@ -292,4 +291,3 @@ def test_solvers_of_one_model_refuse_one_that_changes() -> None:
         solve(changing(1)[0])
     with pytest.raises(InputError, match="omr-oracle: it plans for one model"):
         simulate(changing(), "omr-oracle", horizon=5)
-    assert compare(changing(), "egt", horizon=5).bound is None

@@ -11,6 +11,8 @@ The longest plan is the first that is hardly better than the one before it, stre
 The backward recursion is monotone and commutes with constants, so at a constant price the increments of an agent's
 value never leave the range that they have over its states at any one step: once that range is narrow, its upper end is
 used for all further steps.
+
+If the dynamics change, each segment of constant dynamics has its own best constant price.
 """
 
 from collections.abc import Iterator
@@ -23,7 +25,7 @@ from restive.errors import check_whole
 from restive.kernels.jit import compiled
 from restive.solvers.fluid import bound_at, plan
 from restive.solvers.fluid_kernels import propagate
-from restive.types import Floats
+from restive.types import Floats, Ints
 
 # Plans are made for each of the first horizons, then for horizons that grow by a half.
 DENSE_PLANS = 8
@@ -70,6 +72,33 @@ def bound_every_step(
         bounds[paths[-1].size :] = 0.0
         add_beyond(model, paths[-1], price, bounds)
     return bounds
+
+
+def bound_changing(
+    transition: Floats, reward: Floats, changes: Ints, budget: int, horizons: Ints, start: Floats
+) -> Floats:
+    """Upper bounds on the expected cumulative reward after `horizons` [H] steps if the dynamics change, [H].
+
+    transition  [G, N, 2, S, S] and reward  [G, N, S] are those from step changes[g] on, which ascend from 0
+
+    >>> off, on = [[1, 0], [1, 0]], [[0, 1], [0, 1]]  # acting leads to state 1, waiting to state 0
+    >>> rewards = np.array([[[0, 1], [0, 10]], [[0, 1], [0, 20]]])  # a reward doubles after two steps
+    >>> model = np.array([[[off, on]] * 2] * 2, np.float64), rewards.astype(np.float64), np.array([0, 2])
+    >>> bound_changing(*model, budget=1, horizons=np.array([1, 2, 4]), start=np.full((2, 2), 0.5)).round(6)
+    array([10., 20., 60.])
+    """
+    share, longest = budget / len(start), int(horizons.max())
+    price = np.zeros(len(changes))
+    if 0 < share < 1:
+        models = [BoundModel(*model, start, share) for model in zip(transition, reward, strict=True)]
+        price = np.array([find_price(model, longest) for model in models])
+    value = np.zeros((horizons.size, *start.shape))
+    for step in range(longest - 1, -1, -1):
+        g = int(np.searchsorted(changes, step, side="right")) - 1
+        wait, act = np.einsum("hnj,nasj->ahns", reward[g] + value, transition[g], optimize=True)
+        best = wait if share == 0 else act if share == 1 else np.maximum(wait, act - price[g]) + share * price[g]
+        value = np.where(horizons[:, None, None] > step, best, 0.0)
+    return np.asarray((start * value).sum(axis=(1, 2)))
 
 
 def plan_ahead(model: BoundModel, budget: int, horizon: int, price: float) -> list[Floats]:

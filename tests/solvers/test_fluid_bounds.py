@@ -9,8 +9,17 @@ from restive.errors import InputError
 from restive.problem import Problem
 from restive.problems import make_problems
 from restive.simulation import simulate
+from restive.solution import reward_bounds
 from restive.solvers.fluid import bound_at, plan
-from restive.solvers.fluid_bounds import BoundModel, bound_constant, bound_every_step, find_price, plan_ahead, stretch
+from restive.solvers.fluid_bounds import (
+    BoundModel,
+    bound_changing,
+    bound_constant,
+    bound_every_step,
+    find_price,
+    plan_ahead,
+    stretch,
+)
 from restive.solvers.joint_dp import joint_index, solve_joint
 from restive.types import Floats
 from restive.world import first_distribution
@@ -225,3 +234,59 @@ def test_invalid_input_is_refused_in_one_sentence() -> None:
         bound_every_step(transition, reward, 5, 3)
     with pytest.raises(InputError, match="start of agent 0 is not a distribution"):
         bound_every_step(transition, reward, 1, 3, np.ones((4, 2)))
+
+
+def best_of_two(transitions: Floats, rewards: Floats, changes: list[int], horizon: int) -> float:
+    """The most that can be expected on two agents with one action, both in any state with equal probability."""
+    states = transitions.shape[-1]
+    value = np.zeros((states, states))
+    for step in range(horizon - 1, -1, -1):
+        segment = sum(step >= change for change in changes) - 1
+        rows = transitions[segment]
+        gain = rewards[segment, 0][:, None] + rewards[segment, 1] + value
+        value = np.maximum(*(rows[0, 1 - n] @ gain @ rows[1, n].T for n in (0, 1)))
+    return float(value.mean())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bound_with_changing_dynamics_is_above_the_best_and_near_it(kind: str) -> None:
+    transition, reward = (
+        np.stack(part) for part in zip(*(draw_agents(kind, 2, 3, seed) for seed in (0, 1, 2)), strict=True)
+    )
+    changes, horizons = np.array([0, 3, 8]), np.array([1, 3, 4, 12, 40])
+    bounds = bound_changing(transition, reward, changes, 1, horizons, np.full((2, 3), 1 / 3))
+    best = np.array([best_of_two(transition, reward, changes.tolist(), int(each)) for each in horizons])
+    assert (bounds >= best - ROUNDING).all()
+    assert (bounds - best <= 3.0 + 0.25 * horizons).all()
+
+
+def test_a_bound_of_dynamics_that_stay_is_that_of_their_best_price() -> None:
+    transition, reward = draw_agents("dense", 4, 3)
+    model = BoundModel(transition, reward, np.full((4, 3), 1 / 3), 0.25)
+    pair = np.stack([transition] * 2), np.stack([reward] * 2), np.array([0, 5])
+    found = bound_changing(*pair, 1, np.array([20]), model.start)
+    assert found == pytest.approx([bound_constant(model, find_price(model, 20), 20)], rel=1e-3)
+
+
+@pytest.mark.parametrize("budget", [0, 4])
+def test_nobody_or_everybody_is_bounded_by_what_comes_of_it(budget: int) -> None:
+    transition, reward = draw_agents("dense", 4, 3)
+    later, other = draw_agents("dense", 4, 3, seed=1)
+    problem = Problem(transition, reward, budget).change_to(Problem(later, other, budget), 5)
+    found = reward_bounds(problem, np.array([5, 30]))
+    mass, total = first_distribution(problem), []
+    for step in range(30):
+        now = problem.at(step)
+        mass = np.einsum("ns,nsj->nj", mass, now.transition[:, budget // 4])
+        total.append((mass * now.reward).sum())
+    assert found == pytest.approx(np.cumsum(total)[[4, 29]], rel=1e-12)
+
+
+@pytest.mark.parametrize("family", ["change-v1", "slow-drift-v1"])
+def test_the_oracle_stays_below_the_bound_of_dynamics_that_change_and_comes_near(family: str) -> None:
+    problem = make_problems(family, seed=11)[0]
+    reward = np.cumsum(simulate(problem, "whittle-oracle", 1000, runs=20, threads=1).reward, axis=1)
+    steps = np.array([100, 600, 1000])
+    share = reward[:, steps - 1].mean(axis=0) / reward_bounds(problem, steps)
+    assert (share < 1.002).all()
+    assert (share > 0.97).all()

@@ -25,14 +25,13 @@ from restive.files import Columns
 from restive.policies import make_policy
 from restive.policies.base import Oracle, Policy
 from restive.policies.egt import Egt, EgtBelief
-from restive.problem import Problem
 from restive.problems import make_problems
 from restive.simulation import MAX_CHUNK_AGENTS, Simulation
-from restive.solvers.fluid_bounds import bound_every_step
+from restive.solution import reward_bounds
 from restive.solvers.myopic import benefit
 from restive.stats import mean_by
 from restive.types import Floats, Ints
-from restive.world import World, first_distribution
+from restive.world import World
 
 FIRST_STEPS, EVEN_STEPS, FACTOR_STEPS = 20, 100, 40
 _LOADING = threading.Lock()  # a policy file is loaded as a module, which other threads must not see half loaded
@@ -134,12 +133,7 @@ def tabulate(steps: Ints, **values: Floats) -> Columns:
 def bound(family: str, sizes: Mapping[str, int], horizon: int) -> Columns:
     """The fluid bound of each instance: the mean reward up to each step that no policy can exceed."""
     problems, steps = make_problems(family, **sizes), recorded_steps(horizon)
-    return tabulate(steps, reward=np.stack([_bound(problem, horizon)[steps - 1] for problem in problems]))
-
-
-def _bound(problem: Problem, horizon: int) -> Floats:
-    start = first_distribution(problem)
-    return bound_every_step(problem.transition, problem.reward, problem.budget, horizon, start)
+    return tabulate(steps, reward=np.stack([reward_bounds(problem, steps) for problem in problems]))
 
 
 def regret(
