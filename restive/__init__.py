@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from restive.version import __version__
 
 if TYPE_CHECKING:
+    from restive.agent import Agent
     from restive.errors import InputError
     from restive.policies import POLICIES, make_policy
     from restive.problem import Problem
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "POLICIES",
     "PROBLEMS",
+    "Agent",
     "InputError",
     "Problem",
     "Simulation",
@@ -32,6 +34,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Agent": "agent",
     "InputError": "errors",
     "POLICIES": "policies",
     "make_policy": "policies",

@@ -14,7 +14,7 @@ from restive.errors import InputError
 from restive.files import read_npz, write_npz
 from restive.policies import find_policy
 from restive.policies.base import Policy
-from restive.policies.belief import flatten
+from restive.policies.belief import flatten, unflatten
 from restive.version import __version__
 
 FORMAT = "restive-checkpoint-1"
@@ -29,6 +29,12 @@ class Checkpoint(NamedTuple):
     """The belief's arrays by flattened name; `restive.policies.belief.unflatten` makes a belief of them."""
     extra: dict[str, Any]
     header: dict[str, Any]
+
+    def restore(self, path: str | PathLike[str], like: Any, place: str, **extra: Any) -> Any:
+        """The saved belief; it and the extra arrays must have the names, shapes and types of `like` and `extra`."""
+        if _layouts(self.belief) != _layouts(flatten(like)) or _layouts(self.extra) != _layouts(extra):
+            raise InputError(f"{path}: a damaged checkpoint; its arrays are not those of {self.policy.name} {place}.")
+        return unflatten(like, self.belief)
 
 
 def save(path: str | PathLike[str], policy: Policy[Any], belief: Any, extra: dict[str, Any], **facts: Any) -> None:
@@ -64,6 +70,10 @@ def load(path: str | PathLike[str], policy: type[Policy[Any]] | None = None) -> 
         )
     belief = {name.removeprefix(BELIEF): arrays.pop(name) for name in list(arrays) if name.startswith(BELIEF)}
     return Checkpoint(_make_policy(path, kind, header["settings"]), belief, arrays, header)
+
+
+def _layouts(arrays: dict[str, Any]) -> dict[str, Any]:
+    return {name: (np.shape(array), np.asarray(array).dtype) for name, array in arrays.items()}
 
 
 def _read_header(path: str | PathLike[str], arrays: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from restive.errors import InputError, check_whole
 from restive.parallel import available_processors, map_chunks
 from restive.policies import make_policy
 from restive.policies.base import Policy
-from restive.policies.belief import flatten, unflatten
 from restive.problem import Problem
 from restive.trace import Trace, describe
 from restive.types import Floats, Ints
@@ -104,29 +103,14 @@ class Simulation:
                 f"{path}: a checkpoint of another world; problem, budget, noise, runs and seed must be the same."
             )
         simulation = cls(world, saved.policy)
-        state, step = saved.extra.get("state"), saved.header.get("step")
-        found = {**saved.belief, "": state}
-        if not _same_layout(found, {**flatten(simulation.belief), "": simulation.state}) or not isinstance(step, int):
-            raise InputError(
-                f"{path}: a damaged checkpoint; its arrays are not those of {saved.policy.name} in this world."
-            )
-        assert state is not None
-        if step < 0 or state.min() < 0 or state.max() >= world.shape.states:
+        belief = saved.restore(path, simulation.belief, "in this world", state=simulation.state)
+        state, step = saved.extra["state"], saved.header.get("step")
+        if not isinstance(step, int) or step < 0 or state.min() < 0 or state.max() >= world.shape.states:
             raise InputError(
                 f"{path}: a damaged checkpoint; states go from 0 to {world.shape.states - 1}, steps from 0 on."
             )
-        simulation.belief = unflatten(simulation.belief, saved.belief)
-        simulation.state, simulation.step = state, step
+        simulation.belief, simulation.state, simulation.step = belief, state, step
         return simulation
-
-
-def _same_layout(given: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    """Whether these are arrays of the same names, shapes and types."""
-    layouts = [
-        {name: (np.shape(array), getattr(array, "dtype", None)) for name, array in arrays.items()}
-        for arrays in (given, wanted)
-    ]
-    return layouts[0] == layouts[1]
 
 
 def simulate(

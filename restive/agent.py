@@ -1,0 +1,451 @@
+"""A policy for an environment or service of your own: `act` chooses agents, `learn` learns from what happened to them.
+
+An `Agent` is one run of `Simulation` whose world is somewhere else: with the same seed, states and rewards it makes the
+same choices, bit for bit. It keeps everything that it knows in arrays, which `save` writes and `load` reads.
+
+states, rewards, next_states   one entry for each agent, None or NaN where it is missing; or a mapping from agents to
+                               entries, without those that are missing
+agents and states              numbers from 0 on, or names: different texts or different whole numbers
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
+from os import PathLike
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restive import checkpoint
+from restive.contract import Draws, Ranking, Shape, as_ranking, select_actions
+from restive.errors import InputError, check_number, check_whole, did_you_mean
+from restive.kernels import rng
+from restive.kernels.inclusion import inclusion_probabilities
+from restive.kernels.top_k import inclusion
+from restive.policies import make_policy
+from restive.policies.base import Learner, Policy
+from restive.policies.belief import Axes, agent_axes, grow, put, require_axes, take
+from restive.types import Bools, Floats, Ints
+
+Name: TypeAlias = str | int
+Entries: TypeAlias = Mapping[Any, Any] | Sequence[Any] | NDArray[Any]
+
+FACTS = ("agents", "states", "budget", "seed", "horizon", "reward_range", "step")
+MAX_REWARD_RANGE = 1e12
+# The random stream in which the noise of priorities is drawn again, and how often it is.
+REDRAWN, N_DRAWS = 2**32 + 2, 512
+
+
+class Explanation(NamedTuple):
+    """The last decision, with one entry for each agent that was present, [M]."""
+
+    agent: list[Any]
+    state: list[Any]
+    chosen: Bools
+    probability: Floats  # of being chosen: the propensity
+    priority: Floats
+    benefit: Floats  # what acting now is estimated to add to the reward, NaN where unknown
+    error: Floats  # its standard error, NaN where unknown, infinite where nothing was observed
+
+
+class Decision(NamedTuple):
+    """What `act` saw and did, about the M agents that were present."""
+
+    present: Ints  # [M] their positions, ascending
+    state: Ints  # [M]
+    draws: Draws
+    ranking: Ranking  # [1, M]
+    action: Ints  # [M] 0 or 1
+
+
+class Agent:
+    """A policy that chooses agents in every round and learns from what happens.
+
+    Parameters
+    ----------
+    policy
+        A learner, or its name with settings, such as "lagrange" or "egt:eta=0.5"; see `make_policy`.
+    agents
+        Their number, or a list of their names.
+    states
+        Their number, or a list of their names.
+    budget
+        The number of agents that can be acted on in a round; it may be changed between rounds.
+    seed
+        The seed of all random numbers.
+    horizon
+        The number of rounds, for policies that plan ahead; None if it is not known.
+    reward_range
+        The largest possible reward of an agent in a round minus the smallest, for policies that use it.
+
+    Attributes
+    ----------
+    policy
+        The policy.
+    belief
+        What the policy knows: a NamedTuple of arrays.
+    step
+        The number of rounds decided.
+
+    Examples
+    --------
+    >>> agent = Agent("egt", agents=["ann", "ben", "cleo"], states=["low", "high"], budget=1, seed=7)
+    >>> agent.act(["low", "low", "high"])
+    ['ben']
+    >>> agent.learn(["low", "low", "high"], ["ben"], [0, 1, 1], ["low", "high", "high"])
+    """
+
+    def __init__(
+        self,
+        policy: str | Policy[Any],
+        agents: int | Iterable[Name],
+        states: int | Iterable[Name],
+        budget: int,
+        *,
+        seed: int = 0,
+        horizon: int | None = None,
+        reward_range: float = 1.0,
+    ) -> None:
+        made = make_policy(policy)
+        if not isinstance(made, Learner):
+            raise InputError(f"{made.name} is an oracle, which needs the true model; use a learner.", location="policy")
+        self.policy = made
+        self._agents = Names("agent", "agents", agents, 0)
+        self._states = Names("state", "states", states, 1)
+        self.budget = budget
+        self.seed = check_whole("seed", seed, 0, rng.MAX_SEED)
+        self.horizon = None if horizon is None else check_whole("horizon", horizon, 1)
+        must = f"it must be the largest difference of two rewards, from 0 to {MAX_REWARD_RANGE:g}"
+        self.reward_range = check_number("reward_range", reward_range, must, 0, MAX_REWARD_RANGE)
+        self.step = 0
+        self.belief: Any = made.start(self._shape(self._agents.size))
+        self._keys = rng.run_keys(self.seed, np.zeros(1, np.int64))
+        self._last: Decision | None = None
+        self._checked_axes: Axes | None = None
+
+    @property
+    def agents(self) -> list[Any]:
+        """The names of all agents, in the order in which they joined."""
+        return list(self._agents.names)
+
+    @property
+    def states(self) -> list[Any]:
+        """The names of all states."""
+        return list(self._states.names)
+
+    @property
+    def budget(self) -> int:
+        """The number of agents that can be acted on in a round."""
+        return self._budget
+
+    @budget.setter
+    def budget(self, value: int) -> None:
+        self._budget = check_whole("budget", value, 0)
+
+    def act(self, states: Entries) -> list[Any]:
+        """The agents to act on in this round: `budget` of those whose state is given, in the order of joining."""
+        present, state = self._read_states("states", states)
+        draws = Draws(self._keys, present, self.step, min(self.budget, present.size))
+        whole = present.size == self._agents.size
+        belief = self.belief if whole else take(self.belief, self._axes(), present)
+        if present.size:
+            ranked = self.policy.rank(belief, state[None], draws)
+            ranking = as_ranking(ranked, self._shape(present.size), self.policy.name)
+        else:
+            ranking = Ranking(np.zeros((1, 0)), np.zeros(1))
+        try:
+            action = select_actions(ranking, draws)[0]
+        except InputError as error:
+            raise InputError(f"{self.policy.name}: {error}") from None
+        if not whole:
+            put(self.belief, self._axes(), present, belief)
+        self.step += 1
+        self._last = Decision(present, state, draws, ranking, action)
+        return self._agents.select(present[action == 1])
+
+    def learn(self, states: Entries, chosen: Iterable[Any], rewards: Entries, next_states: Entries) -> None:
+        """Learn from a round: in these states these agents were acted on, and got these rewards in these next states.
+
+        Agents without a reward and next state were not observed and are left out. The round need not have been decided
+        by `act`, so an agent can learn from recorded data first.
+        """
+        present, state = self._read_states("states", states)
+        action = self._read_chosen(chosen)
+        observed, reward = self._read_rewards(rewards)
+        arrived, after = self._read_states("next_states", next_states)
+        self._require_same(observed, arrived, present)
+        if not observed.size:
+            return
+        here = state[np.searchsorted(present, observed)]
+        rows = (here[None], action[observed][None], reward[None], after[None])
+        if observed.size == self._agents.size:
+            self.policy.learn(self.belief, *rows)
+        else:
+            self._axes()
+            self.policy.learn_some(self.belief, observed, *rows)
+        self._last = None
+
+    def explain(self) -> Explanation:
+        """Why the last `act` chose as it did; `learn` and `add_agents` change what the policy knows and end this.
+
+        If the priorities contain noise, the probabilities are averages over draws of it.
+        """
+        if self._last is None:
+            raise InputError("explain: there is no decision to explain; call act first, and explain before learn.")
+        present, state, draws, ranking, action = self._last
+        whole = present.size == self._agents.size
+        belief = self.belief if whole else take(self.belief, self._axes(), present)
+        benefit, error, noise = (part[0] for part in self.policy.estimate(belief, state[None])[:3])
+        return Explanation(
+            agent=self._agents.select(present),
+            state=self._states.select(state),
+            chosen=action == 1,
+            probability=_probability(ranking, benefit, noise, draws),
+            priority=ranking.priority[0],
+            benefit=benefit,
+            error=error,
+        )
+
+    def add_agents(self, agents: int | Iterable[Name]) -> list[Any]:
+        """Add new agents at the end, by number or by name, and return their names.
+
+        The policy initialises them from what it knows of the others, if it can (`Policy.welcome`).
+        """
+        self._axes()
+        grown = self._agents.add(agents)
+        self.belief = grow(self.policy, self.belief, self._shape(grown.size))
+        before, self._agents, self._last = self._agents.size, grown, None
+        return list(grown.names[before:])
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything that the agent knows to a checkpoint, which is complete or absent."""
+        facts = {"agents": self._agents.given, "states": self._states.given}
+        facts |= {name: getattr(self, name) for name in FACTS if name not in facts}
+        checkpoint.save(path, self.policy, self.belief, {}, **facts)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], policy: type[Policy[Any]] | None = None) -> "Agent":
+        """Continue from a checkpoint, bit for bit; `policy` is the class of a policy that is not registered."""
+        saved = checkpoint.load(path, policy)
+        if missing := [name for name in FACTS if name not in saved.header]:
+            raise InputError(f"{path}: not a checkpoint of an Agent ({missing[0]} is missing).")
+        facts = {name: saved.header[name] for name in FACTS}
+        try:
+            step = check_whole("step", facts.pop("step"), 0)
+            agent = cls(saved.policy, **facts)
+        except InputError as error:
+            raise InputError(f"{path}: a damaged checkpoint; {error}") from None
+        agent.belief = saved.restore(path, agent.belief, "for these agents and states")
+        agent.step = step
+        return agent
+
+    def __repr__(self) -> str:
+        sizes = f"agents={self._agents.size}, states={self._states.size}, budget={self.budget}"
+        return f"Agent({self.policy.name!r}, {sizes}, step={self.step})"
+
+    def _shape(self, agents: int) -> Shape:
+        budget = min(self.budget, agents)
+        return Shape(1, agents, self._states.size, budget, self.horizon, np.array([self.reward_range]))
+
+    def _axes(self) -> Axes:
+        """The axes of agents in the belief, compared once with its arrays."""
+        if self._checked_axes is None:
+            require_axes(self.policy, self._shape(self._agents.size))
+            self._checked_axes = agent_axes(self.policy, self.belief)
+        return self._checked_axes
+
+    def _read(self, place: str, given: Entries) -> tuple[Ints, NDArray[Any]]:
+        """The positions of the agents that have an entry, ascending, and their entries."""
+        if isinstance(given, Mapping):
+            position = self._agents.find(place, given)
+            order = np.argsort(position, kind="stable")
+            position, entry = position[order], _as_array(place, list(given.values()))[order]
+        else:
+            position, entry = np.arange(self._agents.size), _as_array(place, given)
+        if entry.shape != position.shape:
+            raise InputError(
+                f"{place} has shape {list(entry.shape)}; it must be [{position.size}], one entry for each agent, or a "
+                "mapping from agents to entries.",
+                location=place,
+            )
+        known = _is_known(entry)
+        return position[known], entry[known]
+
+    def _read_states(self, place: str, given: Entries) -> tuple[Ints, Ints]:
+        position, entry = self._read(place, given)
+        state, valid = self._states.positions(entry)
+        if not valid.all():
+            agent, value = self._first_wrong(position, entry, valid)
+            raise InputError(
+                f"{place}: the state of agent {agent!r} is {value!r}; {self._states.describe(value)}", location=place
+            )
+        return position, state
+
+    def _read_rewards(self, given: Entries) -> tuple[Ints, Floats]:
+        position, entry = self._read("rewards", given)
+        reward, valid = _as_numbers(entry)
+        valid &= np.isfinite(reward)
+        if not valid.all():
+            agent, value = self._first_wrong(position, entry, valid)
+            raise InputError(
+                f"rewards: the reward of agent {agent!r} is {value!r}; it must be a finite number.", location="rewards"
+            )
+        return position, reward
+
+    def _first_wrong(self, position: Ints, entry: NDArray[Any], valid: Bools) -> tuple[Any, Any]:
+        wrong = int(np.argmin(valid))
+        return self._agents.names[position[wrong]], entry[wrong : wrong + 1].tolist()[0]
+
+    def _read_chosen(self, chosen: Iterable[Any]) -> Ints:
+        """The actions of all agents, [N]."""
+        position = self._agents.find("chosen", chosen)
+        action = np.bincount(position, minlength=self._agents.size)
+        if action.size and action.max() > 1:
+            raise InputError(
+                f"chosen names agent {self._agents.names[int(action.argmax())]!r} twice.", location="chosen"
+            )
+        if position.size > self.budget:
+            raise InputError(
+                f"chosen names {position.size} agents; the budget is {self.budget}, which may be changed.",
+                location="chosen",
+            )
+        return action
+
+    def _require_same(self, observed: Ints, arrived: Ints, present: Ints) -> None:
+        """Refuse a reward without next state, the reverse, and either without a state."""
+        for there, missing, place, what in (
+            (observed, arrived, "next_states", "reward"),
+            (arrived, observed, "rewards", "next state"),
+            (observed, present, "states", "reward"),
+        ):
+            if (lone := np.setdiff1d(there, missing)).size:
+                agent = self._agents.names[lone[0]]
+                raise InputError(f"{place} has no entry of agent {agent!r}, whose {what} is given.", location=place)
+
+
+class Names:
+    """What agents or states are called: the numbers from 0 on, or names.
+
+    given  their number or the list of names, as plain data
+    names  all of them, in order
+    """
+
+    def __init__(self, one: str, many: str, given: int | Iterable[Name], low: int) -> None:
+        self.one, self.many = one, many
+        self.names: Sequence[Any]
+        self._position: dict[Any, int] | None = None
+        if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+            self.names = range(check_whole(many, given, low))
+        else:
+            self.names = [name.item() if isinstance(name, np.generic) else name for name in given]
+            self._require_names(low)
+            self._position = {name: place for place, name in enumerate(self.names)}
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.names)
+
+    @property
+    def given(self) -> int | list[Any]:
+        """Their number, or their names."""
+        return self.size if self._position is None else list(self.names)
+
+    def add(self, more: int | Iterable[Name]) -> "Names":
+        """The same with more at the end, which are numbered or named as the others are."""
+        new = Names(self.one, self.many, more, 0)
+        if (new._position is None) != (self._position is None):
+            kind = "numbered; give the number of new ones" if self._position is None else "named; give a list of names"
+            raise InputError(f"{self.many} is {more!r}, but the {self.many} are {kind}.", location=self.many)
+        both = self.size + new.size if self._position is None else [*self.names, *new.names]
+        return Names(self.one, self.many, both, 0)
+
+    def select(self, position: Ints) -> list[Any]:
+        """The names at these positions."""
+        if self._position is None:
+            return list(position.tolist())
+        return [self.names[place] for place in position.tolist()]
+
+    def positions(self, entry: NDArray[Any]) -> tuple[Ints, Bools]:
+        """The position of each name, and whether there is such a name."""
+        if self._position is None:
+            number, valid = _as_numbers(entry)
+            valid &= (number >= 0) & (number < self.size)
+            place = np.where(valid, number, 0).astype(np.int64)
+            return place, valid & (place == number)
+        place = np.array([self._position.get(name, -1) for name in entry.tolist()], np.int64)
+        return place, place >= 0
+
+    def find(self, place: str, given: Iterable[Any]) -> Ints:
+        """The positions of these names; `place` is where they were given."""
+        listed = isinstance(given, Iterable) and not isinstance(given, str | np.ndarray)
+        entry = _as_array(place, list(given) if listed else given)
+        if entry.ndim != 1:
+            raise InputError(f"{place} is {given!r}; it must be a list of {self.many}.", location=place)
+        position, valid = self.positions(entry)
+        if not valid.all():
+            name = entry[np.argmin(valid) :][:1].tolist()[0]
+            raise InputError(f"{place} names {self.one} {name!r}; {self.describe(name)}", location=place)
+        return position
+
+    def describe(self, wrong: object) -> str:
+        """What is allowed instead of a wrong name, as the end of a sentence."""
+        if self._position is None:
+            return f"it must be a whole number from 0 to {self.size - 1}."
+        if self.size <= 10:
+            return f"it must be one of {', '.join(map(repr, self.names))}."
+        return f"there is no such {self.one}{did_you_mean(str(wrong), map(str, self.names))}"
+
+    def _require_names(self, low: int) -> None:
+        texts = all(isinstance(name, str) for name in self.names)
+        numbers = all(isinstance(name, Integral) and not isinstance(name, bool) for name in self.names)
+        if not (texts or numbers) or len(self.names) < low:
+            raise InputError(
+                f"{self.many} must be a number from {low} on, or a list of names, all texts or all whole numbers.",
+                location=self.many,
+            )
+        seen = set()
+        for name in self.names:
+            if name in seen:
+                raise InputError(f"{self.many} names {name!r} twice.", location=self.many)
+            seen.add(name)
+
+
+def _as_array(place: str, given: Any) -> NDArray[Any]:
+    try:
+        array = np.asarray(given)
+        return np.asarray(given, object) if array.dtype.kind in "US" else array  # texts only where texts were given
+    except (TypeError, ValueError):
+        raise InputError(f"{place} is not a list of single entries.", location=place) from None
+
+
+def _is_known(entry: NDArray[Any]) -> Bools:
+    """Whether each entry is there: neither None nor NaN."""
+    if entry.dtype.kind == "O":
+        return np.array([value is not None and value == value for value in entry.tolist()], np.bool_)
+    missing: Bools = entry != entry
+    return ~missing
+
+
+def _as_numbers(entry: NDArray[Any]) -> tuple[Floats, Bools]:
+    """The entries as floats, and whether each is a number."""
+    if entry.dtype.kind in "biuf":
+        return entry.astype(np.float64), np.ones(entry.shape, np.bool_)
+    numbers = [value if isinstance(value, int | float | np.number) else np.nan for value in entry.tolist()]
+    found = np.array(numbers, np.float64)
+    return found, ~np.isnan(found)
+
+
+def _probability(ranking: Ranking, benefit: Floats, noise: Floats, draws: Draws) -> Floats:
+    """The probability that each agent is chosen, over exploration, ties and the noise of the priorities, [M]."""
+    if not noise.any() or not draws.budget:
+        closed: Floats = inclusion(ranking.priority, ranking.explore, draws.budget)[0]
+        return closed
+    free = np.full(noise.size, -1)
+    best = inclusion_probabilities(
+        np.ascontiguousarray(benefit), np.ascontiguousarray(noise), free, np.zeros(0, np.int64), draws.budget,
+        draws.branch(REDRAWN)[0], draws.agents, N_DRAWS,
+    )  # fmt: skip
+    explore = ranking.explore[0]
+    averaged: Floats = explore * draws.budget / noise.size + (1 - explore) * best
+    return averaged
