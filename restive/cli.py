@@ -144,6 +144,8 @@ def simulate(
     horizon: Annotated[int, typer.Option(help="T, the steps of each run.")] = 1000,
     seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
     noise: Annotated[float, typer.Option(help="Variance of the Gaussian added to each observed reward.")] = 0.0,
+    missing: Annotated[float, typer.Option(help="Probability that a state is unknown in a step.")] = 0.0,
+    delay: Annotated[int, typer.Option(help="Steps after which outcomes are reported.")] = 0,
     threads: Annotated[int | None, typer.Option(help="How many chunks at once.", show_default="processors")] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw the running means into a .png, .svg or .pdf file.")] = None,
     page: Annotated[Path | None, typer.Option(help="Write an HTML page with figure and table.")] = None,
@@ -162,7 +164,7 @@ def simulate(
     chosen = [name for given in policy or ["egt", "wiql"] for name in (POLICIES if given == "all" else [given])]
     totals = dict.fromkeys([FLOOR, CEILING, *chosen], len(problems) * runs * horizon)
     with progress_bars(totals) as step:
-        comparison = compare(problems, chosen, horizon, runs, seed, noise, threads, step, bound)
+        comparison = compare(problems, chosen, horizon, runs, seed, noise, threads, step, bound, missing, delay)
     if as_json:
         print_json(comparison.as_json())
     else:

@@ -69,6 +69,8 @@ def compare(
     threads: int | None = None,
     progress: Callable[[str, int], None] = lambda label, steps: None,
     bound: bool = True,
+    missing: float = 0.0,
+    delay: int = 0,
 ) -> Comparison:
     """Simulate all policies; progress gets a policy's label and the number of new run-steps.
 
@@ -84,7 +86,9 @@ def compare(
         _warm_up(problems[0], policy)
         begun = time.perf_counter()
         report = partial(progress, label)
-        traces[label] = simulate(problems, policy, horizon, runs, seed, noise, threads=threads, progress=report)
+        traces[label] = simulate(
+            problems, policy, horizon, runs, seed, noise, None, threads, report, missing=missing, delay=delay
+        )
         seconds[label] = time.perf_counter() - begun
     work = len(problems) * runs * problems[0].shape[0] * horizon
     rows = [

@@ -15,6 +15,7 @@ import numpy as np
 from restive import checkpoint
 from restive.contract import Ranking, Shape, as_ranking
 from restive.errors import InputError, check_whole
+from restive.observation import Observation
 from restive.parallel import available_processors, map_chunks
 from restive.policies import make_policy
 from restive.policies.base import Policy
@@ -57,11 +58,15 @@ class Simulation:
         self.belief = policy.begin(world.shape, world.model)
         self.state = world.first_states()
         self.step = 0
+        self.observation = Observation(world, self.state)
 
     def decide(self) -> tuple[Ranking, Ints]:
         """The policy's ranking in this step, and the actions, [R, N]."""
+        return self._decide(self.observation.see(self.state, self.step))
+
+    def _decide(self, seen: Ints) -> tuple[Ranking, Ints]:
         draws = self.world.draws(self.step)
-        ranked = self.policy.rank(self.belief, self.state, draws)
+        ranked = self.policy.rank(self.belief, seen, draws)
         ranking = as_ranking(ranked, self.world.shape, self.policy.name)
         try:
             return ranking, self.world.choose(ranking, draws)
@@ -72,9 +77,10 @@ class Simulation:
         """Simulate `steps` more steps and return their expected rewards and costs, [R, steps] each."""
         reward, cost = np.empty((2, self.world.shape.runs, check_whole("steps", steps, 0)))
         for t in range(steps):
-            _, action = self.decide()
-            outcome = self.world.advance(self.state, action, self.world.draws(self.step))
-            self.policy.learn(self.belief, self.state, action, outcome.reward, outcome.after)
+            seen, draws = self.observation.see(self.state, self.step), self.world.draws(self.step)
+            _, action = self._decide(seen)
+            outcome = self.world.advance(self.state, action, draws)
+            self.observation.learn(self.policy, self.belief, seen, action, outcome, draws)
             self.state, self.step = outcome.after, self.step + 1
             reward[:, t], cost[:, t] = outcome.total, outcome.cost
         return reward, cost
@@ -82,7 +88,8 @@ class Simulation:
     def save(self, path: str | PathLike[str]) -> None:
         """Write policy, belief, states and step to a checkpoint; the world is not in it, only its fingerprint."""
         facts = {"step": self.step, "world": self.world.fingerprint()}
-        checkpoint.save(path, self.policy, self.belief, {"state": self.state}, **facts)
+        arrays = {"state": self.state, **self.observation.arrays()}
+        checkpoint.save(path, self.policy, self.belief, arrays, **facts)
 
     @classmethod
     def load(cls, path: str | PathLike[str], world: World, policy: type[Policy[Any]] | None = None) -> "Simulation":
@@ -103,13 +110,15 @@ class Simulation:
                 f"{path}: a checkpoint of another world; problem, budget, noise, runs and seed must be the same."
             )
         simulation = cls(world, saved.policy)
-        belief = saved.restore(path, simulation.belief, "in this world", state=simulation.state)
+        arrays = {"state": simulation.state, **simulation.observation.arrays()}
+        belief = saved.restore(path, simulation.belief, "in this world", **arrays)
         state, step = saved.extra["state"], saved.header.get("step")
         if not isinstance(step, int) or step < 0 or state.min() < 0 or state.max() >= world.shape.states:
             raise InputError(
                 f"{path}: a damaged checkpoint; states go from 0 to {world.shape.states - 1}, steps from 0 on."
             )
         simulation.belief, simulation.state, simulation.step = belief, state, step
+        simulation.observation.restore(saved.extra)
         return simulation
 
 
@@ -123,6 +132,8 @@ def simulate(
     threshold: float | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
+    missing: float = 0.0,
+    delay: int = 0,
 ) -> Trace:
     """Simulate a policy: `runs` runs of `horizon` steps on each problem.
 
@@ -146,6 +157,10 @@ def simulate(
         The maximal number of chunks at once; by default the number of processors.
     progress
         Called with the number of run-steps done since its last call, from any thread, one call at a time.
+    missing
+        The probability that the state of an agent is unknown to the policy in a step; see `restive.observation`.
+    delay
+        The number of steps after which the outcome of a step is reported to the policy.
 
     Returns
     -------
@@ -161,7 +176,7 @@ def simulate(
     chosen = make_policy(policy)
     problems = list(problem) if isinstance(problem, Iterable) else problem
     horizon = check_whole("horizon", horizon, 1)
-    world = World(problems, runs, seed, noise, threshold, horizon)
+    world = World(problems, runs, seed, noise, threshold, horizon, missing, delay)
     workers = check_whole("threads", available_processors() if threads is None else threads, 1)
     reward, cost = np.empty((world.shape.runs, horizon)), np.empty((world.shape.runs, horizon))
     report, halt = _one_at_a_time(progress), threading.Event()

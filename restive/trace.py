@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from restive.world import World
 
 FORMAT = "restive-trace-2"
-WORLD_FACTS = ("fingerprint", "instances", "runs", "budget", "horizon", "noise", "seed")
+WORLD_FACTS = ("fingerprint", "instances", "runs", "budget", "horizon", "noise", "missing", "delay", "seed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +136,8 @@ def describe(
         "budget": world.shape.budget,
         "horizon": world.shape.horizon,
         "noise": float(noise),
+        "missing": world.missing,
+        "delay": world.delay,
         "seed": int(seed),
         "threshold": world.threshold.tolist(),
     }

@@ -21,6 +21,8 @@ from restive.solvers.myopic import benefit, largest_threshold
 from restive.types import Floats, Ints
 
 MAX_REPETITIONS = 2**32
+MAX_MISSING, MAX_DELAY = 0.999, 10_000
+NO_RUN = np.array([-1])
 NO_SEGMENT: tuple[int, tuple[Floats, Floats, Floats]] = (-1, (np.empty(0), np.empty(0), np.empty(0)))
 
 
@@ -42,6 +44,10 @@ class World:
         that assumption 4.2 allows.
     horizon
         The number of steps, for policies that plan ahead; None if it is not known.
+    missing
+        The probability that the state of an agent is unknown to the policy in a step; see `restive.observation`.
+    delay
+        The number of steps after which the outcome of a step is reported to the policy.
     """
 
     def __init__(
@@ -52,12 +58,16 @@ class World:
         noise: float = 0.0,
         threshold: float | Sequence[float] | None = None,
         horizon: int | None = None,
+        missing: float = 0.0,
+        delay: int = 0,
     ) -> None:
         problems = _require_alike(problems)
         runs = check_whole("runs", runs, 1)
         seed = check_whole("seed", seed, 0, rng.MAX_SEED)
         horizon = None if horizon is None else check_whole("horizon", horizon, 1)
         noise = check_number("noise", noise, "it is a variance, a finite number from 0 on", 0, np.finfo(float).max)
+        self.missing = check_number("missing", missing, "it is a probability below 1", 0, MAX_MISSING)
+        self.delay = check_whole("delay", delay, 0, MAX_DELAY)
         agents, states = problems[0].shape
         reward = np.stack([problem.reward for problem in problems])
         drift = _stack_drift(problems)
@@ -77,6 +87,7 @@ class World:
         self.threshold = _thresholds(threshold, self.benefit, self.shape.budget)
         self.cumulative = _cumulate(self.model.transition)
         self.keys = rng.run_keys(seed, _run_numbers(len(problems), runs))
+        self.common_key = rng.run_keys(seed, NO_RUN)  # of draws that all runs share
         self.agents = np.arange(agents)
         self.first_run = 0
         self.segment = NO_SEGMENT  # of a drift: its number, and its transitions, rewards and benefits
@@ -110,7 +121,8 @@ class World:
 
     def fingerprint(self) -> str:
         """A digest of the agents, runs, random numbers, budget and noise."""
-        digest = hashlib.sha256(f"{self.shape.budget} {self.noise_std}".encode())
+        observed = f" {self.missing} {self.delay}" if self.missing or self.delay else ""
+        digest = hashlib.sha256(f"{self.shape.budget} {self.noise_std}{observed}".encode())
         for array in (*self.model[:4], *(self.model.drift or ()), self.keys, self.agents):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()[:16]
