@@ -113,8 +113,7 @@ def test_every_policy_plays_with_unknown_states_and_late_outcomes(name: str) -> 
 
 @pytest.mark.parametrize("name", ["egt", "lagrange", "thompson-whittle"])
 def test_chunks_and_checkpoints_do_not_change_what_is_observed(name: str, tmp_path: Path) -> None:
-    settings = {"runs": 3, "seed": 5, "missing": 0.25, "delay": 4, "horizon": 30}
-    world, policy = World(problems(), **settings), make_policy(name)
+    world, policy = World(problems(), 3, seed=5, missing=0.25, delay=4, horizon=30), make_policy(name)
     whole, _ = Simulation(world, policy).advance(30)
     alone = np.vstack([Simulation(world.chunk(run, run + 1), policy).advance(30)[0] for run in range(6)])
     assert np.array_equal(whole, alone)

@@ -27,6 +27,7 @@ CLAIM_POLICIES = (*RANKED, CEILING)
 OTHER_BUDGETS = "other-budgets"
 REPORTED_STEPS = (10, 30, 50, 100, 300, 1000)
 EARLY, LATE = STAGES = ("early", "late")
+JSON_FIELDS = ("about", "family", "agents", "states", "budget", "noise", "missing", "delay")
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Scenario:
     early: int = 100  # the step that stands for the beginning, as the horizon does for the end
     runs: Sequence[int] = (13, 4)  # of each instance, full and quick
     fewer_runs: Mapping[str, int] = field(default_factory=dict)  # of slow policies
+    missing: float = 0.0  # the probability that a state is unknown in a step, for the oracle too
+    delay: int = 0  # of outcomes, in steps
 
     @property
     def kind(self) -> str:
@@ -70,9 +73,11 @@ class Scenario:
     def setup(self, size: Size) -> Setup:
         """The family and how much of it is simulated."""
         sizes = size.pick(50, 13), size.pick(*self.runs)
-        return Setup(
+        observed = {name: getattr(self, name) for name in ("missing", "delay") if getattr(self, name)}
+        setup = Setup(
             self.family, *sizes, self.noise, size.seed, self.states, self.agents, self.horizon, self.fewer_runs
         )
+        return replace(setup, observed=observed)
 
     def jobs(self, size: Size, policies: Iterable[str]) -> list[Job]:
         """The jobs of these policies."""
@@ -89,7 +94,10 @@ class Scenario:
         'N = 500, S = 2, B = 5, noiseless'
         """
         horizon = "" if self.horizon == HORIZON else f", T = {self.horizon}"
-        return f"N = {self.agents}, S = {self.states}, B = {self.budget}{horizon}, {describe_noise(self.noise)}"
+        missing = f", {self.missing:.0%} of states unknown" if self.missing else ""
+        delay = f", outcomes {self.delay} steps late" if self.delay else ""
+        size = f"N = {self.agents}, S = {self.states}, B = {self.budget}{horizon}"
+        return f"{size}, {describe_noise(self.noise)}{missing}{delay}"
 
     def setting(self) -> str:
         """Name, budget and noise, as a setting of a claim.
@@ -104,7 +112,7 @@ class Scenario:
         setup = self.setup(size)
         return {
             "scenario": self.name,
-            **{name: getattr(self, name) for name in ("about", "family", "agents", "states", "budget", "noise")},
+            **{name: getattr(self, name) for name in JSON_FIELDS},
             "instances": setup.instances,
             "runs": setup.runs,
             "fewer_runs": dict(setup.fewer_runs),

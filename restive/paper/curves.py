@@ -107,6 +107,7 @@ class Setup:
     horizon: int = HORIZON
     fewer_runs: Mapping[str, int] = field(default_factory=dict)  # of slow policies
     reading: Reading = field(default_factory=Reading)
+    observed: Mapping[str, float] = field(default_factory=dict)  # missing and delay, if not 0
 
     def settings(self) -> Iterator[tuple[int, float]]:
         """Budgets and noises, the noiseless ones first."""
@@ -128,9 +129,11 @@ class Setup:
             "runs": runs,
             "seed": self.seed,
             "noise": noise,
+            **self.observed,
             **file_digest(policy),
         }
-        return Job("play", f"{self.family} B={budget} noise={noise:g} {policy}", settings, seconds)
+        observed = "".join(f" {name}={value:g}" for name, value in self.observed.items())
+        return Job("play", f"{self.family} B={budget} noise={noise:g}{observed} {policy}", settings, seconds)
 
     def bound(self, budget: int) -> Job:
         """The job of computing the fluid bound at every step."""

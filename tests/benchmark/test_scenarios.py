@@ -86,6 +86,20 @@ def test_every_template_family_is_a_short_program_of_200_people() -> None:
         assert {10, 30, 100} <= set(scenario.steps)
 
 
+@pytest.mark.parametrize(("name", "missing", "delay"), [("missing-states", 0.2, 0), ("late-rewards", 0.0, 10)])
+def test_what_policies_cannot_observe_is_the_same_for_all_and_for_the_oracle(
+    name: str, missing: float, delay: int
+) -> None:
+    jobs = SCENARIOS[name].jobs(Size(quick=True), all_policies())
+    assert {(job.settings.get("missing", 0.0), job.settings.get("delay", 0)) for job in jobs} == {(missing, delay)}
+    job = SCENARIOS[name].jobs(Size(quick=True), ["egt"])[0]
+    sizes = {**job.settings["sizes"], "instances": 2}
+    small = {**job.settings, "sizes": sizes, "horizon": 60}
+    plain = {key: value for key, value in small.items() if key not in ("missing", "delay")}
+    observed, all_seen = (run_job(job.task, each).columns["reward"] for each in (small, plain))
+    assert (observed != all_seen).any()
+
+
 def test_slow_policies_play_fewer_runs_where_there_are_ten_states() -> None:
     runs = {job.settings["policy"]: job.settings["runs"] for job in SCENARIOS["ten-state"].jobs(Size(), all_policies())}
     assert (runs["egt"], runs["thompson-whittle"], runs["cet-whittle"]) == (13, 1, 1)

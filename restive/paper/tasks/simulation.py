@@ -46,9 +46,12 @@ def play(
     seed: int,
     noise: float = 0.0,
     file: str = "",
+    missing: float = 0.0,
+    delay: int = 0,
 ) -> Columns:
     """Simulate a policy on the instances `make_problems(family, **sizes)`; `file` is the digest of its own file, if any."""
-    world = World(make_problems(family, **sizes), runs, seed, noise, horizon=horizon)
+    problems = make_problems(family, **sizes)
+    world = World(problems, runs, seed, noise, horizon=horizon, missing=missing, delay=delay)
     return follow(world, _load_policy(policy, file), recorded_steps(horizon))
 
 
