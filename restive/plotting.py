@@ -1,6 +1,7 @@
 """Figures of all reports: lines with bands in one panel or many, dots with intervals, and their files and inline SVG.
 
-Lines are named at their right ends. The layout is Matplotlib's constrained layout, solved once for each figure.
+Lines are named at their right ends. The layout is Matplotlib's constrained layout, solved once for each figure: a figure
+with a layout engine of its own would be drawn twice for each file.
 """
 
 import re
@@ -16,6 +17,7 @@ from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
@@ -236,6 +238,7 @@ def draw_dots(
     axes.set_xlim(max(low, limits[0] - 0.02), min(high, limits[1] + 0.02))
     axes.set_xlabel(xlabel, fontsize=FONT_SIZE + 1)
     _add_legend(figure)
+    ConstrainedLayoutEngine().execute(figure)
     return figure
 
 
@@ -253,7 +256,7 @@ def _make_axes(
 ) -> tuple[Figure, list[Axes]]:
     """Panels of so many inches each, row by row, with a title above and a caption below."""
     extra = (0.3 if title else 0.0) + (0.3 if caption else 0.0)
-    figure = Figure(figsize=(columns * size[0], rows * size[1] + extra), layout="constrained")
+    figure = Figure(figsize=(columns * size[0], rows * size[1] + extra))
     left = 0.1 / figure.get_figwidth()
     if title:
         figure.suptitle(title, fontsize=FONT_SIZE + 3, weight="bold", x=left, ha="left", parse_math=False)
@@ -283,9 +286,7 @@ def _name_lines(figure: Figure, panels: Mapping[Axes, Sequence[Line]]) -> None:
         widest = max((line.label for line in lines), key=len)
         room.append(axes.annotate(widest, (1, 0.5), (margin, 0), "axes fraction", "offset pixels", parse_math=False))
         room[-1].set_fontsize(FONT_SIZE)
-    if engine := figure.get_layout_engine():
-        engine.execute(figure)  # a whole drawing would take a third longer
-    figure.set_layout_engine("none")
+    ConstrainedLayoutEngine().execute(figure)
     for text in room:
         text.remove()
     for axes, lines in panels.items():

@@ -24,8 +24,8 @@ from restive.trace import Trace, describe
 from restive.types import Floats, Ints
 from restive.world import World
 
-# Enough agents that the kernels outweigh a step's Python, few enough that the belief of a chunk fits the cache.
-MAX_CHUNK_AGENTS = 20_000
+# Enough agents that the kernels outweigh a step's Python, few enough agent-states that the belief fits the cache.
+MIN_CHUNK_AGENTS, MAX_CHUNK_CELLS = 4_000, 40_000
 # With fewer agent-states, threads wait for each other's Python longer than their kernels run.
 MIN_THREAD_CELLS = 8_000
 
@@ -198,9 +198,14 @@ def simulate(
 def _count_chunks(shape: Shape, workers: int) -> int:
     """The number of chunks: one for each worker if they are large enough, none much larger than fits the cache."""
     worthwhile = max(1, shape.runs * shape.agents * shape.states // MIN_THREAD_CELLS)
-    fitting = -(-shape.runs * shape.agents // MAX_CHUNK_AGENTS)
+    fitting = -(-shape.runs // fitting_runs(shape))
     chunks = max(min(workers, worthwhile), -(-fitting // workers) * workers if fitting > 1 else 1)
     return min(shape.runs, chunks)
+
+
+def fitting_runs(shape: Shape) -> int:
+    """The number of runs of a chunk that fits the cache."""
+    return max(1, max(MIN_CHUNK_AGENTS, MAX_CHUNK_CELLS // shape.states) // shape.agents)
 
 
 def _one_at_a_time(progress: Progress | None) -> Progress:

@@ -59,17 +59,18 @@ def band(values: Floats, level: float = 0.95) -> Band:
 
 
 def ratio(above: Floats, below: Floats, level: float = 0.95) -> Band:
-    """The ratio of two means over the same units, with an interval by linearisation (the delta method).
+    """The ratio of two means over the first axis, with an interval by linearisation (the delta method); NaN if below is 0.
 
     share = mean(above) / mean(below);   error: that of the mean of (above − share · below) / mean(below)
+
+    >>> ratio(np.array([[1.0, 4.0], [3.0, 4.0]]), np.array([[4.0, 0.0], [4.0, 0.0]])).mean
+    array([0.5, nan])
     """
-    scale = below.mean()
-    if scale == 0:
-        undefined = np.array(np.nan)
-        return Band(undefined, undefined, undefined, undefined)
-    share = above.mean() / scale
+    scale = below.mean(axis=0)
+    scale = np.where(scale == 0, np.nan, scale)
+    share = above.mean(axis=0) / scale
     residual = band((above - share * below) / scale, level)
-    return Band(np.array(share), residual.error, share + residual.low, share + residual.high)
+    return Band(np.asarray(share), residual.error, share + residual.low, share + residual.high)
 
 
 def difference(one: Band, two: Band) -> Band:

@@ -55,10 +55,15 @@ def test_threads_and_chunks_change_nothing(policy: str, monkeypatch: pytest.Monk
     whole = split(1)
     monkeypatch.setattr(MODULE, "MIN_THREAD_CELLS", 1)
     assert all(same(whole, split(threads)) for threads in (2, 3, 15, 64))
-    monkeypatch.setattr(MODULE, "MAX_CHUNK_AGENTS", 1)
+    monkeypatch.setattr(MODULE, "fitting_runs", lambda shape: 1)
     assert all(same(whole, split(threads)) for threads in (1, 4))
-    monkeypatch.setattr(MODULE, "MAX_CHUNK_AGENTS", 17)
+    monkeypatch.setattr(MODULE, "fitting_runs", lambda shape: 4)
     assert same(whole, split(2))
+
+
+@pytest.mark.parametrize(("agents", "states", "runs"), [(50, 2, 400), (50, 10, 80), (50, 99, 80), (10**6, 2, 1)])
+def test_a_chunk_has_as_many_runs_as_fit_the_cache(agents: int, states: int, runs: int) -> None:
+    assert MODULE.fitting_runs(Shape(10**6, agents, states, 1, None, np.ones(1))) == runs
 
 
 @pytest.mark.parametrize("policy", CORE)
@@ -232,7 +237,7 @@ def test_an_error_spares_the_chunks_that_have_not_begun(monkeypatch: pytest.Monk
             begun.append(threading.get_ident())
             raise ZeroDivisionError("as it happens")
 
-    monkeypatch.setattr(MODULE, "MAX_CHUNK_AGENTS", 1)
+    monkeypatch.setattr(MODULE, "fitting_runs", lambda shape: 1)
     with pytest.raises(ZeroDivisionError, match="as it happens"):
         simulate(some(1)[0], Failing(), horizon=5, runs=2000, threads=1)
     assert len(begun) < 2000

@@ -226,6 +226,13 @@ class Scoreboard:
         """The share of the random-to-Whittle gap that the running mean has closed."""
         return self.lead(policy, FLOOR, budget, noise, step)
 
+    def gap_curve(self, policy: str, budget: int, noise: float, places: Sequence[int]) -> Band:
+        """The share of the random-to-Whittle gap that the running mean has closed by each of some recorded steps."""
+        one, floor, ceiling = (
+            self.curve(each, budget, noise).running_mean()[:, places] for each in (policy, FLOOR, CEILING)
+        )
+        return ratio(one - floor, ceiling - floor)
+
     def reached(self, policy: str, ceiling: str, budget: int, noise: float = 0.0) -> Band:
         """The share of the way from random to a ceiling that a policy goes in the last tenth of the steps."""
         last = self.setup.horizon
@@ -333,11 +340,11 @@ def draw_scoreboard(board: Scoreboard, policies: tuple[str, ...], title: str, cl
 
 def _gap_lines(board: Scoreboard, policies: tuple[str, ...], budget: int, noise: float) -> list[Line]:
     looks, lines = choose_looks(policies), []
-    steps = board.curve(FLOOR, budget, noise).steps
-    kept = [int(steps[place]) for place in _spaced(steps) if steps[place] >= FIRST_SHOWN_STEP]
+    floor = board.curve(FLOOR, budget, noise)
+    kept = [place for place in _spaced(floor.steps) if floor.steps[place] >= FIRST_SHOWN_STEP]
     for policy in policies:
-        shares = [board.gap_closed(policy, budget, noise, step) for step in kept]
-        lines.append(Line.of(policy, np.array(kept), Band(*np.array(shares).T), *looks[policy]))
+        closed = board.gap_curve(policy, budget, noise, kept)
+        lines.append(Line.of(policy, floor.steps[kept], closed, *looks[policy]))
     return lines
 
 

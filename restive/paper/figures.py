@@ -34,7 +34,7 @@ from restive.paper.jobs import Job, Results, Size
 from restive.paper.readings import PAPER_POLICIES
 from restive.plotting import LOOKS, Line, draw_lines
 from restive.report.tables import Table
-from restive.stats import Band, band, difference, ratio
+from restive.stats import Band, band, difference
 
 UNDISCOUNTED = "wiql:discount=1"
 ORACLE_RUNS = 20  # of each wireless instance where the oracle is held against the bound, which is very near
@@ -263,13 +263,9 @@ def _draw_overtaking(board: Scoreboard, family: str) -> Figure:
     lines = []
     for budget, style in zip(BUDGETS, (":", "--", "-"), strict=True):
         for policy in ("egt", "wiql"):
-            curve, floor, ceiling = (board.curve(each, budget, 0.0) for each in (policy, FLOOR, CEILING))
-            means = [each.running_mean() for each in (curve, floor, ceiling)]
-            kept = curve.steps >= FIRST_SHOWN_STEP
-            shares = [
-                ratio(means[0][:, g] - means[1][:, g], means[2][:, g] - means[1][:, g]) for g in np.flatnonzero(kept)
-            ]
-            closed = Band(*np.array(shares).T)
-            lines.append(Line.of(f"{policy}, B = {budget}", curve.steps[kept], closed, LOOKS[policy][0], style))
+            steps = board.curve(policy, budget, 0.0).steps
+            kept = [place for place, step in enumerate(steps) if step >= FIRST_SHOWN_STEP]
+            closed = board.gap_curve(policy, budget, 0.0, kept)
+            lines.append(Line.of(f"{policy}, B = {budget}", steps[kept], closed, LOOKS[policy][0], style))
     title = f"eps-GT and WIQL over {board.setup.horizon:,} steps, {family}, noiseless"
     return draw_lines(lines, "step", "share of the random-to-Whittle gap closed so far", title, log_x=True)

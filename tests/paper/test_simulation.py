@@ -34,8 +34,8 @@ SIZES = {"instances": 3, "agents": 6, "budget": 2, "seed": 5}
 
 def test_a_play_is_the_sums_of_its_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = simulate(make_problems("two-state-v1", **SIZES), "egt", 50, runs=4, seed=9, noise=0.3)
-    for chunk in (20_000, 6, 25):
-        monkeypatch.setattr(simulation, "MAX_CHUNK_AGENTS", chunk)
+    for chunk in (12, 1, 4):
+        monkeypatch.setattr(simulation, "fitting_runs", lambda shape, chunk=chunk: chunk)
         columns = play("two-state-v1", SIZES, "egt", 50, runs=4, seed=9, noise=0.3)
         steps = recorded_steps(50)
         for name, values in (("reward", trace.reward), ("cost", trace.cost)):

@@ -26,7 +26,7 @@ from restive.policies import make_policy
 from restive.policies.base import Oracle, Policy
 from restive.policies.egt import Egt, EgtBelief
 from restive.problems import make_problems
-from restive.simulation import MAX_CHUNK_AGENTS, Simulation
+from restive.simulation import Simulation, fitting_runs
 from restive.solution import reward_bounds
 from restive.solvers.myopic import benefit
 from restive.stats import mean_by
@@ -86,9 +86,8 @@ def episodes(
 
 def follow(world: World, policy: Policy[Any], steps: Ints, episode: int | None = None) -> Columns:
     """Simulate a policy up to the last of the steps; agents return to their start after each `episode` steps, if given."""
-    runs, agents = world.shape.runs, world.shape.agents
+    runs, size = world.shape.runs, fitting_runs(world.shape)
     sums = np.empty((2, runs, steps.size))
-    size = max(1, MAX_CHUNK_AGENTS // agents)
     for first in range(0, runs, size):
         part = world.chunk(first, min(runs, first + size))
         sums[:, first : first + size] = _go_on(Simulation(part, policy), steps, episode)
