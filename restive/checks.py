@@ -270,6 +270,8 @@ def _check_growth(policy: Policy[Any], world: World) -> None:
     simulation, _ = _simulate(policy, world, HORIZON // 2)
     before, agents = _copy(simulation.belief), world.shape.agents
     shape = world.shape._replace(agents=agents + NEWCOMERS)
+    if shape.features is not None:
+        shape = shape._replace(features=np.pad(shape.features, ((0, 0), (0, NEWCOMERS), (0, 0))))
     grown = grow(policy, simulation.belief, shape)
     for name, axis in agent_axes(policy, before).items():
         array = flatten(grown)[name]

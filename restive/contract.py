@@ -28,6 +28,12 @@ class Shape(NamedTuple):
     horizon: int | None
     reward_range: Floats
     """[R] largest minus smallest reward."""
+    features: Floats | None = None
+    """[R, N, F] fixed numbers of each agent, NaN where unknown; None if there are none."""
+
+    def known_features(self) -> Floats:
+        """The features, with F = 0 if there are none."""
+        return np.zeros((self.runs, self.agents, 0)) if self.features is None else self.features
 
 
 class Model(NamedTuple):

@@ -22,6 +22,7 @@ TOLERANCE = 1e-9
 # A slow drift is a sequence of at most so many models between its two ends.
 MAX_SEGMENTS = 64
 MAX_STEP = 10**9
+MAX_FEATURES = 100
 
 
 class Drift(NamedTuple):
@@ -71,6 +72,9 @@ class Problem:
         A name for the problem, used in traces and output.
     drift
         How the dynamics change over the run; None if they do not. `change_to` makes it of another problem.
+    features
+        [N, F], fixed numbers that are known of each agent, such as age, NaN where unknown; None for none. The dynamics
+        do not use them; learners may.
 
     Raises
     ------
@@ -91,6 +95,7 @@ class Problem:
         states: Sequence[str] = (),
         name: str = "",
         drift: Drift | None = None,
+        features: ArrayLike | None = None,
     ) -> None:
         self.transition = _transition(transition)
         agents, size = self.shape
@@ -100,6 +105,7 @@ class Problem:
         self.states = _states(states, size)
         self.name = str(name)
         self.drift = None if drift is None else _drift(drift, agents, size)
+        self.features = None if features is None else check_features(features, agents)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -134,6 +140,7 @@ class Problem:
         writer = _choose(WRITERS, Path(path))
         record = {"format": FORMAT, "name": self.name, "states": list(self.states), "budget": self.budget}
         arrays = {"transition": self.transition, "reward": self.reward, "start": self.start}
+        arrays["features"] = self.features
         if self.drift is not None:
             arrays |= {"later_transition": self.drift.transition, "later_reward": self.drift.reward}
             arrays["change"] = np.array(self.drift[2:])
@@ -168,7 +175,7 @@ class Problem:
         return f"Problem({named}agents={self.shape[0]}, states={self.shape[1]}, budget={self.budget})"
 
 
-ARGUMENTS = ("transition", "reward", "budget", "start", "states", "name", "drift")
+ARGUMENTS = ("transition", "reward", "budget", "start", "states", "name", "drift", "features")
 LATER = ("later_transition", "later_reward", "change")  # the entries of a drift in a file
 
 
@@ -193,6 +200,21 @@ def _steps(given: Any) -> tuple[int, int]:
             "in order."
         )
     return int(steps[0]), int(steps[1])
+
+
+def check_features(given: ArrayLike, agents: int) -> Floats:
+    """Validate the features of so many agents, [N, F]; NaN is an unknown one."""
+    array = _numbers(given, "features")
+    if array.ndim != 2 or array.shape[0] != agents or not 1 <= array.shape[1] <= MAX_FEATURES:
+        raise InputError(
+            f"features has shape {list(array.shape)}; it must be [{agents}, F], 1 to {MAX_FEATURES} numbers for each agent."
+        )
+    bad = np.isinf(array)
+    if bad.any():
+        agent, feature = np.argwhere(bad)[0]
+        raise InputError(f"feature {feature} of agent {agent} is infinite; features are finite, or NaN if unknown.")
+    frozen: Floats = _frozen(array)
+    return frozen
 
 
 def _drift(given: Drift, agents: int, states: int) -> Drift:

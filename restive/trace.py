@@ -121,7 +121,8 @@ def describe(
     digest = hashlib.sha256()
     for each in problems:
         start = np.array(-1) if each.start is None else each.start
-        for array in (each.transition, each.reward, start, *(each.drift or ())):
+        features = () if each.features is None else (each.features,)
+        for array in (each.transition, each.reward, start, *(each.drift or ()), *features):
             digest.update(np.asarray(array).tobytes())
     return {
         "version": __version__,

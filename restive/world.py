@@ -73,7 +73,8 @@ class World:
         drift = _stack_drift(problems)
         rewards = reward if drift is None else np.concatenate([reward, drift.reward], axis=2)
         reward_range = np.repeat(np.ptp(rewards, axis=(1, 2)), runs)
-        self.shape = Shape(len(problems) * runs, agents, states, problems[0].budget, horizon, reward_range)
+        sizes = (len(problems) * runs, agents, states, problems[0].budget)
+        self.shape = Shape(*sizes, horizon, reward_range, _stack_features(problems, runs))
         self.model = Model(
             np.stack([problem.transition for problem in problems]),
             reward,
@@ -98,7 +99,9 @@ class World:
         part = copy(self)
         instance = self.model.instance[first:last]
         low, high = int(instance[0]), int(instance[-1]) + 1
-        part.shape = self.shape._replace(runs=last - first, reward_range=self.shape.reward_range[first:last])
+        features = None if self.shape.features is None else self.shape.features[first:last]
+        reward_range = self.shape.reward_range[first:last]
+        part.shape = self.shape._replace(runs=last - first, reward_range=reward_range, features=features)
         part.model = self.model.convert(lambda array: array[low:high])._replace(instance=instance - low)
         part.fixed_start = None if self.fixed_start is None else self.fixed_start[low:high]
         part.benefit, part.threshold = self.benefit[low:high], self.threshold[low:high]
@@ -112,6 +115,8 @@ class World:
         permuted = copy(self)
         permuted.model = self.model.convert(lambda array: np.take(array, order, axis=1))
         permuted.segment = NO_SEGMENT
+        if self.shape.features is not None:
+            permuted.shape = self.shape._replace(features=np.take(self.shape.features, order, axis=1))
         permuted.fixed_start = None if self.fixed_start is None else np.take(self.fixed_start, order, axis=1)
         permuted.benefit, permuted.cumulative = (
             np.take(part, order, axis=1) for part in (self.benefit, self.cumulative)
@@ -123,7 +128,7 @@ class World:
         """A digest of the agents, runs, random numbers, budget and noise."""
         observed = f" {self.missing} {self.delay}" if self.missing or self.delay else ""
         digest = hashlib.sha256(f"{self.shape.budget} {self.noise_std}{observed}".encode())
-        for array in (*self.model[:4], *(self.model.drift or ()), self.keys, self.agents):
+        for array in (*self.model[:4], *(self.model.drift or ()), self.keys, self.agents, self.shape.known_features()):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()[:16]
 
@@ -174,6 +179,12 @@ def _stack_drift(problems: Sequence[Problem]) -> Drift | None:
     return Drift(transition, reward, *drifts[0][2:])
 
 
+def _stack_features(problems: Sequence[Problem], runs: int) -> Floats | None:
+    """The features of each run, [R, N, F]."""
+    features = [problem.features for problem in problems if problem.features is not None]
+    return np.repeat(np.stack(features), runs, axis=0) if features else None
+
+
 def _require_alike(problems: Problem | Sequence[Problem]) -> Sequence[Problem]:
     """The instances as a list, all of one shape."""
     listed = list(problems) if isinstance(problems, Iterable) else [problems]
@@ -184,14 +195,15 @@ def _require_alike(problems: Problem | Sequence[Problem]) -> Sequence[Problem]:
         if _kind(problem) != _kind(first):
             raise InputError(
                 f"problem {number} is {problem!r}, problem 0 is {first!r}; instances must agree in agents, states, "
-                "budget, in whether they have a start, and in the steps at which they change."
+                "budget, in whether they have a start, in the number of features, and in the steps at which they change."
             )
     return listed
 
 
 def _kind(problem: Problem) -> tuple[object, ...]:
     steps = () if problem.drift is None else problem.drift[2:]
-    return problem.shape, problem.budget, problem.start is None, steps
+    features = 0 if problem.features is None else problem.features.shape[1]
+    return problem.shape, problem.budget, problem.start is None, steps, features
 
 
 def _thresholds(given: float | Sequence[float] | None, benefits: Floats, budget: int) -> Floats:

@@ -197,7 +197,7 @@ def test_a_numpy_file_of_another_program_is_read(tmp_path: Path) -> None:
         (
             "a.json",
             "{}",
-            r"a\.json: budget and reward and transition missing; a problem has budget, change, later_reward",
+            r"a\.json: budget and reward and transition missing; a problem has budget, change, features, later_reward",
         ),
         ("a.json", '{"transition": [], "budget": 1}', r"a\.json: reward missing"),
         ("a.json", '{"transition": 0, "reward": 0, "budget": 0, "bugdet": 1}', r"a\.json: unknown entry bugdet;"),
@@ -387,3 +387,30 @@ def test_a_file_with_half_a_drift_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps(record))
     with pytest.raises(InputError, match="a drift has all of later_transition, later_reward, change"):
         Problem.load(path)
+
+
+@pytest.mark.parametrize("ending", [".json", ".npz"])
+def test_features_come_back_from_a_file_with_the_unknown_ones(tmp_path: Path, ending: str) -> None:
+    problem, path = small(features=[[1.5, 2], [np.nan, 0], [3, 4]]), tmp_path / f"problem{ending}"
+    problem.save(path)
+    back = Problem.load(path)
+    assert back.features is not None
+    assert np.array_equal(back.features, np.array([[1.5, 2], [np.nan, 0], [3, 4]]), equal_nan=True)
+    with pytest.raises(ValueError, match="read-only"):
+        back.features[0] = 0
+    assert small().features is None
+
+
+@pytest.mark.parametrize(
+    ("features", "sentence"),
+    [
+        ([[1], [2]], r"features has shape \[2, 1\]; it must be \[3, F\], 1 to 100 numbers for each agent"),
+        ([1, 2, 3], r"features has shape \[3\]"),
+        (np.zeros((3, 101)), "1 to 100 numbers"),
+        ([[1], [np.inf], [2]], "feature 0 of agent 1 is infinite; features are finite, or NaN if unknown"),
+        ([[1], ["old"], [2]], "features must be a full array of numbers"),
+    ],
+)
+def test_features_that_cannot_be_are_refused(features: Any, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        small(features=features)

@@ -291,3 +291,20 @@ def test_solvers_of_one_model_refuse_one_that_changes() -> None:
         solve(changing(1)[0])
     with pytest.raises(InputError, match="omr-oracle: it plans for one model"):
         simulate(changing(), "omr-oracle", horizon=5)
+
+
+def test_a_learner_gets_the_features_of_its_runs_and_agents() -> None:
+    problems = make_problems("features-v1", instances=3, agents=5, budget=2, seed=1)
+    world, order = World(problems, runs=2), np.array([3, 0, 4, 1, 2])
+    assert world.shape.features is not None
+    assert world.shape.features.shape == (6, 5, 4)
+    assert np.array_equal(world.shape.features[3], problems[1].features)  # type: ignore[arg-type]
+    part, mixed = world.chunk(3, 5).shape.features, world.permute(order).shape.features
+    assert np.array_equal(part, world.shape.features[3:5])  # type: ignore[arg-type]
+    assert np.array_equal(mixed, world.shape.features[:, order])  # type: ignore[arg-type]
+    plain = World([problem.replace(features=None) for problem in problems], runs=2)
+    assert plain.shape.features is None
+    assert plain.shape.known_features().shape == (6, 5, 0)
+    assert plain.fingerprint() != world.fingerprint()
+    with pytest.raises(InputError, match="in the number of features"):
+        World([problems[0], problems[1].replace(features=None)])

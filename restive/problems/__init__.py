@@ -19,6 +19,7 @@ from restive.problems.domains import (
     patient_management,
     pharmacy,
 )
+from restive.problems.features import features
 from restive.problems.many_state import ladder, many_state, normalized_rows
 from restive.problems.two_state import (
     change,
@@ -46,6 +47,7 @@ PROBLEMS: Mapping[str, Callable[..., list[Problem]]] = {
     "ladder-v1": ladder,
     "change-v1": change,
     "slow-drift-v1": slow_drift,
+    "features-v1": features,
     "general-usage-v1": general_usage,
     "e-commerce-v1": e_commerce,
     "e-learning-v1": e_learning,
@@ -89,5 +91,5 @@ def make_problems(name: str, **settings: int) -> list[Problem]:
         if key not in known:
             has = ", ".join(known) if known else "none, it is fixed"
             raise InputError(f"{name} has no setting {key!r}. Its settings: {has}.")
-        check_whole(key, value, 0 if key in ("seed", "budget") else 1, MAX_SEED if key == "seed" else None)
+        check_whole(key, value, 0 if key in ("seed", "budget", "relevance") else 1, MAX_SEED if key == "seed" else None)
     return family(**settings)

@@ -30,6 +30,7 @@ DRAWN = [
     "ladder-v1",
     "change-v1",
     "slow-drift-v1",
+    "features-v1",
 ]
 
 
@@ -97,6 +98,25 @@ def test_version_one_of_own_rewards_stays_as_it_is() -> None:
     assert make_problems("own-rewards-v1", seed=2026)[0].reward[0] == pytest.approx(
         [0.06778541496240631, 0.5751508895074035], rel=1e-14
     )
+
+
+@pytest.mark.parametrize(("relevance", "explained"), [(0, 0.0), (20, 0.2), (80, 0.8), (100, 1.0)])
+def test_features_say_as_much_about_the_moves_as_their_relevance(relevance: int, explained: float) -> None:
+    (problem,) = make_problems("features-v1", agents=4000, budget=9, seed=3, relevance=relevance)
+    assert problem.features is not None
+    good = problem.transition[..., 1].reshape(-1, 4)
+    logit = np.log(good / (1 - good))
+    fitted = problem.features @ np.linalg.lstsq(problem.features, logit, rcond=None)[0]
+    assert fitted.var(axis=0) / logit.var(axis=0) == pytest.approx(explained, abs=0.03)
+    assert logit.std(axis=0) == pytest.approx(np.pi / np.sqrt(3), rel=0.05)
+    assert stats.kstest(problem.features.ravel(), "norm").pvalue > 1e-3
+
+
+def test_features_are_the_same_for_every_relevance() -> None:
+    one, two = (make_problems("features-v1", seed=3, relevance=each)[0].features for each in (0, 80))
+    assert np.array_equal(one, two)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="relevance is 101"):
+        make_problems("features-v1", relevance=101)
 
 
 @pytest.mark.parametrize(("name", "steps"), [("change-v1", (500, 500)), ("slow-drift-v1", (0, 1000))])
