@@ -3,7 +3,9 @@ import doctest
 import importlib
 import json
 import runpy
+import subprocess
 import sys
+import venv
 import warnings
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,7 +15,7 @@ from typing import Any, ClassVar
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import flatdim, flatten, flatten_space, unflatten
+from gymnasium.spaces import MultiBinary, flatdim, flatten, flatten_space, unflatten
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_differing_spaces, batch_space, concatenate, create_empty_array, iterate
@@ -384,7 +386,7 @@ def test_wrappers_of_gymnasium_count_steps_and_rewards() -> None:
     listed: Any = DictInfoToList(VectorEnvironment(small_problem(), 3))
     listed.reset(seed=1)
     infos = listed.step(listed.action_space.sample())[4]
-    assert [set(info) for info in infos] == [{"reward", "expected_reward", "cost"}] * 3
+    assert [set(info) for info in infos] == [{"reward", "expected_reward", "cost", "acted"}] * 3
 
 
 def test_rendering_shows_how_many_agents_are_in_each_state() -> None:
@@ -420,6 +422,10 @@ def test_frames_can_be_collected() -> None:
         ({"problem": "two-state-v1", "horizon": 0}, "horizon is 0; it must be a whole number from 1 on"),
         ({"problem": "two-state-v1", "noise": -1.0}, "noise is -1.0; it is a variance"),
         ({"problem": "two-state-v1", "render_mode": "human"}, "render_mode is 'human'; it must be 'ansi' or None"),
+        (
+            {"problem": "two-state-v1", "action_space": "box"},
+            "action_space is 'box'; it must be 'sets' or 'multibinary'",
+        ),
     ],
 )
 def test_invalid_settings_are_refused_at_once(settings: dict[str, Any], message: str) -> None:
@@ -437,6 +443,74 @@ def test_a_problem_has_no_family_settings() -> None:
         VectorEnvironment(small_problem(), num_envs=0)
     with pytest.raises(InputError, match="seed is 9223372036854775808; it must be a whole number from 0 to"):
         Environment(small_problem()).reset(seed=2**63)
+
+
+# --- zeros and ones as actions
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_problem_takes_zeros_and_ones_and_passes_the_checker_of_gymnasium(name: str) -> None:
+    environment = gymnasium.make(f"restive/{name}", action_space="multibinary").unwrapped
+    assert environment.action_space == MultiBinary(make_problems(name)[0].shape[0])
+    check_env(environment)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+@pytest.mark.parametrize("runs", [None, 3])
+def test_zeros_and_ones_lead_to_the_same_rewards_as_sets(runs: int | None, noise: float) -> None:
+    settings: dict[str, Any] = {"horizon": 30, "noise": noise}
+    one, other = (
+        Environment(small_problem(), **settings, action_space=kind)
+        if runs is None
+        else VectorEnvironment(small_problem(), runs, **settings, action_space=kind)
+        for kind in ("sets", "multibinary")
+    )
+    for mine, theirs in zip(
+        play(PolicyAgent("egt", one), one, 30, seed=4), play(PolicyAgent("egt", other), other, 30, seed=4), strict=True
+    ):
+        np.testing.assert_array_equal(mine[0], theirs[0])
+        np.testing.assert_array_equal(mine[3]["acted"], theirs[3]["acted"])
+
+
+@pytest.mark.parametrize("ones", range(7))
+def test_exactly_the_budget_is_acted_on_however_many_ones_there_are(ones: int) -> None:
+    single = Environment("two-state-v1", action_space="multibinary", **SMALL)
+    vector = VectorEnvironment("two-state-v1", 4, action_space="multibinary", **SMALL)
+    single.reset(seed=3)
+    vector.reset(seed=3)
+    marks, tally = np.random.default_rng(0).permutation(np.arange(6) < ones).astype(np.int8), np.zeros(6)
+    for _ in range(400):
+        acted = single.step(marks)[4]["acted"]
+        every = vector.step(np.tile(marks, (4, 1)))[4]["acted"]
+        np.testing.assert_array_equal(every[0], acted)
+        assert acted.dtype == np.int8
+        assert every.sum(axis=1).tolist() == [2] * 4
+        assert (acted <= marks).all() if ones >= 2 else (acted >= marks).all()
+        tally += acted
+    # Who is drawn is random: the shares have a standard deviation of at most 0.025.
+    shares = np.full(6, 2 / max(ones, 2)) * marks if ones >= 2 else np.where(marks == 1, 1.0, (2 - ones) / (6 - ones))
+    np.testing.assert_allclose(tally / 400, shares, atol=0.1)
+
+
+@pytest.mark.parametrize("action", [[1, 0], [2, 0, 0, 0, 0, 0], [0.5] * 6, "ones", [[1], [1, 2]], None])
+def test_other_actions_than_zeros_and_ones_are_refused(action: Any) -> None:
+    environment = Environment(small_problem(), action_space="multibinary")
+    environment.reset(seed=0)
+    with pytest.raises(InputError, match=r"the action is not valid; it must be 0 or 1 for each agent, of shape \[6\]"):
+        environment.step(action)
+
+
+@pytest.mark.soak
+def test_a_library_of_reinforcement_learning_accepts_and_learns_in_the_environment(tmp_path: Path) -> None:
+    """Stable-Baselines3 brings PyTorch, several gigabytes, so it gets a virtual environment of its own."""
+    venv.create(tmp_path, with_pip=True)
+    python = tmp_path / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", f"{ROOT}[gym]", "stable-baselines3"], check=True)
+    script = ROOT / "examples" / "gym_stable_baselines.py"
+    done = subprocess.run([python, "-W", "error", script], capture_output=True, text=True, check=True, cwd=tmp_path)
+    checked, untrained, trained = done.stdout.splitlines()
+    assert checked == "the checker of Stable-Baselines3 accepts the environment"
+    assert float(trained.split()[1]) > float(untrained.split()[1])
 
 
 # --- the agent

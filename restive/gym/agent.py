@@ -9,11 +9,12 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.vector import VectorEnv
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from restive.contract import as_ranking
 from restive.errors import InputError
 from restive.gym.envs import Environment, Episode, VectorEnvironment, require_episode
+from restive.gym.spaces import write_marks
 from restive.policies import make_policy
 from restive.policies.base import Policy
 from restive.types import Ints
@@ -55,7 +56,7 @@ class PolicyAgent:
         self.belief: Any = None
         self.choice: tuple[Ints, Ints] | None = None
 
-    def act(self, observation: ArrayLike) -> Ints:
+    def act(self, observation: ArrayLike) -> NDArray[Any]:
         """The action for `step` in these states."""
         episode = require_episode(self.environment.episode)
         world = episode.world
@@ -66,7 +67,7 @@ class PolicyAgent:
         ranked = np.zeros(state.shape) if episode.over else self.policy.rank(self.belief, state, draws)
         ranking = as_ranking(ranked, world.shape, self.policy.name)
         self.choice = state, world.choose(ranking, draws)
-        return self.environment.action_space.sets(self.choice[1])
+        return write_marks(self.environment.action_space, self.choice[1])
 
     def learn(self, observation: ArrayLike, info: Mapping[str, Any]) -> None:
         """Learn from what `step` returned after the last `act`; a step that only reset the environment is skipped."""

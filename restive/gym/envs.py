@@ -1,11 +1,15 @@
 """Gymnasium environments: one run of a problem, or a vector of runs in one world.
 
 observation  [N]  the state of each agent; a vector environment has an axis R in front, here and below
-action       [B]  the agents to act on, B different numbers in any order: an element of `AgentSets`
+action       [B]  the agents to act on, B different numbers in any order: an element of `AgentSets`; or [N], a 1 for
+                  each of them and a 0 for the others, an element of `MultiBinary`
 reward            the sum over agents of the observed rewards, noise included
-info              after a step: "reward" [N] as observed, "expected_reward" and "cost", both summed over agents
+info              after a step: "reward" [N] as observed, "expected_reward" and "cost", both summed over agents, and
+                  "acted" [N], 1 for each agent that was acted on
 
-A run is never terminated; it is truncated at the horizon.
+A run is never terminated; it is truncated at the horizon. `MultiBinary` is for libraries that know only standard
+spaces, and holds actions of any number of agents. Exactly B are acted on nevertheless: with more than B ones, B of them
+drawn at random; with fewer, all of them and others drawn at random.
 """
 
 from collections.abc import Mapping
@@ -15,13 +19,14 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.error import ResetNeeded
-from gymnasium.spaces import MultiDiscrete
+from gymnasium.spaces import MultiBinary, MultiDiscrete, Space
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
+from restive.contract import Ranking
 from restive.errors import InputError, check_whole
-from restive.gym.spaces import AgentSets
+from restive.gym.spaces import AgentSets, read_marks
 from restive.kernels.rng import MAX_SEED
 from restive.kernels.step import Outcome
 from restive.problem import Problem
@@ -42,6 +47,7 @@ class Episode:
         self.seed = seed
         self.state = world.first_states()
         self.reward = np.zeros(world.shape.runs)
+        self.acted = np.zeros(self.state.shape, np.int64)
         self.step = 0
 
     @property
@@ -49,9 +55,12 @@ class Episode:
         """Whether the horizon is reached."""
         return self.step == self.world.shape.horizon
 
-    def advance(self, action: Ints) -> Outcome:
-        """Advance all runs by one step; `action` is 0 or 1, [R, N]."""
-        outcome = self.world.advance(self.state, action, self.world.draws(self.step))
+    def advance(self, marks: Ints) -> Outcome:
+        """Act on the agents that have a 1 in `marks`, [R, N], as far as the budget allows it; all runs advance."""
+        draws = self.world.draws(self.step)
+        # Marks are priorities: ties are broken at random, and exactly the budget is spent.
+        self.acted = self.world.choose(Ranking(marks.astype(np.float64), np.zeros(len(marks))), draws)
+        outcome = self.world.advance(self.state, self.acted, draws)
         # Summed in the order of the kernel: without noise this is the expected reward to the last bit.
         self.reward = np.cumsum(outcome.reward, axis=1)[:, -1]
         self.state, self.step = outcome.after, self.step + 1
@@ -93,7 +102,7 @@ class EpisodeSettings:
         return tuple(lines)
 
 
-class Environment(gymnasium.Env[Ints, Ints]):
+class Environment(gymnasium.Env[Ints, NDArray[Any]]):
     """One run of a problem.
 
     Parameters
@@ -108,6 +117,8 @@ class Environment(gymnasium.Env[Ints, Ints]):
         The benefit below which acting has a cost; by default as in `simulate`.
     render_mode
         "ansi" to render steps as text, or None.
+    action_space
+        "sets" for `AgentSets`, which holds exactly the valid actions, or "multibinary" for Gymnasium's `MultiBinary`.
     instance_seed
         The seed of the instance of a family.
     settings
@@ -124,7 +135,6 @@ class Environment(gymnasium.Env[Ints, Ints]):
     """
 
     metadata = METADATA
-    action_space: AgentSets
 
     def __init__(
         self,
@@ -133,12 +143,14 @@ class Environment(gymnasium.Env[Ints, Ints]):
         noise: float = 0.0,
         threshold: float | None = None,
         render_mode: str | None = None,
+        action_space: str = "sets",
         instance_seed: int = 0,
         **settings: int,
     ) -> None:
         self.settings = EpisodeSettings(_find_problem(problem, instance_seed, settings), 1, horizon, noise, threshold)
         self.render_mode = _check_render_mode(render_mode)
-        self.observation_space, self.action_space = _make_spaces(self.settings.problem)
+        self.observation_space = _make_observation_space(self.settings.problem)
+        self.action_space = _make_action_space(action_space, self.settings.problem)
         self.episode: Episode | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Ints, dict[str, Any]]:
@@ -152,11 +164,12 @@ class Environment(gymnasium.Env[Ints, Ints]):
         episode = require_episode(self.episode)
         if episode.over:
             raise ResetNeeded(f"the episode ended after {episode.step} steps; call reset.")
-        outcome = episode.advance(self.action_space.marks(action)[np.newaxis])
+        outcome = episode.advance(read_marks(self.action_space, action)[np.newaxis])
         info = {
             "reward": outcome.reward[0],
             "expected_reward": float(outcome.total[0]),
             "cost": float(outcome.cost[0]),
+            "acted": episode.acted[0].astype(np.int8),
         }
         return outcome.after[0].copy(), float(episode.reward[0]), False, episode.over, info
 
@@ -165,7 +178,7 @@ class Environment(gymnasium.Env[Ints, Ints]):
         return None if self.render_mode is None else self.settings.describe(require_episode(self.episode))[0]
 
 
-class VectorEnvironment(VectorEnv[Ints, Ints, NDArray[Any]]):
+class VectorEnvironment(VectorEnv[Ints, NDArray[Any], NDArray[Any]]):
     """`num_envs` runs of a problem in one world; the other parameters are those of `Environment`.
 
     All runs reach the horizon together. The step after that ignores its actions and starts an episode with a seed drawn
@@ -173,7 +186,6 @@ class VectorEnvironment(VectorEnv[Ints, Ints, NDArray[Any]]):
     """
 
     metadata = VECTOR_METADATA
-    action_space: AgentSets
 
     def __init__(
         self,
@@ -183,6 +195,7 @@ class VectorEnvironment(VectorEnv[Ints, Ints, NDArray[Any]]):
         noise: float = 0.0,
         threshold: float | None = None,
         render_mode: str | None = None,
+        action_space: str = "sets",
         instance_seed: int = 0,
         **settings: int,
     ) -> None:
@@ -191,9 +204,10 @@ class VectorEnvironment(VectorEnv[Ints, Ints, NDArray[Any]]):
             _find_problem(problem, instance_seed, settings), self.num_envs, horizon, noise, threshold
         )
         self.render_mode = _check_render_mode(render_mode)
-        self.single_observation_space, self.single_action_space = _make_spaces(self.settings.problem)
+        self.single_observation_space = _make_observation_space(self.settings.problem)
+        self.single_action_space = _make_action_space(action_space, self.settings.problem)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = AgentSets(self.settings.problem.shape[0], self.settings.problem.budget, (self.num_envs,))
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.episode: Episode | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Ints, dict[str, Any]]:
@@ -210,8 +224,9 @@ class VectorEnvironment(VectorEnv[Ints, Ints, NDArray[Any]]):
             self.reset()
             episode = require_episode(self.episode)
         else:
-            outcome = episode.advance(self.action_space.marks(actions))
-            for key, value in (("reward", outcome.reward), ("expected_reward", outcome.total), ("cost", outcome.cost)):
+            outcome = episode.advance(read_marks(self.action_space, actions))
+            results = {"reward": outcome.reward, "expected_reward": outcome.total, "cost": outcome.cost}
+            for key, value in {**results, "acted": episode.acted.astype(np.int8)}.items():
                 info |= {key: value, f"_{key}": np.ones(self.num_envs, np.bool_)}
         never, truncated = np.zeros(self.num_envs, np.bool_), np.full(self.num_envs, episode.over)
         return episode.state.copy(), episode.reward.copy(), never, truncated, info
@@ -234,9 +249,18 @@ def _find_problem(problem: Problem | str, instance_seed: int, settings: Mapping[
     return make_problems(problem, **settings, **seed)[0]
 
 
-def _make_spaces(problem: Problem) -> tuple[MultiDiscrete[np.int64], AgentSets]:
+def _make_observation_space(problem: Problem) -> Space[Ints]:
+    """The state of each agent."""
     agents, states = problem.shape
-    return MultiDiscrete(np.full(agents, states)), AgentSets(agents, problem.budget)
+    return MultiDiscrete(np.full(agents, states))
+
+
+def _make_action_space(kind: str, problem: Problem) -> Space[Any]:
+    """The sets of agents that the budget allows, or a 0 or 1 for each agent."""
+    if kind not in ("sets", "multibinary"):
+        raise InputError(f"action_space is {kind!r}; it must be 'sets' or 'multibinary'.")
+    agents = problem.shape[0]
+    return AgentSets(agents, problem.budget) if kind == "sets" else MultiBinary(agents)
 
 
 def _check_render_mode(mode: str | None) -> str | None:

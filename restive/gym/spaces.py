@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import utils as batching
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from restive.errors import InputError, check_whole
 from restive.types import Floats, Ints
@@ -142,6 +142,28 @@ class AgentSets(spaces.Space[Ints]):
 
     def __repr__(self) -> str:
         return f"AgentSets({self.agents}, {self.budget}{f', batch={self.batch}' if self.batch else ''})"
+
+
+def read_marks(space: spaces.Space[Any], action: ArrayLike) -> Ints:
+    """An action of `AgentSets`, or of zeros and ones, as zeros and ones, [*batch, N]."""
+    if isinstance(space, AgentSets):
+        return space.marks(action)
+    try:
+        marks = np.asarray(action)
+    except (TypeError, ValueError):
+        marks = np.empty(0)
+    if marks.shape != space.shape or not np.isin(marks, (0, 1)).all():
+        raise InputError(
+            f"the action is not valid; it must be 0 or 1 for each agent, of shape {list(space.shape or ())}."
+        )
+    return marks.astype(np.int64)
+
+
+def write_marks(space: spaces.Space[Any], marks: Ints) -> NDArray[Any]:
+    """The inverse of `read_marks`, for B ones in each row."""
+    if isinstance(space, AgentSets):
+        return space.sets(marks)
+    return marks.reshape(space.shape or ()).astype(space.dtype)
 
 
 def _batch(space: AgentSets, n: int = 1) -> AgentSets:
