@@ -151,13 +151,13 @@ def _rename_ids(drawn: str, name: str) -> str:
 
 def draw_comparison(comparison: Comparison) -> Figure:
     """The running means of all policies of a comparison, with their 95% bands, and the fluid bound."""
-    lines = []
-    for number, row in enumerate(comparison.rows):
+    looks, lines = choose_looks(tuple(row.label for row in comparison.rows)), []
+    for row in comparison.rows:
         band = row.trace.bands()
         if len(comparison.rows) > MAX_BANDS:
             band = band._replace(low=band.mean, high=band.mean)
         steps = np.arange(1, band.mean.size + 1)
-        lines.append(Line.of(row.label, steps, band, *_next_look(number)))
+        lines.append(Line.of(row.label, steps, band, *looks[row.label]))
     if comparison.bound is not None:
         bound = np.full(2, comparison.bound)
         lines.append(Line("fluid bound", steps[[0, -1]], bound, bound, bound, BOUND, LONG_DASHES))

@@ -16,6 +16,7 @@ from restive.comparison import Comparison, compare
 from restive.plotting import (
     BOUND,
     COLOURS,
+    LOOKS,
     Dot,
     Line,
     draw_comparison,
@@ -47,9 +48,12 @@ def test_another_ending_is_refused(comparison: Comparison, tmp_path: Path) -> No
         write_figure(draw_comparison(comparison), tmp_path / "figure.jpg")
 
 
-def test_every_line_has_a_band_a_label_and_a_colour_of_its_own(comparison: Comparison) -> None:
+def test_every_line_has_a_band_a_label_and_the_colour_that_its_policy_has_everywhere(comparison: Comparison) -> None:
     (axes,) = draw_comparison(comparison).axes
-    assert [line.get_color() for line in axes.lines] == [*COLOURS[:3], BOUND]
+    assert [line.get_color() for line in axes.lines] == [
+        *(LOOKS[policy][0] for policy in ("random", "egt", "whittle-oracle")),
+        BOUND,
+    ]
     assert len(axes.collections) == 3
     assert {text.get_text() for text in axes.texts} == {"random", "egt", "whittle-oracle", "fluid bound"}
 
