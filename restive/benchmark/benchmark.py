@@ -28,6 +28,7 @@ from restive.benchmark.summary import (
     tabulate_controls,
     tabulate_costs,
     tabulate_gaps,
+    tabulate_left,
     tabulate_ranks,
 )
 from restive.files import write_atomic
@@ -36,8 +37,10 @@ from restive.paper.curves import CEILING, FLOOR
 from restive.paper.jobs import Plan, Run, Size, describe_run
 from restive.plotting import BOUND as BOUND_COLOUR
 from restive.plotting import (
+    GREY,
     LONG_DASHES,
     LOOKS,
+    SHORT_DASHES,
     Dot,
     Line,
     choose_looks,
@@ -46,6 +49,7 @@ from restive.plotting import (
     scale_panels,
     write_figures,
 )
+from restive.report.tables import Table
 from restive.types import Ints
 from restive.version import __version__
 
@@ -53,6 +57,7 @@ REPORT = "comparison.json"
 TITLE = "Online policies, compared"
 MAX_PANEL_COLUMNS = 3
 LIMITS = (-0.3, 1.4)  # of the gap closed; values beyond are cut off, so that the rest can be seen
+REFERENCE_LOOKS = {"full information": (GREY, LONG_DASHES), "informed prior": (GREY, SHORT_DASHES)}
 STEP_FACTOR = 1.12  # a step is drawn if it is so many times the one before
 
 
@@ -94,7 +99,12 @@ class Benchmark:
     def render(self, template: str, command: str = "") -> str:
         """The benchmark as a page of HTML or Markdown."""
         scores = self.scores
-        ranks = [tabulate_ranks(scores, stage) for stage in (LATE, EARLY)] if scores.scenarios else []
+        tables: list[Table] = []
+        if scores.scenarios:
+            left = (tabulate_left(scores, stage) for stage in (LATE, EARLY))
+            tables += [tabulate_ranks(scores, stage) for stage in (LATE, EARLY)]
+            tables += [table for table in left if table]
+            tables += tabulate_controls(scores)
         return render_claims(
             template,
             self.about,
@@ -107,7 +117,7 @@ class Benchmark:
                 (name, describe_scenario(result, scores.size), tabulate_gaps(result))
                 for name, result in scores.scenarios.items()
             ],
-            rank_tables=[*ranks, *(tabulate_controls(scores) if scores.scenarios else [])],
+            rank_tables=tables,
             advice=self.advice,
             figures=self.figures,
             overview_title="Gap closed by the last step",
@@ -119,7 +129,7 @@ class Benchmark:
 
 
 def _as_json(result: ScenarioResult, size: Size) -> dict[str, Any]:
-    shown, steps = (*result.policies, *CONTROLS, CEILING, BOUND), result.scenario.steps
+    shown, steps = (*result.policies, *CONTROLS, *result.references, CEILING, BOUND), result.scenario.steps
     closed = {policy: {str(step): result.gap_closed(policy, step).numbers() for step in steps} for policy in shown}
     ranks = {str(step): {policy: place._asdict() for policy, place in result.places(step).items()} for step in steps}
     summary = describe_ranking(result)
@@ -190,6 +200,9 @@ def _lines(result: ScenarioResult, policies: tuple[str, ...]) -> list[Line]:
     looks = choose_looks(policies)
     lines = [_line(result, policy, steps)._replace(colour=look, style=style) for policy, (look, style) in looks.items()]
     one, bound = np.ones(steps.size), _line(result, BOUND, steps).mean
+    for name in result.references:
+        mean = _line(result, name, steps).mean
+        lines.append(Line(name, steps, mean, mean, mean, *REFERENCE_LOOKS[name]))
     oracle = Line(CEILING, steps, one, one, one, *LOOKS[CEILING])
     return [*lines, oracle, Line(BOUND, steps, bound, bound, bound, BOUND_COLOUR, LONG_DASHES)]
 

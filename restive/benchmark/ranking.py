@@ -12,7 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restive.benchmark.scenarios import CLAIM_POLICIES, CONTROLS, OTHER_BUDGETS, RANKED, REQUIRED, SCENARIOS, Scenario
+from restive.benchmark.scenarios import (
+    CLAIM_POLICIES,
+    CONTROLS,
+    OTHER_BUDGETS,
+    RANKED,
+    REFERENCES,
+    REQUIRED,
+    SCENARIOS,
+    Scenario,
+)
 from restive.formats import enumerate_words
 from restive.paper.claims import WORST_FIRST, Part, Range, measured
 from restive.paper.curves import CEILING, FLOOR, Curve, read_curve, share
@@ -42,15 +51,16 @@ class ScenarioResult:
         results: Results,
         ranked: Iterable[str],
         unranked: Iterable[str] = (),
-        bounded: bool = False,
+        referenced: bool = False,
     ) -> None:
         self.scenario = scenario
         self.policies = tuple(ranked)
         simulated = tuple(dict.fromkeys((*self.policies, *unranked)))
         jobs = zip(simulated, scenario.jobs(size, simulated), strict=True)
         self.curves: dict[str, Curve] = {policy: read_curve(results[job]) for policy, job in jobs}
-        if bounded:
-            self.curves[BOUND] = read_curve(results[scenario.bound(size)])
+        found = {**scenario.reference_jobs(size), BOUND: scenario.bound(size)} if referenced else {}
+        self.curves |= {name: read_curve(results[job]) for name, job in found.items()}
+        self.references = tuple(name for name in REFERENCES if name in found)
         self._leads: dict[tuple[str, str, int], Part] = {}
         self._places: dict[int, dict[str, Place]] = {}
 
@@ -142,7 +152,7 @@ def read_scores(results: dict[str, Results], size: Size, extra: Iterable[str] = 
     """The scores that follow from the results of some plans."""
     policies = tuple(dict.fromkeys((*RANKED, *extra)))
     scenarios = {
-        name: ScenarioResult(SCENARIOS[name], size, found, policies, (*CONTROLS, CEILING), bounded=True)
+        name: ScenarioResult(SCENARIOS[name], size, found, policies, (*CONTROLS, CEILING), referenced=True)
         for name, found in results.items()
         if name != OTHER_BUDGETS
     }

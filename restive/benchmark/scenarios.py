@@ -27,6 +27,9 @@ CLAIM_POLICIES = (*RANKED, CEILING)
 OTHER_BUDGETS = "other-budgets"
 REPORTED_STEPS = (10, 30, 50, 100, 300, 1000)
 EARLY, LATE = STAGES = ("early", "late")
+# Simulated references that know the family, see `restive.paper.tasks.references`; True: with full information.
+REFERENCES = {"full information": True, "informed prior": False}
+REFERENCE_SECONDS = 4e-6  # for each agent and step, for progress only
 JSON_FIELDS = ("about", "family", "agents", "states", "budget", "noise", "missing", "delay")
 
 
@@ -47,6 +50,7 @@ class Scenario:
     fewer_runs: Mapping[str, int] = field(default_factory=dict)  # of slow policies
     missing: float = 0.0  # the probability that a state is unknown in a step, for the oracle too
     delay: int = 0  # of outcomes, in steps
+    references: bool = True  # whether the simulated references are defined: agents do not change, and all is observed
 
     @property
     def kind(self) -> str:
@@ -86,6 +90,23 @@ class Scenario:
     def bound(self, size: Size) -> Job:
         """The job of the fluid bound."""
         return self.setup(size).bound(self.budget)
+
+    def reference_jobs(self, size: Size) -> dict[str, Job]:
+        """The jobs of the simulated references by name, none if they are not defined; they know the rewards."""
+        setup = self.setup(size)
+        settings = {
+            "family": self.family,
+            "sizes": setup.sizes(self.budget),
+            "horizon": self.horizon,
+            "runs": 1,
+            "seed": size.seed,
+        }
+        weight = REFERENCE_SECONDS * setup.instances * self.agents * self.horizon
+        return {
+            name: Job("reference", f"{self.family} B={self.budget} {name}", {**settings, "full": full}, weight)
+            for name, full in REFERENCES.items()
+            if self.references
+        }
 
     def describe_size(self) -> str:
         """Its size.
@@ -168,7 +189,10 @@ def plans(extra: Iterable[str] = ()) -> dict[str, Plan]:
     policies = all_policies(extra)
 
     def plan_scenario(each: Scenario) -> Plan:
-        return Plan(each.name, each.about, lambda size: [*each.jobs(size, policies), each.bound(size)])
+        def list_jobs(size: Size) -> list[Job]:
+            return [*each.jobs(size, policies), each.bound(size), *each.reference_jobs(size).values()]
+
+        return Plan(each.name, each.about, list_jobs)
 
     def plan_others(size: Size) -> list[Job]:
         return [job for each in REQUIRED.values() for job in each.jobs(size, CLAIM_POLICIES)]

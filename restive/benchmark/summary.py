@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from restive.benchmark.cost import REFERENCE, Costs
 from restive.benchmark.ranking import BOUND, ScenarioResult, Scores
-from restive.benchmark.scenarios import CANDIDATE, CONTROLS, LATE, STAGES
+from restive.benchmark.scenarios import CANDIDATE, CONTROLS, LATE, REFERENCES, STAGES
 from restive.formats import enumerate_words, show_count, show_fixed, show_interval
 from restive.paper.claims import Part
 from restive.paper.curves import CEILING, FLOOR
@@ -48,9 +48,30 @@ def tabulate_gaps(result: ScenarioResult) -> Table:
     ends, steps = {FLOOR: "0", CEILING: "1"}, result.scenario.steps
     rows = tuple(
         (policy, *(ends.get(policy) or _show(result.gap_closed(policy, step)) for step in steps))
-        for policy in (*result.policies, *CONTROLS, CEILING, BOUND)
+        for policy in (*result.policies, *CONTROLS, *result.references, CEILING, BOUND)
     )
     return Table(f"Gap closed in {result.scenario.name}", ("policy", *(f"t = {step}" for step in steps)), rows)
+
+
+def tabulate_left(scores: Scores, stage: str) -> Table | None:
+    """The gap closed by the candidate beside that of the references, where there are any, and what is left."""
+    heads = ("scenario", CANDIDATE, *REFERENCES, *(f"{name} less {CANDIDATE}" for name in REFERENCES))
+    rows = []
+    for name, result in scores.scenarios.items():
+        if result.references:
+            step = result.scenario.step_of(stage)
+            closed = [_show(result.gap_closed(each, step)) for each in (CANDIDATE, *result.references)]
+            left = [_show(result.lead(each, CANDIDATE, step)) for each in result.references]
+            rows.append((name, *closed, *left))
+    if not rows:
+        return None
+    return Table(
+        f"What is left above {CANDIDATE} by {scores.show_step(stage)}",
+        heads,
+        tuple(rows),
+        "Shares of the gap. Both references know the rewards and the distribution of the agents. They are simulated, "
+        "and not bounds: a policy may pass them.",
+    )
 
 
 def tabulate_controls(scores: Scores) -> list[Table]:

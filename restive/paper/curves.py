@@ -123,7 +123,7 @@ class Setup:
         seconds = self.horizon * (SECONDS_PER_STEP + 1e-9 * nanoseconds * self.instances * runs * self.agents)
         settings = {
             "family": self.family,
-            "sizes": self._sizes(budget),
+            "sizes": self.sizes(budget),
             "policy": policy,
             "horizon": self.horizon,
             "runs": runs,
@@ -137,10 +137,11 @@ class Setup:
 
     def bound(self, budget: int) -> Job:
         """The job of computing the fluid bound at every step."""
-        settings = {"family": self.family, "sizes": self._sizes(budget), "horizon": self.horizon}
+        settings = {"family": self.family, "sizes": self.sizes(budget), "horizon": self.horizon}
         return Job("bound", f"{self.family} B={budget} fluid bound", settings, 0.02 * self.instances)
 
-    def _sizes(self, budget: int) -> dict[str, int]:
+    def sizes(self, budget: int) -> dict[str, int]:
+        """The settings of the family's instances."""
         return {"instances": self.instances, "agents": self.agents, "budget": budget, "seed": self.seed}
 
     def jobs(self, policies: tuple[str, ...]) -> list[Job]:

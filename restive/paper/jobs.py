@@ -37,8 +37,9 @@ from restive.version import __version__
 ROOT = Path(__file__).parents[1]
 # What results depend on: the tasks and everything that they import.
 COMPUTING = (
-    "checkpoint.py", "contract.py", "errors.py", "files.py", "kernels", "paper/tasks", "parallel.py", "policies",
-    "problem.py", "problems", "simulation.py", "solvers", "stats.py", "trace.py", "types.py", "version.py", "world.py",
+    "checkpoint.py", "contract.py", "errors.py", "files.py", "kernels", "observation.py", "paper/tasks",
+    "parallel.py", "policies", "problem.py", "problems", "simulation.py", "solution.py", "solvers", "stats.py",
+    "trace.py", "types.py", "version.py", "world.py",
 )  # fmt: skip
 FORMAT = "restive-result-1"
 

@@ -16,7 +16,8 @@ QUICK = Size(quick=True)
 INSTANCES = 13
 Rate = float | tuple[float, float]  # reward per step, or that of the first hundred steps and that of all after them
 RATES: Mapping[str, Rate] = {
-    BOUND: 40.0, "whittle-oracle": 40.0, "lagrange": 39.0, "thompson-whittle": 38.0, "cet-whittle": 37.0, "egt": 36.0,
+    BOUND: 40.0, "whittle-oracle": 40.0, "full information": 39.8, "informed prior": 39.5,
+    "lagrange": 39.0, "thompson-whittle": 38.0, "cet-whittle": 37.0, "egt": 36.0,
     "wiql": 34.0, "rma2b": 32.0, "ucwhittle": 31.0, "random": 30.0,
 }  # fmt: skip
 
@@ -47,7 +48,8 @@ class World:
         played = list(policies)
         jobs = zip(played, each.jobs(QUICK, played), strict=True)
         made = {job.digest(): self.columns(each, policy) for policy, job in jobs}
-        return made | {each.bound(QUICK).digest(): self.columns(each, BOUND)}
+        others = {BOUND: each.bound(QUICK), **each.reference_jobs(QUICK)}
+        return made | {job.digest(): self.columns(each, name) for name, job in others.items()}
 
     def scores(self) -> Scores:
         """What it all comes to."""

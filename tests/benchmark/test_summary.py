@@ -14,6 +14,7 @@ from restive.benchmark.summary import (
     tabulate_controls,
     tabulate_costs,
     tabulate_gaps,
+    tabulate_left,
     tabulate_ranks,
 )
 
@@ -53,6 +54,15 @@ def test_controls_are_shown_by_what_they_are_behind(make_scores: MakeScores, mon
     assert [row[1].split()[0] for row in late.rows] == ["0.20", "0.20", "−0.10"]
     assert "100" in early.title
     assert "1000" in late.title
+
+
+def test_what_is_left_is_shown_where_there_are_references(make_scores: MakeScores) -> None:
+    table = tabulate_left(make_scores(scenarios=["sticky", "change"], rates={"sticky/informed prior": 38.0}), LATE)
+    assert table is not None
+    ((name, *cells),) = table.rows
+    assert name == "sticky"
+    assert [cell.split()[0] for cell in cells] == ["0.90", "0.98", "0.80", "0.08", "−0.10"]
+    assert tabulate_left(make_scores(scenarios=["change"]), LATE) is None
 
 
 def test_costs_have_nanoseconds_and_their_ratio_to_eps_gt() -> None:

@@ -18,6 +18,7 @@ from restive.paper.tasks.counterexamples import (
 from restive.paper.tasks.decomposition import decomposition
 from restive.paper.tasks.good_agents import check_lemma
 from restive.paper.tasks.limits import many_equal_agents, wiql_limit
+from restive.paper.tasks.references import reference
 from restive.paper.tasks.robustness import change, drift, slow_regret, worst_greedy_share
 from restive.paper.tasks.simulation import bound, episodes, play, regret
 from restive.paper.tasks.worst_case import hardest, theorem
@@ -25,6 +26,7 @@ from restive.paper.tasks.worst_case import hardest, theorem
 TASKS: Mapping[str, Callable[..., Columns]] = {
     "play": play,
     "bound": bound,
+    "reference": reference,
     "episodes": episodes,
     "regret": regret,
     "theorem": theorem,
