@@ -14,7 +14,7 @@ from os import PathLike
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from restive import checkpoint
 from restive.contract import Draws, Ranking, Shape, as_ranking, select_actions
@@ -25,6 +25,7 @@ from restive.kernels.top_k import inclusion
 from restive.policies import make_policy
 from restive.policies.base import Learner, Policy
 from restive.policies.belief import Axes, agent_axes, grow, put, require_axes, take
+from restive.problem import check_features
 from restive.types import Bools, Floats, Ints
 
 Name: TypeAlias = str | int
@@ -77,6 +78,8 @@ class Agent:
         The number of rounds, for policies that plan ahead; None if it is not known.
     reward_range
         The largest possible reward of an agent in a round minus the smallest, for policies that use it.
+    features
+        [N, F], fixed numbers of each agent, NaN where unknown, for policies that use them; None if there are none.
 
     Attributes
     ----------
@@ -105,6 +108,7 @@ class Agent:
         seed: int = 0,
         horizon: int | None = None,
         reward_range: float = 1.0,
+        features: ArrayLike | None = None,
     ) -> None:
         made = make_policy(policy)
         if not isinstance(made, Learner):
@@ -117,8 +121,9 @@ class Agent:
         self.horizon = None if horizon is None else check_whole("horizon", horizon, 1)
         must = f"it must be the largest difference of two rewards, from 0 to {MAX_REWARD_RANGE:g}"
         self.reward_range = check_number("reward_range", reward_range, must, 0, MAX_REWARD_RANGE)
+        self.features = None if features is None else check_features(features, self._agents.size)
         self.step = 0
-        self.belief: Any = made.start(self._shape(self._agents.size))
+        self.belief: Any = made.start(self._shape())
         self._keys = rng.run_keys(self.seed, np.zeros(1, np.int64))
         self._last: Decision | None = None
         self._checked_axes: Axes | None = None
@@ -150,7 +155,7 @@ class Agent:
         belief = self.belief if whole else take(self.belief, self._axes(), present)
         if present.size:
             ranked = self.policy.rank(belief, state[None], draws)
-            ranking = as_ranking(ranked, self._shape(present.size), self.policy.name)
+            ranking = as_ranking(ranked, self._shape()._replace(agents=present.size), self.policy.name)
         else:
             ranking = Ranking(np.zeros((1, 0)), np.zeros(1))
         try:
@@ -206,22 +211,31 @@ class Agent:
             error=error,
         )
 
-    def add_agents(self, agents: int | Iterable[Name]) -> list[Any]:
+    def add_agents(self, agents: int | Iterable[Name], features: ArrayLike | None = None) -> list[Any]:
         """Add new agents at the end, by number or by name, and return their names.
 
-        The policy initialises them from what it knows of the others, if it can (`Policy.welcome`).
+        The policy initialises them from what it knows of the others, if it can (`Policy.welcome`). Their features are
+        unknown if they are not given.
         """
         self._axes()
-        grown = self._agents.add(agents)
-        self.belief = grow(self.policy, self.belief, self._shape(grown.size))
-        before, self._agents, self._last = self._agents.size, grown, None
+        before, grown = self._agents.size, self._agents.add(agents)
+        if self.features is not None:
+            rows = (grown.size - before, self.features.shape[1])
+            new = np.full(rows, np.nan) if features is None else check_features(features, rows[0])
+            if new.shape != rows:
+                raise InputError(f"features has shape {list(new.shape)}; it must be {list(rows)}.", location="features")
+            self.features = np.concatenate([self.features, new])
+        elif features is not None:
+            raise InputError("features is given, but the other agents have none.", location="features")
+        self._agents, self._last = grown, None
+        self.belief = grow(self.policy, self.belief, self._shape())
         return list(grown.names[before:])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything that the agent knows to a checkpoint, which is complete or absent."""
         facts = {"agents": self._agents.given, "states": self._states.given}
         facts |= {name: getattr(self, name) for name in FACTS if name not in facts}
-        checkpoint.save(path, self.policy, self.belief, {}, **facts)
+        checkpoint.save(path, self.policy, self.belief, self._extra(), **facts)
 
     @classmethod
     def load(cls, path: str | PathLike[str], policy: type[Policy[Any]] | None = None) -> "Agent":
@@ -232,10 +246,10 @@ class Agent:
         facts = {name: saved.header[name] for name in FACTS}
         try:
             step = check_whole("step", facts.pop("step"), 0)
-            agent = cls(saved.policy, **facts)
+            agent = cls(saved.policy, **facts, features=saved.extra.get("features"))
         except InputError as error:
             raise InputError(f"{path}: a damaged checkpoint; {error}") from None
-        agent.belief = saved.restore(path, agent.belief, "for these agents and states")
+        agent.belief = saved.restore(path, agent.belief, "for these agents and states", **agent._extra())
         agent.step = step
         return agent
 
@@ -243,14 +257,18 @@ class Agent:
         sizes = f"agents={self._agents.size}, states={self._states.size}, budget={self.budget}"
         return f"Agent({self.policy.name!r}, {sizes}, step={self.step})"
 
-    def _shape(self, agents: int) -> Shape:
-        budget = min(self.budget, agents)
-        return Shape(1, agents, self._states.size, budget, self.horizon, np.array([self.reward_range]))
+    def _shape(self) -> Shape:
+        agents, features = self._agents.size, None if self.features is None else self.features[None]
+        sizes = (1, agents, self._states.size, min(self.budget, agents))
+        return Shape(*sizes, self.horizon, np.array([self.reward_range]), features)
+
+    def _extra(self) -> dict[str, Any]:
+        return {} if self.features is None else {"features": self.features}
 
     def _axes(self) -> Axes:
         """The axes of agents in the belief, compared once with its arrays."""
         if self._checked_axes is None:
-            require_axes(self.policy, self._shape(self._agents.size))
+            require_axes(self.policy, self._shape())
             self._checked_axes = agent_axes(self.policy, self.belief)
         return self._checked_axes
 

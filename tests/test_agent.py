@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -117,6 +117,40 @@ def test_an_agent_makes_the_choices_of_a_program_of_the_desk(policy: str, tmp_pa
             agent.learn(states, chosen, {name: LEVELS.index(after[name]) for name in known}, after)
             rows = [{"agent": name, "done": name in chosen, "next_state": after[name]} for name in known]
             program.learn(rows, round=round_)
+
+
+class Known(NamedTuple):
+    features: Floats  # [R, N, F]
+
+
+class ByFeature(Learner[Known]):
+    """A policy of one's own that acts on those with the largest first feature."""
+
+    name: ClassVar[str] = "by-feature"
+
+    def start(self, shape: Shape) -> Known:
+        return Known(shape.known_features().copy())
+
+    def rank(self, belief: Known, state: Ints, draws: Draws) -> Floats:
+        return np.nan_to_num(belief.features[..., 0])
+
+
+def test_features_reach_the_policy_and_survive_new_agents_and_a_file(tmp_path: Path) -> None:
+    agent = Agent(ByFeature(), agents=["ann", "ben"], states=LEVELS, budget=1, features=[[0.5, 1.0], [2.0, 0.0]])
+    assert agent.act(["low", "low"]) == ["ben"]
+    assert agent.add_agents(["cleo"]) == ["cleo"]
+    assert agent.act(["low"] * 3) == ["ben"]
+    agent.add_agents(["dev", "eve"], features=[[3.0, 0.0], [4.0, np.nan]])
+    agent.save(tmp_path / "a.npz")
+    loaded = Agent.load(tmp_path / "a.npz", ByFeature)
+    assert loaded.act(["low"] * 5) == ["eve"]
+    assert loaded.act({"dev": "low", "ann": "low"}) == ["dev"]
+    assert_same_belief(loaded, agent)
+    with pytest.raises(InputError, match=r"features has shape \[1, 3\]; it must be \[1, 2\]"):
+        loaded.add_agents(["fay"], features=[[1, 2, 3]])
+    with pytest.raises(InputError, match="features is given, but the other agents have none"):
+        two_people().add_agents(["fay"], features=[[1, 2]])
+    assert loaded.agents == ["ann", "ben", "cleo", "dev", "eve"]
 
 
 # --- missing, new, saved
