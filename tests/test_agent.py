@@ -94,7 +94,7 @@ def test_names_and_numbers_lead_to_the_same_choices(policy: str) -> None:
     assert_same_belief(numbered, named)
 
 
-@pytest.mark.parametrize("policy", FAST)
+@pytest.mark.parametrize("policy", [*FAST, "thompson-whittle"])
 def test_an_agent_makes_the_choices_of_a_program_of_the_desk(policy: str, tmp_path: Path) -> None:
     """With people who are missing, people who join, and outcomes that are never reported."""
     agent = Agent(policy, agents=PEOPLE, states=LEVELS, budget=2, seed=5, horizon=30)
