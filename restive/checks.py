@@ -314,7 +314,7 @@ def check_problem(problem: Problem) -> tuple[str, ...]:
             back = Problem.load(Path(folder) / f"problem{ending}")
         same = np.array_equal(back.transition, problem.transition) and np.array_equal(back.reward, problem.reward)
         _require(
-            same and back.budget == problem.budget,
+            same and (back.budget, back.spend) == (problem.budget, problem.spend),
             f"the problem changed when saved to and loaded from a {ending} file.",
         )
     reward = simulate(problem, "random", horizon=5, runs=2).reward

@@ -10,8 +10,9 @@ import numpy as np
 
 from restive.errors import InputError
 from restive.kernels import rng
+from restive.kernels.spending import choose_within
 from restive.kernels.top_k import choose
-from restive.problem import Drift
+from restive.problem import AT_MOST, EXACTLY, Drift
 from restive.types import Floats, Ints, Keys
 
 # Agents are numbered from 0, so draws for a whole run use a number that no agent has.
@@ -30,10 +31,19 @@ class Shape(NamedTuple):
     """[R] largest minus smallest reward."""
     features: Floats | None = None
     """[R, N, F] fixed numbers of each agent, NaN where unknown; None if there are none."""
+    cost: Floats | None = None
+    """[R, N] what acting on each agent takes of the budget; None if it is 1 for all of them."""
+    spend: str = EXACTLY
+    """Whether the budget is spent "exactly", or "at most": only on agents that are expected to gain."""
 
     def known_features(self) -> Floats:
         """The features, with F = 0 if there are none."""
         return np.zeros((self.runs, self.agents, 0)) if self.features is None else self.features
+
+    @property
+    def places(self) -> int:
+        """The number of agents that the budget suffices for, whoever they are."""
+        return self.budget if self.cost is None else min(self.agents, int(self.budget / float(self.cost.max())))
 
 
 class Model(NamedTuple):
@@ -73,6 +83,17 @@ class Draws(NamedTuple):
     agents: Ints  # [N]
     step: int
     budget: int
+    cost: Floats | None = None  # [R, N] as in `Shape`
+    spend: str = EXACTLY
+
+    @property
+    def at_most(self) -> bool:
+        """Whether the budget need not be spent."""
+        return self.spend == AT_MOST
+
+    def per_cost(self, index: Floats) -> Floats:
+        """An index [R, N] per unit of cost: the order in which a limited budget gains most."""
+        return index if self.cost is None else index / self.cost
 
     def branch(self, stream: int) -> Keys:
         """The key of each run for one stream in this step, [R], as compiled kernels take it."""
@@ -87,11 +108,26 @@ class Draws(NamedTuple):
         return rng.uniform(self.branch(stream), NO_AGENT)[:, 0]
 
 
+# The break-even of a policy that cannot tell who would lose.
+UNKNOWN = np.array(-np.inf)
+
+
 class Ranking(NamedTuple):
     """A policy's priorities in one step."""
 
     priority: Floats  # [R, N] the highest are chosen, ties broken at random
     explore: Floats  # [R] the probability of ignoring the priorities and choosing uniformly at random
+    break_even: Floats = UNKNOWN  # [R] with this priority or a lower one acting is not expected to gain
+
+    def least(self, draws: Draws) -> Floats:
+        """The break-even of each run, [R], above which agents are chosen: minus infinity if the budget is to be spent."""
+        known = self.break_even if draws.at_most else UNKNOWN
+        return np.ascontiguousarray(np.broadcast_to(known, len(self.priority)))
+
+
+def rank_index(index: Floats, draws: Draws) -> Ranking:
+    """The ranking by an index [R, N] that is above 0 where acting gains, such as Whittle's; per unit of cost."""
+    return Ranking(draws.per_cost(index), np.zeros(len(index)), np.zeros(len(index)))
 
 
 class Estimate(NamedTuple):
@@ -111,7 +147,10 @@ def as_ranking(ranked: Ranking | Floats, shape: Shape, name: str) -> Ranking:
     """Validate what the `rank` of policy `name` returned, as a `Ranking` of contiguous float arrays."""
     given = ranked if isinstance(ranked, Ranking) else Ranking(ranked, np.zeros(shape.runs))
     try:
-        ranking = Ranking(*(np.ascontiguousarray(part, np.float64) for part in given))
+        priority, explore, break_even = (np.asarray(part, np.float64) for part in given)
+        if break_even.ndim == 0:
+            break_even = np.full(shape.runs, break_even)
+        ranking = Ranking(*map(np.ascontiguousarray, (priority, explore, break_even)))
     except (TypeError, ValueError):
         raise InputError(
             f"{name}: rank did not return a full array of numbers; priorities are [R, N], runs by agents."
@@ -121,31 +160,42 @@ def as_ranking(ranked: Ranking | Floats, shape: Shape, name: str) -> Ranking:
             f"{name}: rank returned priorities of shape {list(np.shape(given.priority))}; "
             f"they must be [{shape.runs}, {shape.agents}], runs by agents."
         )
-    if ranking.explore.shape != (shape.runs,):
-        raise InputError(
-            f"{name}: rank returned explore of shape {list(np.shape(given.explore))}; "
-            f"it must be [{shape.runs}], one probability for each run."
-        )
+    for part, what in (("explore", "probability"), ("break_even", "priority")):
+        if getattr(ranking, part).shape != (shape.runs,):
+            raise InputError(
+                f"{name}: rank returned {part} of shape {list(np.shape(getattr(given, part)))}; "
+                f"it must be [{shape.runs}], one {what} for each run."
+            )
     valid = (ranking.explore >= 0) & (ranking.explore <= 1)
     if not valid.all():
         raise InputError(
             f"{name}: rank returned explore {ranking.explore[~valid][0]}; it is a probability, from 0 to 1."
         )
+    if np.isnan(ranking.break_even).any():
+        raise InputError(f"{name}: rank returned a break-even that is NaN; it is a priority, or minus infinity.")
     return ranking
 
 
 def select_actions(ranking: Ranking, draws: Draws, first_run: int = 0) -> Ints:
     """The actions, [R, N]: 1 for exactly `draws.budget` agents of every run, those of highest priority.
 
-    Errors number the runs from `first_run` on.
+    With costs, for those that the budget allows; if it need not be spent, for those above break-even only. Errors number
+    the runs from `first_run` on.
     """
-    action = np.empty(ranking.priority.shape, np.int64)
-    explore_keys, tie_keys = draws.branch(rng.EXPLORE), draws.branch(rng.TIE)
-    failed = choose(ranking.priority, ranking.explore, draws.budget, explore_keys, tie_keys, draws.agents, action)
-    if failed >= 0:
-        agent = int(np.isnan(ranking.priority[failed]).argmax())
+    priority, explore, budget = ranking.priority, ranking.explore, draws.budget
+    keys, limited = (draws.branch(rng.EXPLORE), draws.branch(rng.TIE)), draws.cost is not None or draws.at_most
+    action = np.empty(priority.shape, np.int64)
+    if limited:
+        failed = int(np.append(np.isnan(priority).any(axis=1), True).argmax())
+    else:
+        failed = choose(priority, explore, budget, *keys, draws.agents, action)
+    if 0 <= failed < len(priority):
+        agent = int(np.isnan(priority[failed]).argmax())
         raise InputError(
             f"the priority of agent {agent} is NaN in step {draws.step} of run {first_run + failed}; "
             "it must be a number, minus and plus infinity included."
         )
+    if limited:
+        cost = np.ones(priority.shape) if draws.cost is None else draws.cost
+        action = choose_within(priority, explore, ranking.least(draws), cost, budget, *keys, draws.agents)
     return action

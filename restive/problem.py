@@ -19,6 +19,8 @@ from restive.types import Floats, Ints
 
 FORMAT = "restive-problem-1"
 TOLERANCE = 1e-9
+# Whether the budget is spent in every step, or only on agents that are expected to gain.
+EXACTLY, AT_MOST = "exactly", "at most"
 # A slow drift is a sequence of at most so many models between its two ends.
 MAX_SEGMENTS = 64
 MAX_STEP = 10**9
@@ -63,7 +65,8 @@ class Problem:
     reward
         [N, S], the expected reward of an agent on arriving in a state; [S] if it is the same for all agents.
     budget
-        Exactly this many agents get action 1 in every step, from 0 to N.
+        Exactly this many agents get action 1 in every step, from 0 to N; with costs, the sum of their costs is at most
+        this, a whole number from 0 on.
     start
         [N], the first state of each agent; None for a uniformly random one in each run.
     states
@@ -75,6 +78,12 @@ class Problem:
     features
         [N, F], fixed numbers that are known of each agent, such as age, NaN where unknown; None for none. The dynamics
         do not use them; learners may.
+    cost
+        [N], above 0: what acting on each agent takes of the budget; None if it is 1 for all of them. With costs, agents
+        are taken in the order of their priority, and those whose cost exceeds what is left of the budget are skipped.
+    spend
+        "exactly" to spend the budget in every step as far as possible; "at most" to leave out agents that the policy
+        expects to lose by the action.
 
     Raises
     ------
@@ -96,11 +105,15 @@ class Problem:
         name: str = "",
         drift: Drift | None = None,
         features: ArrayLike | None = None,
+        cost: ArrayLike | None = None,
+        spend: str = EXACTLY,
     ) -> None:
         self.transition = _transition(transition)
         agents, size = self.shape
         self.reward = _reward(reward, agents, size)
-        self.budget = _budget(budget, agents)
+        self.cost = None if cost is None else _cost(cost, agents)
+        self.spend = _spend(spend)
+        self.budget = _budget(budget, None if self.cost is not None else agents)
         self.start = None if start is None else _start(start, agents, size)
         self.states = _states(states, size)
         self.name = str(name)
@@ -139,7 +152,9 @@ class Problem:
         """Write to a `.json` or `.npz` file, atomically."""
         writer = _choose(WRITERS, Path(path))
         record = {"format": FORMAT, "name": self.name, "states": list(self.states), "budget": self.budget}
-        arrays = {"transition": self.transition, "reward": self.reward, "start": self.start}
+        if self.spend != EXACTLY:
+            record["spend"] = self.spend
+        arrays = {"transition": self.transition, "reward": self.reward, "start": self.start, "cost": self.cost}
         arrays["features"] = self.features
         if self.drift is not None:
             arrays |= {"later_transition": self.drift.transition, "later_reward": self.drift.reward}
@@ -172,10 +187,11 @@ class Problem:
 
     def __repr__(self) -> str:
         named = f"{self.name!r}, " if self.name else ""
-        return f"Problem({named}agents={self.shape[0]}, states={self.shape[1]}, budget={self.budget})"
+        rules = ", cost=[...]" * (self.cost is not None) + f", spend={self.spend!r}" * (self.spend != EXACTLY)
+        return f"Problem({named}agents={self.shape[0]}, states={self.shape[1]}, budget={self.budget}{rules})"
 
 
-ARGUMENTS = ("transition", "reward", "budget", "start", "states", "name", "drift", "features")
+ARGUMENTS = ("transition", "reward", "budget", "start", "states", "name", "drift", "features", "cost", "spend")
 LATER = ("later_transition", "later_reward", "change")  # the entries of a drift in a file
 
 
@@ -289,12 +305,33 @@ def _reward(values: ArrayLike, agents: int, states: int) -> Floats:
     return frozen
 
 
-def _budget(value: object, agents: int) -> int:
+def _budget(value: object, agents: int | None) -> int:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= agents:
-        raise InputError(f"budget is {value!r}; it must be a whole number from 0 to {agents}, the number of agents.")
-    return int(value)
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    number = int(value) if whole else -1  # type: ignore[call-overload]
+    if number < 0 or (agents is not None and number > agents):
+        allowed = "from 0 on" if agents is None else f"from 0 to {agents}, the number of agents"
+        raise InputError(f"budget is {value!r}; it must be a whole number {allowed}.")
+    return number
+
+
+def _cost(values: ArrayLike, agents: int) -> Floats:
+    array = _numbers(values, "cost")
+    if array.shape != (agents,):
+        raise InputError(f"cost has shape {list(array.shape)}; it must be [{agents}], one number for each agent.")
+    bad = ~((array > 0) & np.isfinite(array))
+    if bad.any():
+        agent = int(bad.argmax())
+        raise InputError(f"cost of agent {agent} is {array[agent]:g}; a cost is above 0 and finite{_more(bad)}.")
+    frozen: Floats = _frozen(array)
+    return frozen
+
+
+def _spend(value: object) -> str:
+    if value not in (EXACTLY, AT_MOST):
+        raise InputError(f"spend is {value!r}; it must be {EXACTLY!r} or {AT_MOST!r}.")
+    return str(value)
 
 
 def _start(values: ArrayLike, agents: int, states: int) -> Ints:

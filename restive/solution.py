@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from restive.errors import InputError
-from restive.problem import Problem
+from restive.problem import AT_MOST, Problem
 from restive.solvers.fluid import Plan, plan
 from restive.solvers.fluid_bounds import bound_changing, bound_every_step
-from restive.solvers.myopic import benefit, largest_threshold, phi
+from restive.solvers.myopic import benefit, phi
 from restive.solvers.whittle import whittle_indices
 from restive.types import Bools, Floats, Ints
 from restive.version import __version__
-from restive.world import first_distribution
+from restive.world import World, first_distribution
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,13 +79,14 @@ class Solution:
 
 def reward_bounds(problem: Problem, steps: Ints) -> Floats:
     """The cumulative reward that no policy can expect to exceed after each of these numbers of steps."""
-    start = first_distribution(problem)
+    start, rules = first_distribution(problem), (problem.cost, problem.spend == AT_MOST)
     if problem.drift is None:
-        return bound_every_step(problem.transition, problem.reward, problem.budget, int(steps.max()), start)[steps - 1]
+        model = problem.transition, problem.reward, problem.budget, int(steps.max()), start
+        return bound_every_step(*model, *rules)[steps - 1]
     changes = problem.drift.changes
     models = [problem.at(int(step)) for step in changes]
     transition, reward = np.stack([each.transition for each in models]), np.stack([each.reward for each in models])
-    return bound_changing(transition, reward, changes, problem.budget, steps, start)
+    return bound_changing(transition, reward, changes, problem.budget, steps, start, *rules)
 
 
 def solve(problem: Problem, horizon: int = 1000, discount: float = 0.9) -> Solution:
@@ -94,7 +95,8 @@ def solve(problem: Problem, horizon: int = 1000, discount: float = 0.9) -> Solut
         raise InputError("the dynamics of the problem change; solve those of one step, problem.at(step).")
     benefits = benefit(problem.transition, problem.reward)
     indices = whittle_indices(problem.transition, problem.reward, discount)
-    fluid = plan(problem.transition, problem.reward, problem.budget, horizon, first_distribution(problem))
+    model = problem.transition, problem.reward, problem.budget, horizon, first_distribution(problem)
+    fluid = plan(*model, cost=problem.cost, at_most=problem.spend == AT_MOST)
     return Solution(
         problem,
         phi(problem.transition, problem.reward),
@@ -102,6 +104,6 @@ def solve(problem: Problem, horizon: int = 1000, discount: float = 0.9) -> Solut
         indices.value,
         indices.indexable,
         discount,
-        largest_threshold(benefits, problem.budget),
+        float(World(problem).threshold[0]),
         fluid,
     )

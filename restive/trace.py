@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from restive.world import World
 
 FORMAT = "restive-trace-2"
-WORLD_FACTS = ("fingerprint", "instances", "runs", "budget", "horizon", "noise", "missing", "delay", "seed")
+WORLD_FACTS = ("fingerprint", "instances", "runs", "budget", "spend", "horizon", "noise", "missing", "delay", "seed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +121,8 @@ def describe(
     digest = hashlib.sha256()
     for each in problems:
         start = np.array(-1) if each.start is None else each.start
-        features = () if each.features is None else (each.features,)
-        for array in (each.transition, each.reward, start, *(each.drift or ()), *features):
+        known = (array for array in (each.features, each.cost) if array is not None)
+        for array in (each.transition, each.reward, start, *(each.drift or ()), *known):
             digest.update(np.asarray(array).tobytes())
     return {
         "version": __version__,
@@ -135,6 +135,7 @@ def describe(
         "agents": world.shape.agents,
         "states": world.shape.states,
         "budget": world.shape.budget,
+        "spend": world.shape.spend,
         "horizon": world.shape.horizon,
         "noise": float(noise),
         "missing": world.missing,

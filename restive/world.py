@@ -14,9 +14,10 @@ import numpy as np
 from restive.contract import Draws, Model, Ranking, Shape, select_actions
 from restive.errors import InputError, check_number, check_whole
 from restive.kernels import rng
+from restive.kernels.spending import NO_GROUPS, inclusion_within, spending_frequencies
 from restive.kernels.step import Dynamics, Outcome, advance, first_states
 from restive.kernels.top_k import inclusion
-from restive.problem import Drift, Problem
+from restive.problem import EXACTLY, Drift, Problem
 from restive.solvers.myopic import benefit, largest_threshold
 from restive.types import Floats, Ints
 
@@ -24,6 +25,8 @@ MAX_REPETITIONS = 2**32
 MAX_MISSING, MAX_DELAY = 0.999, 10_000
 NO_RUN = np.array([-1])
 NO_SEGMENT: tuple[int, tuple[Floats, Floats, Floats]] = (-1, (np.empty(0), np.empty(0), np.empty(0)))
+# With costs, inclusion probabilities are frequencies over so many draws: their standard error is below 0.008.
+INCLUSION_DRAWS, INCLUSION_STREAM = 4096, 2**32 + 3
 
 
 class World:
@@ -32,7 +35,8 @@ class World:
     Parameters
     ----------
     problems
-        A problem, or several instances that agree in agents, states, budget and in whether they have a start.
+        A problem, or several instances that agree in agents, states, budget, how it is spent, and in whether they have
+        costs and a start.
     runs
         The number of runs of each instance.
     seed
@@ -74,7 +78,10 @@ class World:
         rewards = reward if drift is None else np.concatenate([reward, drift.reward], axis=2)
         reward_range = np.repeat(np.ptp(rewards, axis=(1, 2)), runs)
         sizes = (len(problems) * runs, agents, states, problems[0].budget)
-        self.shape = Shape(*sizes, horizon, reward_range, _stack_features(problems, runs))
+        costs = [problem.cost for problem in problems if problem.cost is not None]
+        cost = np.repeat(np.stack(costs), runs, axis=0) if costs else None
+        known = _stack_features(problems, runs), cost, problems[0].spend
+        self.shape = Shape(*sizes, horizon, reward_range, *known)
         self.model = Model(
             np.stack([problem.transition for problem in problems]),
             reward,
@@ -85,7 +92,7 @@ class World:
         starts = [problem.start for problem in problems if problem.start is not None]
         self.fixed_start = np.stack(starts) if starts else None
         self.benefit = benefit(self.model.transition, reward)
-        self.threshold = _thresholds(threshold, self.benefit, self.shape.budget)
+        self.threshold = _thresholds(threshold, self.benefit, self.shape.places)
         self.cumulative = _cumulate(self.model.transition)
         self.keys = rng.run_keys(seed, _run_numbers(len(problems), runs))
         self.common_key = rng.run_keys(seed, NO_RUN)  # of draws that all runs share
@@ -99,9 +106,13 @@ class World:
         part = copy(self)
         instance = self.model.instance[first:last]
         low, high = int(instance[0]), int(instance[-1]) + 1
-        features = None if self.shape.features is None else self.shape.features[first:last]
-        reward_range = self.shape.reward_range[first:last]
-        part.shape = self.shape._replace(runs=last - first, reward_range=reward_range, features=features)
+        shape, some = self.shape, slice(first, last)
+        part.shape = shape._replace(
+            runs=last - first,
+            reward_range=shape.reward_range[some],
+            features=None if shape.features is None else shape.features[some],
+            cost=None if shape.cost is None else shape.cost[some],
+        )
         part.model = self.model.convert(lambda array: array[low:high])._replace(instance=instance - low)
         part.fixed_start = None if self.fixed_start is None else self.fixed_start[low:high]
         part.benefit, part.threshold = self.benefit[low:high], self.threshold[low:high]
@@ -121,14 +132,18 @@ class World:
         permuted.benefit, permuted.cumulative = (
             np.take(part, order, axis=1) for part in (self.benefit, self.cumulative)
         )
+        if self.shape.cost is not None:
+            permuted.shape = permuted.shape._replace(cost=np.take(self.shape.cost, order, axis=1))
         permuted.agents = self.agents[order]
         return permuted
 
     def fingerprint(self) -> str:
         """A digest of the agents, runs, random numbers, budget and noise."""
         observed = f" {self.missing} {self.delay}" if self.missing or self.delay else ""
-        digest = hashlib.sha256(f"{self.shape.budget} {self.noise_std}{observed}".encode())
-        for array in (*self.model[:4], *(self.model.drift or ()), self.keys, self.agents, self.shape.known_features()):
+        spend = "" if self.shape.spend == EXACTLY else f" {self.shape.spend}"
+        digest = hashlib.sha256(f"{self.shape.budget} {self.noise_std}{observed}{spend}".encode())
+        known = self.shape.known_features(), *(() if self.shape.cost is None else (self.shape.cost,))
+        for array in (*self.model[:4], *(self.model.drift or ()), self.keys, self.agents, *known):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()[:16]
 
@@ -140,15 +155,39 @@ class World:
 
     def draws(self, step: int) -> Draws:
         """The random numbers of a step."""
-        return Draws(self.keys, self.agents, step, self.shape.budget)
+        return Draws(self.keys, self.agents, step, self.shape.budget, self.shape.cost, self.shape.spend)
 
     def choose(self, ranking: Ranking, draws: Draws) -> Ints:
-        """The actions, [R, N]: 1 for exactly `budget` agents of every run, those of highest priority."""
+        """The actions, [R, N]: 1 for exactly `budget` agents of every run, those of highest priority.
+
+        With costs, for those that the budget allows; if it need not be spent, for those above break-even only.
+        """
         return select_actions(ranking, draws, self.first_run)
 
     def inclusion(self, ranking: Ranking, draws: Draws) -> Floats:
-        """The probability that `choose` selects each agent, [R, N], over exploration and ties."""
+        """The probability that `choose` selects each agent, [R, N], over exploration and ties.
+
+        With costs it is a frequency over INCLUSION_DRAWS draws, except where nothing is random.
+        """
+        if draws.cost is not None:
+            return self._inclusion_by_draws(ranking, draws, draws.cost)
+        if draws.at_most:
+            return inclusion_within(ranking.priority, ranking.explore, ranking.least(draws), draws.budget)
         return inclusion(ranking.priority, ranking.explore, draws.budget)
+
+    def _inclusion_by_draws(self, ranking: Ranking, draws: Draws, cost: Floats) -> Floats:
+        probability, keys, nobody = np.zeros(cost.shape), draws.branch(INCLUSION_STREAM), np.zeros(cost.shape[1])
+
+        def count(priority: Floats, break_even: float, r: int) -> Floats:
+            rest = cost[r], draws.budget, NO_GROUPS, keys[r], self.agents, INCLUSION_DRAWS
+            return spending_frequencies(priority, nobody, break_even, *rest)
+
+        for r, (explore, break_even) in enumerate(zip(ranking.explore, ranking.least(draws), strict=True)):
+            if explore > 0:
+                probability[r] += explore * count(nobody, -np.inf, r)
+            if explore < 1:
+                probability[r] += (1 - explore) * count(ranking.priority[r], float(break_even), r)
+        return probability
 
     def advance(self, state: Ints, action: Ints, draws: Draws) -> Outcome:
         """Move all agents by one step."""
@@ -195,7 +234,8 @@ def _require_alike(problems: Problem | Sequence[Problem]) -> Sequence[Problem]:
         if _kind(problem) != _kind(first):
             raise InputError(
                 f"problem {number} is {problem!r}, problem 0 is {first!r}; instances must agree in agents, states, "
-                "budget, in whether they have a start, in the number of features, and in the steps at which they change."
+                "budget, how it is spent, in whether they have costs and a start, in the number of features, and in the "
+                "steps at which they change."
             )
     return listed
 
@@ -203,7 +243,8 @@ def _require_alike(problems: Problem | Sequence[Problem]) -> Sequence[Problem]:
 def _kind(problem: Problem) -> tuple[object, ...]:
     steps = () if problem.drift is None else problem.drift[2:]
     features = 0 if problem.features is None else problem.features.shape[1]
-    return problem.shape, problem.budget, problem.start is None, steps, features
+    costs = problem.spend, problem.cost is None
+    return problem.shape, problem.budget, problem.start is None, steps, features, costs
 
 
 def _thresholds(given: float | Sequence[float] | None, benefits: Floats, budget: int) -> Floats:

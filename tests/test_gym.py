@@ -31,6 +31,8 @@ from restive.types import Floats, Ints
 
 ROOT = Path(__file__).parents[1]
 SMALL: dict[str, Any] = {"agents": 6, "budget": 2}
+LIMITED = ["some-harmed-at-most-v1", "visits-v1"]
+ENVIRONMENTS = [name for name in PROBLEMS if name not in LIMITED]
 
 
 def small_problem(**settings: int) -> Problem:
@@ -88,7 +90,7 @@ def play(
 # --- the environments
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_every_problem_passes_the_checker_of_gymnasium_without_a_warning(name: str) -> None:
     environment = gymnasium.make(f"restive/{name}")
     assert isinstance(environment.unwrapped, Environment)
@@ -106,7 +108,7 @@ def test_a_user_problem_passes_the_checker(budget: int) -> None:
     check_env(Environment(problem, horizon=5), skip_render_check=True)
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_every_problem_has_a_native_vector_environment(name: str) -> None:
     environment = gymnasium.make_vec(f"restive/{name}", num_envs=3, horizon=4)
     assert isinstance(environment, VectorEnvironment)
@@ -448,7 +450,7 @@ def test_a_problem_has_no_family_settings() -> None:
 # --- zeros and ones as actions
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_every_problem_takes_zeros_and_ones_and_passes_the_checker_of_gymnasium(name: str) -> None:
     environment = gymnasium.make(f"restive/{name}", action_space="multibinary").unwrapped
     assert environment.action_space == MultiBinary(make_problems(name)[0].shape[0])
@@ -752,3 +754,9 @@ def test_the_example_shows_that_the_rewards_agree(capsys: pytest.CaptureFixture[
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["egt", "egt", "random", "egt"]
     assert lines[-1] == "egt agrees in every step: True"
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_a_budget_that_is_a_limit_has_no_environment(name: str) -> None:
+    with pytest.raises(InputError, match="environments act on exactly `budget` agents"):
+        Environment(name)

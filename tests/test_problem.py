@@ -31,7 +31,9 @@ def small(**changes: Any) -> Problem:
 def same(one: Problem, two: Problem) -> bool:
     starts = one.start is two.start is None or np.array_equal(np.array(one.start), np.array(two.start))
     arrays = one.transition.tobytes() == two.transition.tobytes() and one.reward.tobytes() == two.reward.tobytes()
-    return starts and arrays and (one.budget, one.states, one.name) == (two.budget, two.states, two.name)
+    costs = one.cost is two.cost is None or np.array_equal(np.array(one.cost), np.array(two.cost))
+    facts = [(each.budget, each.states, each.name, each.spend) for each in (one, two)]
+    return starts and arrays and costs and facts[0] == facts[1]
 
 
 def test_one_row_of_rewards_is_every_agents() -> None:
@@ -197,7 +199,7 @@ def test_a_numpy_file_of_another_program_is_read(tmp_path: Path) -> None:
         (
             "a.json",
             "{}",
-            r"a\.json: budget and reward and transition missing; a problem has budget, change, features, later_reward",
+            r"a\.json: budget and reward and transition missing; a problem has budget, change, cost, features, later_rew",
         ),
         ("a.json", '{"transition": [], "budget": 1}', r"a\.json: reward missing"),
         ("a.json", '{"transition": 0, "reward": 0, "budget": 0, "bugdet": 1}', r"a\.json: unknown entry bugdet;"),
@@ -414,3 +416,29 @@ def test_features_come_back_from_a_file_with_the_unknown_ones(tmp_path: Path, en
 def test_features_that_cannot_be_are_refused(features: Any, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         small(features=features)
+
+
+@pytest.mark.parametrize("ending", [".json", ".npz"])
+def test_costs_and_how_the_budget_is_spent_survive_files_and_another_budget(tmp_path: Path, ending: str) -> None:
+    problem = small(budget=7, cost=[0.5, 3, 1e3], spend="at most")
+    problem.save(tmp_path / f"problem{ending}")
+    assert same(Problem.load(tmp_path / f"problem{ending}"), problem)
+    assert same(problem.with_budget(9).with_budget(7), problem)
+    assert repr(problem) == "Problem(agents=3, states=2, budget=7, cost=[...], spend='at most')"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cost": [1, 0, 2]}, "cost of agent 1 is 0; a cost is above 0 and finite."),
+        ({"cost": [1, -2, -3]}, "cost of agent 1 is -2; a cost is above 0 and finite (1 more such)."),
+        ({"cost": [1, 2]}, "cost has shape [2]; it must be [3], one number for each agent."),
+        ({"cost": [1, None, 2]}, "cost of agent 1 is nan; a cost is above 0 and finite."),
+        ({"cost": [1, 1, 1], "budget": -1}, "budget is -1; it must be a whole number from 0 on."),
+        ({"spend": "most"}, "spend is 'most'; it must be 'exactly' or 'at most'."),
+    ],
+)
+def test_invalid_costs_and_spending_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as refused:
+        small(**changes)
+    assert str(refused.value) == message

@@ -283,7 +283,9 @@ def test_an_oracle_follows_the_dynamics_of_each_step(name: str) -> None:
     for step in (3, 5, 8):
         still = World([problem.at(step) for problem in problems], runs=2, seed=1)
         expected = policy.rank(policy.begin(still.shape, still.model), state, still.draws(0))
-        assert np.array_equal(policy.rank(belief, state, world.draws(step)), expected)
+        assert isinstance(expected, Ranking)
+        for one, other in zip(policy.rank(belief, state, world.draws(step)), expected, strict=True):
+            assert np.array_equal(one, other)
 
 
 def test_solvers_of_one_model_refuse_one_that_changes() -> None:
@@ -308,3 +310,59 @@ def test_a_learner_gets_the_features_of_its_runs_and_agents() -> None:
     assert plain.fingerprint() != world.fingerprint()
     with pytest.raises(InputError, match="in the number of features"):
         World([problems[0], problems[1].replace(features=None)])
+
+
+COST = np.array([0.5, 3.0, 1.0, 2.0, 1.5])
+
+
+def limited(**changes: Any) -> list[Problem]:
+    return [problem.replace(**changes) for problem in some(instances=2)]
+
+
+def test_a_limit_is_chosen_alike_in_chunks_and_in_another_order() -> None:
+    world = World(limited(cost=COST, spend="at most"), runs=6, seed=3)
+    draws, order = world.draws(2), np.array([3, 0, 4, 1, 2])
+    priority = np.random.default_rng(1).integers(-1, 3, (12, 5)).astype(float)
+    ranking = Ranking(priority, np.full(12, 0.3), np.zeros(12))
+    action, probability = world.choose(ranking, draws), world.inclusion(ranking, draws)
+    part, half = world.chunk(5, 9), Ranking(*(array[5:9] for array in ranking))
+    assert np.array_equal(part.choose(half, part.draws(2)), action[5:9])
+    assert np.array_equal(part.inclusion(half, part.draws(2)), probability[5:9])
+    turned = world.permute(order)
+    mixed = ranking._replace(priority=np.ascontiguousarray(priority[:, order]))
+    assert np.array_equal(turned.choose(mixed, turned.draws(2)), action[:, order])
+    assert (action @ COST <= 2 + 1e-9).all()
+
+
+@pytest.mark.parametrize("changes", [{"cost": COST}, {"spend": "at most"}, {"cost": COST, "spend": "at most"}], ids=str)
+def test_inclusion_under_a_limit_is_how_often_an_agent_is_chosen(changes: dict[str, Any]) -> None:
+    world = World(limited(**changes)[0], runs=4000, seed=3)
+    ranking = Ranking(np.tile([2.0, 1.0, 1.0, 0.0, 0.0], (4000, 1)), np.full(4000, 0.2), np.full(4000, 0.5))
+    often, draws = world.choose(ranking, world.draws(0)).mean(axis=0), world.chunk(0, 1).draws(0)
+    first = Ranking(*(array[:1] for array in ranking))
+    assert np.abs(often - world.chunk(0, 1).inclusion(first, draws)[0]).max() < 0.04
+
+
+def test_a_policy_that_cannot_tell_who_would_lose_spends_the_budget() -> None:
+    world = World(limited(spend="at most")[0], runs=20)
+    tied = Ranking(np.full((20, 5), -3.0), np.zeros(20))
+    assert (world.choose(tied, world.draws(0)).sum(axis=1) == 2).all()
+    assert (world.choose(tied._replace(break_even=np.full(20, -3.0)), world.draws(0)) == 0).all()
+
+
+def test_a_missing_priority_is_refused_under_a_limit_too() -> None:
+    world = World(limited(spend="at most"), runs=2)
+    priority = np.zeros((4, 5))
+    priority[3, 1] = np.nan
+    with pytest.raises(InputError, match="agent 1 is NaN in step 0 of run 3"):
+        world.choose(Ranking(priority, np.zeros(4)), world.draws(0))
+
+
+def test_instances_with_and_without_costs_are_not_mixed() -> None:
+    with pytest.raises(InputError, match="whether they have costs"):
+        World([some()[0], limited(cost=COST)[1]])
+
+
+def test_the_fingerprint_depends_on_costs_and_on_how_the_budget_is_spent() -> None:
+    variants = [some(), limited(cost=COST), limited(cost=2 * COST), limited(spend="at most")]
+    assert len({World(problems).fingerprint() for problems in variants}) == 4

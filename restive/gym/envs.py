@@ -29,7 +29,7 @@ from restive.errors import InputError, check_whole
 from restive.gym.spaces import AgentSets, read_marks
 from restive.kernels.rng import MAX_SEED
 from restive.kernels.step import Outcome
-from restive.problem import Problem
+from restive.problem import EXACTLY, Problem
 from restive.problems import PROBLEMS, make_problems
 from restive.types import Bools, Floats, Ints
 from restive.world import World
@@ -251,6 +251,10 @@ def _find_problem(problem: Problem | str, instance_seed: int, settings: Mapping[
 
 def _make_observation_space(problem: Problem) -> Space[Ints]:
     """The state of each agent."""
+    if problem.cost is not None or problem.spend != EXACTLY:
+        raise InputError(
+            "environments act on exactly `budget` agents; a problem with costs or spend='at most' has no environment."
+        )
     agents, states = problem.shape
     return MultiDiscrete(np.full(agents, states))
 

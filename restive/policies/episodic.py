@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restive.contract import Draws, Estimate, Shape, without_noise
+from restive.contract import Draws, Estimate, Ranking, Shape, rank_index, without_noise
 from restive.kernels.jit import compiled
 from restive.policies.base import Learner, check_setting
 from restive.policies.index_table import look_up
@@ -55,12 +55,12 @@ class EpisodicWhittle(Learner[EpisodicBelief]):
         age, over = np.zeros(shape.runs, np.int64), np.ones(shape.runs, np.bool_)
         return EpisodicBelief(no_counts(shape), np.zeros(cells), visits, visits.copy(), age, age.copy(), over)
 
-    def rank(self, belief: EpisodicBelief, state: Ints, draws: Draws) -> Floats:
+    def rank(self, belief: EpisodicBelief, state: Ints, draws: Draws) -> Ranking:
         """The indices of the current model; runs whose episode is over make a new one first."""
         due = np.flatnonzero(belief.over)
         if due.size:
             self._begin_episode(belief, due, draws)
-        return look_up(belief.indices, np.arange(len(state)), state)
+        return rank_index(look_up(belief.indices, np.arange(len(state)), state), draws)
 
     def estimate(self, belief: EpisodicBelief, state: Ints) -> Estimate:
         """The current index, 0 before the first model; its error is unknown."""

@@ -36,6 +36,7 @@ class FluidSchedule(NamedTuple):
     transition: Floats  # [P, N, A, S, S]
     radius: Floats  # [P, N, A, S], or [P, N, A, 0]
     reward: Floats  # [P, N, S]
+    cost: Floats  # [P, N]
     table: Floats  # [P, L, N, S] the indices of the current block
     block: Ints  # [] the number of the current block, −1 for none
 
@@ -62,6 +63,7 @@ def blank(worlds: int, shape: Shape, horizon: int, optimistic: bool) -> FluidSch
         transition=np.zeros((worlds, shape.agents, 2, shape.states, shape.states)),
         radius=np.zeros((worlds, shape.agents, 2, shape.states * optimistic)),
         reward=np.zeros((worlds, *cells)),
+        cost=np.ones((worlds, shape.agents)),
         table=np.zeros((worlds, stride, *cells)),
         block=np.array(-1),
     )
@@ -98,7 +100,7 @@ def _weigh(plans: FluidSchedule, p: int, index: str) -> Floats:
 
 
 def _restore(plans: FluidSchedule, p: int) -> Plan:
-    agents = Agents(plans.transition[p], plans.radius[p], plans.reward[p])
+    agents = Agents(plans.transition[p], plans.radius[p], plans.reward[p], plans.cost[p])
     prices = (plans.ranking[p], plans.ranking[p], plans.level[p], plans.share[p], float(plans.width[p]))
     return Plan(np.nan, np.nan, *prices, 0, 0, plans.reward[p], agents, plans.checkpoint[p])
 

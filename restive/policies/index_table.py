@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restive.contract import Draws, Model, Shape
+from restive.contract import Draws, Model, Ranking, Shape, rank_index
 from restive.kernels.jit import compiled
 from restive.policies.base import Oracle
 from restive.types import Floats, Ints
@@ -36,11 +36,11 @@ class TableOracle(Oracle[IndexTable]):
         tables = [self.tabulate(shape, model.at(segment)) for segment in range(model.changes.size)]
         return IndexTable(np.concatenate(tables), model.instance, model.changes)
 
-    def rank(self, belief: IndexTable, state: Ints, draws: Draws) -> Floats:
+    def rank(self, belief: IndexTable, state: Ints, draws: Draws) -> Ranking:
         """Look up the index in the table of the step."""
         segment = int(np.searchsorted(belief.changes, draws.step, side="right")) - 1
         first = segment * (len(belief.indices) // belief.changes.size)
-        return look_up(belief.indices, first + belief.instance, state)
+        return rank_index(look_up(belief.indices, first + belief.instance, state), draws)
 
 
 @compiled

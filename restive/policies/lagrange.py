@@ -14,7 +14,10 @@ iteration under its posterior mean, in which acting costs a price that all agent
 
 An agent that is often in a state will profit often from what is learnt there, so its own data make it worth exploring.
 The price rises while acting has a positive net benefit for more agents than were acted on, and falls while for fewer.
-The horizon is not used. Rewards are estimated for each agent and shrunk towards the mean of all agents.
+If acting on agents costs more or less, the price is one per unit of cost: acting costs price · cost, and the priority is
+that of the benefit per unit of cost. If the budget need not be spent, the price is not below 0, and agents whose benefit
+and noise add up to 0 or less are left out. The horizon is not used. Rewards are estimated for each agent and shrunk
+towards the mean of all agents.
 """
 
 from collections.abc import Mapping
@@ -23,7 +26,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from restive.contract import Draws, Estimate, Shape
+from restive.contract import Draws, Estimate, Ranking, Shape
 from restive.kernels import rng
 from restive.kernels.hierarchical_prior import learn_pool, learn_rewards
 from restive.kernels.jit import compiled
@@ -31,7 +34,8 @@ from restive.kernels.mixture import N_TYPES, learn_mixture
 from restive.kernels.rng import fold, near_normal
 from restive.policies.base import Learner, check_setting
 from restive.policies.transition_counts import Counts, no_counts
-from restive.types import Floats, Ints, Keys
+from restive.problem import AT_MOST
+from restive.types import Bools, Floats, Ints, Keys
 
 # Priors and rewards are estimated in each of the first steps, then whenever the steps have grown by a twelfth.
 ESTIMATES_PER_DOUBLING = 12
@@ -60,7 +64,9 @@ class LagrangeBelief(NamedTuple):
     posterior: Floats  # [R, N, A, S, S] moves plus pseudo-counts of the agent's types or of the pool
     reward: Floats  # [R, N, S] estimates, relative to the other states
     value: Floats  # [R, N, S] of arriving in a state, relative to the other states
-    price: Floats  # [R] of an action
+    price: Floats  # [R] of an action, per unit of cost
+    at_most: Bools  # [R] whether the budget need not be spent
+    cost: Floats  # [R, N] of acting on an agent, as of the last ranking
     step: Ints  # [] number of steps learnt from
     next_estimate: Ints  # [] the step at which priors and rewards are estimated next
     next_search: Ints  # [] the step from which a mixture is fitted next
@@ -73,6 +79,7 @@ class Scores(NamedTuple):
     weight: Floats
     value: Floats
     price: Floats
+    cost: Floats
 
 
 class Observed(NamedTuple):
@@ -89,6 +96,7 @@ class Lagrange(Learner[LagrangeBelief]):
     """Rank by the value of acting beyond its price, under a model that agents share as far as they are similar."""
 
     name: ClassVar[str] = "lagrange"
+    version: ClassVar[int] = 2
     agent_axes: ClassVar[Mapping[str, int | None]] = {"pool": None, "weight": None}
     discount: float = 0.95
     curiosity: float = 0.5
@@ -118,17 +126,26 @@ class Lagrange(Learner[LagrangeBelief]):
             reward=np.zeros((runs, agents, states)),
             value=np.zeros((runs, agents, states)),
             price=np.zeros(runs),
+            at_most=np.full(runs, shape.spend == AT_MOST),
+            cost=np.ones((runs, agents)) if shape.cost is None else shape.cost.copy(),
             step=np.array(0),
             next_estimate=np.array(1),
             next_search=np.array(FIRST_SEARCH),
         )
 
-    def rank(self, belief: LagrangeBelief, state: Ints, draws: Draws) -> Floats:
-        """The net benefit of acting, plus noise where the agent's data leave it uncertain."""
-        return self._rank(belief, state, draws.branch(rng.POSTERIOR), draws.agents, NO_PARTS)
+    def rank(self, belief: LagrangeBelief, state: Ints, draws: Draws) -> Ranking:
+        """The net benefit of acting, plus noise where the agent's data leave it uncertain.
+
+        Costs and whether the budget must be spent are those of this step; the sweeps that follow use them.
+        """
+        belief.at_most[:] = draws.at_most
+        if draws.cost is not None:
+            belief.cost[:] = draws.cost
+        priority = self._rank(belief, state, draws.branch(rng.POSTERIOR), draws.agents, NO_PARTS)
+        return Ranking(priority, np.zeros(len(state)), -belief.price)
 
     def estimate(self, belief: LagrangeBelief, state: Ints) -> Estimate:
-        """The parts of the priority: priority = benefit − price + noise · Z.
+        """The parts of the priority: priority = (benefit + noise · Z) / cost − price.
 
         Before the first step all values are 0, which makes the error 0 by its formula; it is reported as infinite.
         """
@@ -139,7 +156,7 @@ class Lagrange(Learner[LagrangeBelief]):
         return Estimate(benefit, error if belief.step > 0 else np.full(state.shape, np.inf), noise)
 
     def _rank(self, belief: LagrangeBelief, state: Ints, keys: Keys, agents: Ints, parts: Floats) -> Floats:
-        scores = Scores(belief.posterior, belief.weight, belief.value, belief.price)
+        scores = Scores(belief.posterior, belief.weight, belief.value, belief.price, belief.cost)
         priority = np.empty(state.shape)
         _rank(scores, state, float(self.curiosity), keys, agents, priority, parts)
         return priority
@@ -176,6 +193,8 @@ class Lagrange(Learner[LagrangeBelief]):
                 action,
                 float(self.discount),
                 price_step,
+                belief.cost,
+                belief.at_most,
                 belief.value,
                 belief.price,
             )
@@ -234,7 +253,8 @@ def _rank(
             variance += max(act_square / acted - act * act, 0.0) / (acted + 1.0)
             own = max(1.0 - (weight[r, 0, s] + weight[r, 1, s]) / (waited + acted), MIN_OWN_SHARE)
             noise = curiosity * own * np.sqrt(variance)
-            priority[r, n] = act - price[r] - wait + noise * near_normal(fold(keys[r], agents[n]))
+            gain = act - wait + noise * near_normal(fold(keys[r], agents[n]))
+            priority[r, n] = gain / scores.cost[r, n] - price[r]
             if asked:
                 parts[0, r, n], parts[1, r, n], parts[2, r, n] = act - wait, np.sqrt(variance), noise
 
@@ -247,14 +267,16 @@ def _sweep(
     action: Ints,
     discount: float,
     price_step: float,
+    cost: Floats,
+    at_most: Bools,
     value: Floats,
     price: Floats,
 ) -> None:
-    """One sweep of value iteration for all agents; the price follows the number of agents with a net benefit."""
+    """One sweep of value iteration for all agents; the price follows the cost of the agents with a net benefit."""
     runs, agents, states = value.shape
     best, net = np.empty(states), np.empty(states)
     for r in range(runs):
-        observed, acted, above, size = 0, 0, 0, 0.0
+        observed, acted, spent, above, total, size = 0, 0, 0.0, 0.0, 0.0, 0.0
         for n in range(agents):
             mean = 0.0
             for s in range(states):
@@ -264,21 +286,26 @@ def _sweep(
                     low, high = posterior[r, n, 0, s, t], posterior[r, n, 1, s, t]
                     waited, wait = waited + low, wait + low * there
                     acting, act = acting + high, act + high * there
-                wait, act = wait / waited, act / acting - price[r]
+                wait, act = wait / waited, act / acting - price[r] * cost[r, n]
                 best[s], net[s] = max(wait, act), act - wait
                 mean += best[s]
             mean /= states
             for s in range(states):
                 value[r, n, s] = reward[r, n, s] + discount * (best[s] - mean)
             here = state[r, n]
+            total += cost[r, n]
             if here >= 0:
                 observed += 1
                 acted += action[r, n]
-                above += net[here] > ROUNDING * (abs(price[r]) + abs(value[r, n, here]))
-                size += abs(net[here])
-        # If all were observed, a budget of nobody or everybody does not inform the price.
-        if 0 < observed < agents or 0 < acted < agents:
-            price[r] += price_step * size / observed * (above - acted) / agents
+                spent += action[r, n] * cost[r, n]
+                if net[here] > ROUNDING * (abs(price[r]) + abs(value[r, n, here])):
+                    above += cost[r, n]
+                size += abs(net[here]) / cost[r, n]
+        # If all were observed, a budget of nobody or everybody does not inform the price, unless that was a choice.
+        if 0 < observed < agents or 0 < acted < agents or (observed > 0 and at_most[r]):
+            price[r] += price_step * size / observed * (above - spent) / total
+            if at_most[r]:
+                price[r] = max(price[r], 0.0)
 
 
 @compiled

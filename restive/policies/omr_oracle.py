@@ -10,13 +10,16 @@ above it, 0 below (the source leaves it open). Equal indices (shares to nine dig
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from restive.contract import Draws, Model, Shape
+import numpy as np
+
+from restive.contract import Draws, Model, Ranking, Shape, rank_index
 from restive.errors import InputError
 from restive.policies.base import Oracle, Presets, check_setting
 from restive.policies.fluid_schedule import FluidSchedule, blank, check_index, indices_at, known_horizon, put
 from restive.policies.index_table import look_up
+from restive.problem import AT_MOST
 from restive.solvers.fluid import plan
-from restive.types import Floats, Ints
+from restive.types import Ints
 
 
 class OmrBelief(NamedTuple):
@@ -49,9 +52,12 @@ class OmrOracle(Oracle[OmrBelief]):
         for world, (transition, reward, start) in enumerate(
             zip(model.transition, model.reward, model.start, strict=True)
         ):
-            put(plans, world, plan(transition, reward, shape.budget, horizon, start, gap=self.gap))
+            cost = None if shape.cost is None else shape.cost[np.argmax(model.instance == world)]
+            at_most = shape.spend == AT_MOST
+            best = plan(transition, reward, shape.budget, horizon, start, gap=self.gap, cost=cost, at_most=at_most)
+            put(plans, world, best)
         return OmrBelief(plans, model.instance)
 
-    def rank(self, belief: OmrBelief, state: Ints, draws: Draws) -> Floats:
-        """The index of the plan."""
-        return look_up(indices_at(belief.plans, draws.step, self.index), belief.instance, state)
+    def rank(self, belief: OmrBelief, state: Ints, draws: Draws) -> Ranking:
+        """The index of the plan, which is 0 where the plan waits."""
+        return rank_index(look_up(indices_at(belief.plans, draws.step, self.index), belief.instance, state), draws)

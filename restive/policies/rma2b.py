@@ -17,7 +17,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from restive.contract import Draws, Estimate, Ranking, Shape, without_noise
+from restive.contract import Draws, Estimate, Ranking, Shape, rank_index, without_noise
 from restive.policies.base import Learner, Presets, check_setting
 from restive.policies.fluid_schedule import PLAN_AXES, FluidSchedule, blank, check_index, indices_at, known_horizon, put
 from restive.policies.index_table import look_up
@@ -39,6 +39,7 @@ class Rma2b(Learner[Rma2bBelief]):
     """Explore for a number of steps, then follow the fluid plan of the optimistic model."""
 
     name: ClassVar[str] = "rma2b"
+    version: ClassVar[int] = 2
     agent_axes: ClassVar[Mapping[str, int | None]] = {f"plans.{name}": axis for name, axis in PLAN_AXES.items()}
     explore: int | None = None
     index: str = "reward"
@@ -65,14 +66,14 @@ class Rma2b(Learner[Rma2bBelief]):
         plans = blank(shape.runs, shape, max(1, horizon - explore), optimistic=True)
         return Rma2bBelief(no_counts(shape), plans, np.array(explore))
 
-    def rank(self, belief: Rma2bBelief, state: Ints, draws: Draws) -> Ranking | Floats:
+    def rank(self, belief: Rma2bBelief, state: Ints, draws: Draws) -> Ranking:
         """A uniform draw while exploring, then the index of the plan."""
         step = draws.step - int(belief.explore)
         if step < 0:
             return Ranking(np.zeros(state.shape), np.ones(state.shape[0]))
         if step == 0:
-            self._plan(belief, state, draws.budget)
-        return look_up(indices_at(belief.plans, step, self.index), np.arange(len(state)), state)
+            self._plan(belief, state, draws)
+        return rank_index(look_up(indices_at(belief.plans, step, self.index), np.arange(len(state)), state), draws)
 
     def estimate(self, belief: Rma2bBelief, state: Ints) -> Estimate:
         """The index at the start of the current block of steps; NaN before there is a plan."""
@@ -84,7 +85,7 @@ class Rma2b(Learner[Rma2bBelief]):
         """Count."""
         count_moves(*belief.counts, state, action, reward, after)
 
-    def _plan(self, belief: Rma2bBelief, state: Ints, budget: int) -> None:
+    def _plan(self, belief: Rma2bBelief, state: Ints, draws: Draws) -> None:
         """Make one plan for each run, for the remaining steps, from the current states."""
         estimate, visits = mean_transitions(belief.counts.moves)
         _, agents, actions, states = visits.shape
@@ -93,4 +94,6 @@ class Rma2b(Learner[Rma2bBelief]):
         reward = mean_rewards(belief.counts)
         horizon = belief.plans.ranking.shape[1]
         for run, start in enumerate(np.eye(states)[state]):
-            put(belief.plans, run, plan(estimate[run], reward[run], budget, horizon, start, radius[run], self.gap))
+            model = estimate[run], reward[run], draws.budget, horizon, start, radius[run]
+            cost = None if draws.cost is None else draws.cost[run]
+            put(belief.plans, run, plan(*model, self.gap, cost=cost, at_most=draws.at_most))

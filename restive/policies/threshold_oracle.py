@@ -2,7 +2,7 @@
 
 It draws B of the agents whose true benefit reaches the threshold gamma; if there are fewer than B, it takes the B
 largest benefits. Both follow from ranking by min(benefit, gamma) with random ties. gamma=None is the largest threshold
-of each instance at which acting never has a cost (assumption 4.2).
+of each instance at which acting never has a cost (assumption 4.2). It spends the whole budget in any case.
 """
 
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from restive.contract import Model, Shape
+from restive.contract import UNKNOWN, Draws, Model, Ranking, Shape
 from restive.policies.base import check_setting
-from restive.policies.index_table import TableOracle
+from restive.policies.index_table import IndexTable, TableOracle
 from restive.solvers.myopic import benefit, largest_threshold
-from restive.types import Floats
+from restive.types import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,10 @@ class ThresholdOracle(TableOracle):
         """min(I(s), gamma)."""
         benefits = benefit(model.transition, model.reward)
         given = self.gamma
-        gamma = [largest_threshold(each, shape.budget) if given is None else given for each in benefits]
+        gamma = [largest_threshold(each, shape.places) if given is None else given for each in benefits]
         table: Floats = np.minimum(benefits, np.array(gamma)[:, None, None])
         return table
+
+    def rank(self, belief: IndexTable, state: Ints, draws: Draws) -> Ranking:
+        """Look up the index, which is not the benefit where it is capped, so that it does not tell who would lose."""
+        return super().rank(belief, state, draws)._replace(break_even=UNKNOWN)

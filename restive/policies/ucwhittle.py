@@ -19,7 +19,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from restive.contract import Draws, Estimate, Shape, without_noise
+from restive.contract import Draws, Estimate, Ranking, Shape, rank_index, without_noise
 from restive.policies.base import Learner, Presets, check_setting
 from restive.policies.index_table import look_up
 from restive.policies.transition_counts import Counts, count_moves, mean_rewards, mean_transitions, no_counts
@@ -61,15 +61,16 @@ class UCWhittle(Learner[UCWhittleBelief]):
         cells = (shape.runs, shape.agents, shape.states)
         return UCWhittleBelief(no_counts(shape), np.zeros(cells), np.zeros(cells), np.zeros(shape.runs), np.array(-1))
 
-    def rank(self, belief: UCWhittleBelief, state: Ints, draws: Draws) -> Floats:
+    def rank(self, belief: UCWhittleBelief, state: Ints, draws: Draws) -> Ranking:
         """The current indices; every `every` steps they are computed again and the price is updated."""
         if draws.step % self.every == 0 and belief.planned != draws.step:
-            self._plan(belief, max(draws.step, 1))
+            self._plan(belief, max(draws.step, 1), draws.cost)
             belief.planned[...] = draws.step
-        priority = look_up(belief.indices, np.arange(len(state)), state)
+        ranking = rank_index(look_up(belief.indices, np.arange(len(state)), state), draws)
         if draws.step % self.every == 0 and draws.budget > 0:
-            belief.price[:] = np.sort(priority, axis=1)[:, -draws.budget]
-        return priority
+            places = draws.budget if draws.cost is None else int(draws.budget / draws.cost.mean())
+            belief.price[:] = np.sort(ranking.priority, axis=1)[:, -min(max(places, 1), state.shape[1])]
+        return ranking
 
     def estimate(self, belief: UCWhittleBelief, state: Ints) -> Estimate:
         """The current index, which is optimistic, and 0 before the first plan; its error is unknown."""
@@ -79,7 +80,7 @@ class UCWhittle(Learner[UCWhittleBelief]):
         """Count."""
         count_moves(*belief.counts, state, action, reward, after)
 
-    def _plan(self, belief: UCWhittleBelief, step: int) -> None:
+    def _plan(self, belief: UCWhittleBelief, step: int, cost: Floats | None) -> None:
         runs, agents, actions, states, _ = belief.counts.moves.shape
         estimate, visits = mean_transitions(belief.counts.moves)
         confidence = 2 * states * (np.log(2 * states * actions * agents / self.delta) + 4 * np.log(step))
@@ -90,7 +91,7 @@ class UCWhittle(Learner[UCWhittleBelief]):
             estimate.reshape(batch, actions, states, states),
             radius.reshape(batch, actions, states),
             reward,
-            np.repeat(belief.price, agents),
+            np.repeat(belief.price, agents) * (1.0 if cost is None else cost.ravel()),
             self.discount,
             values=belief.values.reshape(batch, states),
         )

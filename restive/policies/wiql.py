@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from restive.contract import Draws, Estimate, Ranking, Shape, without_noise
+from restive.contract import Draws, Estimate, Ranking, Shape, rank_index, without_noise
 from restive.kernels.jit import compiled
 from restive.policies.base import Learner, Presets, check_setting
 from restive.types import Floats, Ints
@@ -52,7 +52,8 @@ class Wiql(Learner[WiqlBelief]):
         priority = np.empty(state.shape)
         _rank(belief.q, belief.visits, state, self.unseen == "first", priority)
         agents = state.shape[1]
-        return Ranking(priority, np.full(state.shape[0], agents / (agents + draws.step)))
+        explore = np.full(state.shape[0], agents / (agents + draws.step))
+        return rank_index(priority, draws)._replace(explore=explore)
 
     def estimate(self, belief: WiqlBelief, state: Ints) -> Estimate:
         """The difference of the Q-values; its error is unknown."""

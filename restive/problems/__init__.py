@@ -29,8 +29,11 @@ from restive.problems.two_state import (
     ordered,
     own_rewards,
     slow_drift,
+    some_harmed,
+    some_harmed_at_most,
     sticky,
     two_state,
+    visits,
 )
 from restive.problems.wireless import wireless
 
@@ -44,6 +47,9 @@ PROBLEMS: Mapping[str, Callable[..., list[Problem]]] = {
     "sticky-v1": sticky,
     "harmful-v1": harmful,
     "helpful-v1": helpful,
+    "some-harmed-v1": some_harmed,
+    "some-harmed-at-most-v1": some_harmed_at_most,
+    "visits-v1": visits,
     "ladder-v1": ladder,
     "change-v1": change,
     "slow-drift-v1": slow_drift,

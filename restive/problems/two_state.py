@@ -9,6 +9,9 @@
                     code of related work by the paper's authors
     change-v1       two-state-v1 whose probabilities are drawn again at one step
     slow-drift-v1   two-state-v1 whose probabilities move to others in the course of the run
+    some-harmed-v1  acting harms a third of the agents and helps the others; in some-harmed-at-most-v1 the budget, ample
+                    for those it helps, need not be spent
+    visits-v1       helpful-v1 with costs from 1 to 5: a visit to somebody who lives farther away takes more of the budget
     ordered-v1      the instances of the paper's regret curve: two agents, one with larger benefits in all states
 
 `good` [I, N, A, S] is the probability of moving to state 1. Instance i and agent n of a seed do not depend on how many
@@ -19,10 +22,12 @@ import numpy as np
 
 from restive.errors import check_whole
 from restive.kernels import rng
-from restive.problem import Problem
+from restive.problem import AT_MOST, Problem
 from restive.types import Bools, Floats, Keys
 
 MAX_STICKY_LEAVE = 0.05
+HARMED_SHARE = 1 / 3
+MAX_DISTANCE_COST = 4.0
 # One candidate in 17 is accepted, so that a thousand have none with a probability of 10^-26.
 ORDERED_CANDIDATES = 1000
 MIN_ORDERED_DIFFERENCE = 0.15
@@ -113,6 +118,32 @@ def _drift(instances: int, agents: int, budget: int, seed: int, first: int, last
     keys = rng.run_keys(seed, np.arange(instances))
     before, after = (build_instances(uniform_probabilities(keys, agents, cell), budget, name) for cell in (0, 4))
     return [one.change_to(two, first, last) for one, two in zip(before, after, strict=True)]
+
+
+def some_harmed(instances: int = 1, agents: int = 50, budget: int = 45, seed: int = 0) -> list[Problem]:
+    """Each agent is one of harmful-v1 with probability 1/3, else one of helpful-v1."""
+    keys = rng.run_keys(seed, np.arange(instances))
+    drawn = uniform_probabilities(keys, agents)
+    harmed = np.stack([drawn[:, :, 0], drawn[:, :, 0] * drawn[:, :, 1]], axis=2)
+    chosen = (uniforms(keys, agents, 4) < HARMED_SHARE)[..., None, None]
+    return build_instances(np.where(chosen, harmed, np.sort(drawn, axis=2)), budget, "some-harmed-v1")
+
+
+def some_harmed_at_most(instances: int = 1, agents: int = 50, budget: int = 45, seed: int = 0) -> list[Problem]:
+    """The agents of some-harmed-v1 with a budget that need not be spent."""
+    problems = some_harmed(instances, agents, budget, seed)
+    return [problem.replace(spend=AT_MOST, name="some-harmed-at-most-v1") for problem in problems]
+
+
+def visits(instances: int = 1, agents: int = 50, budget: int = 20, seed: int = 0) -> list[Problem]:
+    """The agents of helpful-v1 with costs 1 + 4 U², U ~ U(0, 1), independently of their probabilities."""
+    distance = uniforms(rng.run_keys(seed, np.arange(instances)), agents, 4)
+    costs = 1.0 + MAX_DISTANCE_COST * distance * distance
+    problems = helpful(instances, agents, 0, seed)
+    return [
+        problem.replace(cost=cost, budget=budget, name="visits-v1")
+        for problem, cost in zip(problems, costs, strict=True)
+    ]
 
 
 def ordered(instances: int = 1, seed: int = 0) -> list[Problem]:

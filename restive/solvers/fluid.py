@@ -4,6 +4,8 @@ Maximise Σ_t Σ_n Σ_{s,a} mu_n(s, a; t) · phi_n(s, a) over mu ≥ 0 with Σ_a
 the one that arrives, and Σ_n Σ_s mu_n(s, 1; t) = budget at every step: the linear program of Xiong et al. (2022), in
 which the budget holds on average (Whittle 1988). A price of the action at each step decomposes it into one small
 problem for each agent, and ANY prices give an upper bound: Σ_n Σ_s start_n(s) V_n(s) + budget · Σ_t price_t.
+If the budget is a limit that need not be reached, the constraint is ≤ budget, and any prices ≥ 0 give a bound. With
+costs it is Σ_n Σ_s cost_n · mu_n(s, 1; t) ≤ budget, because costs rarely add up to the budget: a limit in any case.
 
 The prices are found iteratively: a backward sweep computes the advantages at the present prices, a forward sweep acts
 on exactly the budget of highest advantages, and every price moves towards the level at which its step uses up the
@@ -121,12 +123,16 @@ def plan(
     radius: Floats | None = None,
     gap: float = 1e-3,
     sweeps: int = 200,
+    cost: Floats | None = None,
+    at_most: bool = False,
 ) -> Plan:
     """An upper bound on the reward of any policy in `horizon` steps, and a plan that nearly attains it.
 
     start   [N, S]     the distribution of each agent's first state; by default uniform
     radius  [N, 2, S]  how far each row may be from the one given; by default 0
     gap, sweeps        stop when (bound − value) / |value| is at most `gap`, or after this many `sweeps`
+    cost    [N]        of acting on each agent; by default 1
+    at_most            whether the budget need not be spent; it need not with costs
 
     >>> off, on = [[1, 0], [1, 0]], [[0, 1], [0, 1]]  # acting leads to state 1, waiting to state 0
     >>> best = plan(np.array([[off, on]] * 2), np.array([[0, 1], [0, 10]]), budget=1, horizon=3)
@@ -134,17 +140,18 @@ def plan(
     (30.0, 30.0, array([[0., 0.],
            [1., 1.]]))
     """
-    agents, start = _read(transition, reward, radius, start)
-    _require(agents, budget, horizon, gap, sweeps)
+    agents, start = _read(transition, reward, radius, start, cost)
+    lowest = 0.0 if at_most or cost is not None else -np.inf
+    _require(agents, budget, horizon, gap, sweeps, limited=cost is None)
     work, rounding = (
         _make_workspace(agents, horizon),
         ROUNDING * horizon * float(np.abs(agents.reward).max(axis=1).sum()),
     )
-    price, level, share = _first_prices(agents, budget, horizon), np.empty(horizon), np.empty(horizon)
+    price, level, share = _first_prices(agents, budget, horizon, lowest), np.empty(horizon), np.empty(horizon)
     step_sizes, widths = _StepSizes(horizon), _anneal(float(np.ptp(agents.reward)) or 1.0)
     width, bound, value = next(widths), np.inf, -np.inf
     for done in count(1):
-        above, below, scale = sweep(agents, start, float(budget), price, width, work, level, share)
+        above, below, scale = sweep(agents, start, float(budget), price, width, lowest, work, level, share)
         if above < bound:
             bound, bound_price = above, price
         if below > value:
@@ -166,15 +173,18 @@ def bound_at(
     budget: int,
     start: Floats | None = None,
     radius: Floats | None = None,
+    cost: Floats | None = None,
 ) -> float:
     """The upper bound that any prices [T] give: Σ_n Σ_s start(s) V_0(s) + budget · Σ_t price_t.
+
+    If the budget need not be spent, prices must not be below 0.
 
     >>> off, on = [[1, 0], [1, 0]], [[0, 1], [0, 1]]  # acting leads to state 1, waiting to state 0
     >>> bound_at(np.array([0.0, 4.0]), np.array([[off, on]] * 2), np.array([[0, 1], [0, 10]]), budget=1)
     21.0
     """
-    agents, start = _read(transition, reward, radius, start)
-    _require(agents, budget, len(price))
+    agents, start = _read(transition, reward, radius, start, cost)
+    _require(agents, budget, len(price), limited=cost is None)
     prices = np.array(price, dtype=np.float64)
     return dual_bound(start, backward(agents, prices, _make_workspace(agents, prices.size)), float(budget), prices)
 
@@ -207,10 +217,11 @@ def _anneal(unit: float) -> Iterator[float]:
             width *= COOLING ** (0.5**k)
 
 
-def _first_prices(agents: Agents, budget: int, horizon: int) -> Floats:
+def _first_prices(agents: Agents, budget: int, horizon: int, lowest: float) -> Floats:
     """Prices of 0, or beyond all advantages if nobody or everybody is acted on, so that the bound is exact."""
-    beyond = horizon * float(np.ptp(agents.reward))
-    return np.full(horizon, beyond * ((budget == 0) - (budget == len(agents.reward))))
+    beyond = horizon * float(np.ptp(agents.reward) / agents.cost.min())
+    everybody = budget == len(agents.reward) and lowest < 0.0
+    return np.full(horizon, beyond * ((budget == 0) - everybody))
 
 
 def stride_of(horizon: int) -> int:
@@ -230,12 +241,17 @@ def _make_workspace(agents: Agents, horizon: int) -> Workspace:
     )
 
 
-def _read(transition: Floats, reward: Floats, radius: Floats | None, start: Floats | None) -> tuple[Agents, Floats]:
+def _read(
+    transition: Floats, reward: Floats, radius: Floats | None, start: Floats | None, cost: Floats | None
+) -> tuple[Agents, Floats]:
     """Validate and copy the input, because a plan outlives the arrays it was made from."""
     agents, _, states, _ = np.shape(transition)
     rows = _copy("transition", transition, (agents, 2, states, states))
     box = np.empty((agents, 2, 0)) if radius is None else _copy("radius", radius, (agents, 2, states))
     first = np.full((agents, states), 1.0 / states) if start is None else _copy("start", start, (agents, states))
+    costs = np.ones(agents) if cost is None else _copy("cost", cost, (agents,))
+    if not np.all(costs > 0.0):
+        raise InputError(f"cost of agent {np.argmin(costs > 0.0)} is {costs.min():g}; a cost is above 0.")
     if not np.all(box >= 0.0):
         agent, action, state = np.argwhere(~(box >= 0.0))[0]
         raise InputError(f"radius of agent {agent}, action {action}, state {state} is below 0; it must be 0 or more.")
@@ -244,7 +260,7 @@ def _read(transition: Floats, reward: Floats, radius: Floats | None, start: Floa
         raise InputError(
             f"start of agent {np.argmin(proper)} is not a distribution: entries must be 0 or more and sum to 1."
         )
-    return Agents(rows, box, _copy("reward", reward, (agents, states))), first
+    return Agents(rows, box, _copy("reward", reward, (agents, states)), costs), first
 
 
 def _copy(what: str, given: Floats, shape: tuple[int, ...]) -> Floats:
@@ -256,9 +272,11 @@ def _copy(what: str, given: Floats, shape: tuple[int, ...]) -> Floats:
     return array
 
 
-def _require(agents: Agents, budget: int, horizon: int, gap: float = 0.0, sweeps: int = 1) -> None:
+def _require(
+    agents: Agents, budget: int, horizon: int, gap: float = 0.0, sweeps: int = 1, limited: bool = True
+) -> None:
     count = len(agents.reward)
-    if not 0 <= budget <= count:
+    if not 0 <= budget <= (count if limited else np.inf):
         raise InputError(f"budget is {budget}; it must be a whole number from 0 to {count}, the number of agents.")
     for name, given, least in (("horizon", horizon, 1), ("sweeps", sweeps, 1), ("gap", gap, 0)):
         if not given >= least:

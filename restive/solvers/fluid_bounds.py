@@ -10,7 +10,7 @@ of a few plans, for increasing horizons, serve all others; where there are sever
 The longest plan is the first that is hardly better than the one before it, stretched in this way, or that of T itself.
 The backward recursion is monotone and commutes with constants, so at a constant price the increments of an agent's
 value never leave the range that they have over its states at any one step: once that range is narrow, its upper end is
-used for all further steps.
+used for all further steps. If the budget need not be spent, as with costs, prices are not below 0.
 
 If the dynamics change, each segment of constant dynamics has its own best constant price.
 """
@@ -24,7 +24,7 @@ import numpy as np
 from restive.errors import check_whole
 from restive.kernels.jit import compiled
 from restive.solvers.fluid import bound_at, plan
-from restive.solvers.fluid_kernels import propagate
+from restive.solvers.fluid_kernels import Agents, propagate
 from restive.types import Floats, Ints
 
 # Plans are made for each of the first horizons, then for horizons that grow by a half.
@@ -44,23 +44,34 @@ class BoundModel(NamedTuple):
     reward: Floats  # [N, S]
     start: Floats  # [N, S]
     share: float  # budget / N
+    cost: Floats  # [N]
+    slack: float  # the tolerated excess of an agent's part of a bound, in units of its reward range
+    at_most: bool  # whether the budget need not be spent, so that prices are 0 or more
 
 
 def bound_every_step(
-    transition: Floats, reward: Floats, budget: int, horizon: int, start: Floats | None = None
+    transition: Floats,
+    reward: Floats,
+    budget: int,
+    horizon: int,
+    start: Floats | None = None,
+    cost: Floats | None = None,
+    at_most: bool = False,
 ) -> Floats:
     """Upper bounds on the expected cumulative reward of any policy after each of `horizon` steps, [T].
 
     start  [N, S]  the distribution of each agent's first state; by default uniform
+    cost   [N]     of acting on each agent; by default 1
+    at_most        whether the budget need not be spent; it need not with costs
 
     >>> off, on = [[1, 0], [1, 0]], [[0, 1], [0, 1]]  # acting leads to state 1, waiting to state 0
     >>> bound_every_step(np.array([[off, on]] * 2), np.array([[0, 1], [0, 10]]), budget=1, horizon=4).round(6)
     array([10., 20., 30., 40.])
     """
     steps = check_whole("horizon", horizon, 1)
-    shortest = plan(transition, reward, budget, 1, start)
-    model = BoundModel(shortest.agents.transition, shortest.agents.reward, shortest.start, budget / len(shortest.start))
-    if model.share in (0.0, 1.0):
+    shortest = plan(transition, reward, budget, 1, start, cost=cost, at_most=at_most)
+    model = make_model(shortest.agents, shortest.start, budget, at_most or cost is not None)
+    if model.share == 0.0 or (model.share == 1.0 and not model.at_most):
         return np.fromiter(islice(_act_at_random(model), steps), np.float64)
     bounds, price = np.full(steps, np.inf), find_price(model, steps)
     paths = plan_ahead(model, budget, steps, price)
@@ -75,10 +86,18 @@ def bound_every_step(
 
 
 def bound_changing(
-    transition: Floats, reward: Floats, changes: Ints, budget: int, horizons: Ints, start: Floats
+    transition: Floats,
+    reward: Floats,
+    changes: Ints,
+    budget: int,
+    horizons: Ints,
+    start: Floats,
+    cost: Floats | None = None,
+    at_most: bool = False,
 ) -> Floats:
     """Upper bounds on the expected cumulative reward after `horizons` [H] steps if the dynamics change, [H].
 
+    Costs and a budget that need not be spent are as in `bound_every_step`.
     transition  [G, N, 2, S, S] and reward  [G, N, S] are those from step changes[g] on, which ascend from 0
 
     >>> off, on = [[1, 0], [1, 0]], [[0, 1], [0, 1]]  # acting leads to state 1, waiting to state 0
@@ -87,25 +106,35 @@ def bound_changing(
     >>> bound_changing(*model, budget=1, horizons=np.array([1, 2, 4]), start=np.full((2, 2), 0.5)).round(6)
     array([10., 20., 60.])
     """
-    share, longest = budget / len(start), int(horizons.max())
-    price = np.zeros(len(changes))
-    if 0 < share < 1:
-        models = [BoundModel(*model, start, share) for model in zip(transition, reward, strict=True)]
-        price = np.array([find_price(model, longest) for model in models])
+    share, longest, limited = budget / len(start), int(horizons.max()), at_most or cost is not None
+    costs = np.ones(len(start)) if cost is None else cost
+    price, everybody = np.zeros(len(changes)), share == 1 and not limited
+    if share > 0 and not everybody:
+        box = np.empty((len(start), 2, 0))
+        for g, (rows, gain) in enumerate(zip(transition, reward, strict=True)):
+            price[g] = find_price(make_model(Agents(rows, box, gain, costs), start, budget, limited), longest)
     value = np.zeros((horizons.size, *start.shape))
     for step in range(longest - 1, -1, -1):
         g = int(np.searchsorted(changes, step, side="right")) - 1
         wait, act = np.einsum("hnj,nasj->ahns", reward[g] + value, transition[g], optimize=True)
-        best = wait if share == 0 else act if share == 1 else np.maximum(wait, act - price[g]) + share * price[g]
-        value = np.where(horizons[:, None, None] > step, best, 0.0)
+        paid = np.maximum(wait, act - price[g] * costs[:, None]) + share * price[g]
+        value = np.where(horizons[:, None, None] > step, wait if share == 0 else act if everybody else paid, 0.0)
     return np.asarray((start * value).sum(axis=(1, 2)))
+
+
+def make_model(agents: Agents, start: Floats, budget: int, at_most: bool) -> BoundModel:
+    """The model of the bounds."""
+    acted = budget / float(agents.cost.sum())
+    slack = BOUND_TOLERANCE * acted * (1.0 - acted) if acted < 1.0 or not at_most else 0.25 * BOUND_TOLERANCE
+    return BoundModel(agents.transition, agents.reward, start, budget / len(start), agents.cost, slack, at_most)
 
 
 def plan_ahead(model: BoundModel, budget: int, horizon: int, price: float) -> list[Floats]:
     """The prices [h] of plans for increasing horizons h, until one is hardly better than the last one stretched.
 
     >>> off, on = [[1.0, 0.0]] * 2, [[0.0, 1.0]] * 2  # acting leads to state 1, waiting to state 0
-    >>> model = BoundModel(np.array([[off, on]] * 2), np.array([[0.0, 1.0], [0.0, 10.0]]), np.full((2, 2), 0.5), share=0.5)
+    >>> two = Agents(np.array([[off, on]] * 2), np.empty((2, 2, 0)), np.array([[0.0, 1.0], [0.0, 10.0]]), np.ones(2))
+    >>> model = make_model(two, np.full((2, 2), 0.5), budget=1, at_most=False)
     >>> [path.size for path in plan_ahead(model, budget=1, horizon=1000, price=5.0)]
     [1, 2, 3, 4, 5, 6, 7, 8, 12]
     """
@@ -116,8 +145,11 @@ def plan_ahead(model: BoundModel, budget: int, horizon: int, price: float) -> li
             continue
         # The gap of a plan is relative to its value, which is measured from that of acting at random.
         problem = model.transition, model.reward - collected / (steps * len(model.start)), budget
-        best = plan(*problem, steps, model.start, gap=PLAN_GAP, sweeps=PLAN_SWEEPS)
-        known = bound_at(stretch(paths[-1], price, steps), *problem, model.start) if steps > DENSE_PLANS else np.inf
+        cost = model.cost if model.at_most else None
+        best = plan(*problem, steps, model.start, gap=PLAN_GAP, sweeps=PLAN_SWEEPS, cost=cost)
+        known = np.inf
+        if steps > DENSE_PLANS:
+            known = bound_at(stretch(paths[-1], price, steps), *problem, model.start, cost=model.cost)
         paths.append(best.price)
         if known <= best.bound + PLAN_GAP * abs(best.value):
             break
@@ -139,7 +171,8 @@ def find_price(model: BoundModel, horizon: int) -> float:
     """The constant price with the smallest bound on a horizon, by golden-section search: the bound is convex in it.
 
     >>> off, on = [[1.0, 0.0]] * 2, [[0.0, 1.0]] * 2  # acting leads to state 1, waiting to state 0
-    >>> model = BoundModel(np.array([[off, on]] * 2), np.array([[0.0, 1.0], [0.0, 10.0]]), np.full((2, 2), 0.5), share=0.5)
+    >>> two = Agents(np.array([[off, on]] * 2), np.empty((2, 2, 0)), np.array([[0.0, 1.0], [0.0, 10.0]]), np.ones(2))
+    >>> model = make_model(two, np.full((2, 2), 0.5), budget=1, at_most=False)
     >>> 1 <= find_price(model, horizon=3) <= 10
     True
     """
@@ -161,18 +194,19 @@ def find_price(model: BoundModel, horizon: int) -> float:
 def _enclose(model: BoundModel, horizon: int) -> tuple[float, float]:
     """Two prices that bracket the minimum of the bound: from 0 in the direction of descent, in doubling steps."""
     unit = FIRST_STEP * float(np.ptp(model.reward, axis=1).max())
-    for step in (unit, -unit):
+    for step in (unit,) if model.at_most else (unit, -unit):
         last, price, bound = 0.0, 0.0, bound_constant(model, 0.0, horizon)
         while (further := bound_constant(model, 2 * price or step, horizon)) < bound:
             last, price, bound = price, 2 * price or step, further
         if price != 0.0:
             return min(last, 2 * price), max(last, 2 * price)
-    return -unit, unit
+    return 0.0 if model.at_most else -unit, unit
 
 
 def _act_at_random(model: BoundModel) -> Iterator[float]:
     """Yield the expected cumulative reward of acting on random agents after 1, 2, … steps."""
-    mass, fraction = model.start.copy(), np.full(model.start.shape, model.share)
+    acted = min(1.0, model.share * len(model.cost) / float(model.cost.sum())) if model.at_most else model.share
+    mass, fraction = model.start.copy(), np.full(model.start.shape, acted)
     return accumulate(propagate(model.transition, model.reward, each, mass) for each in repeat(fraction))
 
 
@@ -180,7 +214,7 @@ def _act_at_random(model: BoundModel) -> Iterator[float]:
 def _step_back(model: BoundModel, n: int, price: float, value: Floats, before: Floats) -> None:
     """Fill the values of agent n one step earlier; its share of the budget is credited at the price.
 
-    before(s) = max over a of [ Σ_j transition_a(s, j) · (reward(j) + value(j)) − a · price ] + share · price
+    before(s) = max over a of [ Σ_j transition_a(s, j) · (reward(j) + value(j)) − a · price · cost ] + share · price
     """
     for s in range(value.size):
         wait, act = 0.0, 0.0
@@ -188,7 +222,7 @@ def _step_back(model: BoundModel, n: int, price: float, value: Floats, before: F
             target = model.reward[n, j] + value[j]
             wait += model.transition[n, 0, s, j] * target
             act += model.transition[n, 1, s, j] * target
-        before[s] = max(wait, act - price) + model.share * price
+        before[s] = max(wait, act - price * model.cost[n]) + model.share * price
 
 
 @compiled
@@ -266,7 +300,7 @@ def _allow(model: BoundModel, n: int) -> float:
     low, high = np.inf, -np.inf
     for s in range(model.reward.shape[1]):
         low, high = min(low, model.reward[n, s]), max(high, model.reward[n, s])
-    return float(BOUND_TOLERANCE * model.share * (1.0 - model.share) * (high - low))
+    return float(model.slack * (high - low))
 
 
 @compiled

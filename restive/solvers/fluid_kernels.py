@@ -1,9 +1,10 @@
 """Compiled sweeps of the fluid solver: advantages backward in time, and fractions of agents forward in time.
 
-A step acts on a mass of `budget` of the agents in their states, mass [N, S]. Backward, `backward_block` computes the
-advantage of acting in each pair, [N, S]; forward, `find_level` finds the advantage at which the budget is used up:
+A step acts on a mass of agents in their states, mass [N, S], that costs `budget`. Backward, `backward_block` computes
+the advantage of acting in each pair per unit of cost, [N, S]; forward, `find_level` finds the advantage at which the
+budget is used up, or the lowest level allowed if it is not:
 
-    fraction(n, s) = clip(share + (advantage(n, s) − level) / (2 width), 0, 1),   Σ mass · fraction = budget
+    fraction(n, s) = clip(share + (advantage(n, s) − level) / (2 width), 0, 1),   Σ cost · mass · fraction = budget
 
 A positive width makes the level continuous in the prices and splits ties; share is ½ up to rounding, and corrects for
 the spacing of floating-point numbers around the level. The T steps are divided into blocks of about √T: only the values
@@ -24,11 +25,12 @@ BUDGET_TOLERANCE = 1e-11
 
 
 class Agents(NamedTuple):
-    """Transitions, the radius of the box around them, and rewards."""
+    """Transitions, the radius of the box around them, rewards, and the cost of acting."""
 
     transition: Floats  # [N, 2, S, S]
     radius: Floats  # [N, 2, S], or [N, 2, 0] for none
     reward: Floats  # [N, S]
+    cost: Floats  # [N]
 
 
 class Workspace(NamedTuple):
@@ -64,8 +66,8 @@ def _make_rows(agents: Agents, order: Ints, n: int, rows: Floats) -> None:
 def backward_block(agents: Agents, price: Floats, value: Floats, work: Workspace) -> None:
     """Go backward over the steps of `price`: value [N, S] after the last of them becomes the value before the first.
 
-    advantage_t(s) = Σ_j (rows_1 − rows_0)(s, j) · (reward(j) + value_{t+1}(j))
-    value_t(s) = Σ_j rows_0(s, j) · (reward(j) + value_{t+1}(j)) + max(0, advantage_t(s) − price_t)
+    gain_t(s) = Σ_j (rows_1 − rows_0)(s, j) · (reward(j) + value_{t+1}(j)),   advantage_t(s) = gain_t(s) / cost
+    value_t(s) = Σ_j rows_0(s, j) · (reward(j) + value_{t+1}(j)) + max(0, gain_t(s) − price_t · cost)
     """
     reward, advantage, order, held, rows = agents.reward, work.advantage, work.order, work.held, work.rows
     size, optimistic = value.shape[1], order.size > 0
@@ -85,8 +87,8 @@ def backward_block(agents: Agents, price: Floats, value: Floats, work: Workspace
                 for j in range(size):
                     wait += rows[n, 0, s, j] * target[j]
                     act += rows[n, 1, s, j] * target[j]
-                advantage[t, n, s] = act - wait
-                value[n, s] = wait + max(0.0, act - wait - price[t])
+                advantage[t, n, s] = (act - wait) / agents.cost[n]
+                value[n, s] = wait + max(0.0, act - wait - price[t] * agents.cost[n])
 
 
 @compiled
@@ -114,17 +116,17 @@ def fill_fractions(advantage: Floats, level: float, share: float, width: float, 
 
 
 @compiled
-def _acted_mass(mass: Floats, advantage: Floats, level: float, width: float) -> tuple[float, float]:
-    """The mass acted on at a share of ½, and the mass inside the interpolation band (0 < fraction < 1)."""
+def _acted_cost(mass: Floats, cost: Floats, advantage: Floats, level: float, width: float) -> tuple[float, float]:
+    """The cost of the mass acted on at a share of ½, and of that inside the interpolation band (0 < fraction < 1)."""
     acted, inside, slope = 0.0, 0.0, 0.5 / width
     for n in range(mass.shape[0]):
         for s in range(mass.shape[1]):
             fraction = 0.5 + (advantage[n, s] - level) * slope
             if fraction >= 1.0:
-                acted += mass[n, s]
+                acted += mass[n, s] * cost[n]
             elif fraction > 0.0:
-                acted += mass[n, s] * fraction
-                inside += mass[n, s]
+                acted += mass[n, s] * cost[n] * fraction
+                inside += mass[n, s] * cost[n]
     return acted, inside
 
 
@@ -139,14 +141,20 @@ def _level_range(advantage: Floats, width: float) -> tuple[float, float]:
 
 
 @compiled
-def find_level(mass: Floats, advantage: Floats, budget: float, width: float, guess: float) -> tuple[float, float]:
-    """The level, starting from `guess`, and the share at which the mass acted on equals the budget.
+def find_level(
+    mass: Floats, cost: Floats, advantage: Floats, budget: float, width: float, guess: float, lowest: float
+) -> tuple[float, float]:
+    """The level, starting from `guess`, and the share at which the mass acted on costs the budget.
 
-    Newton steps, with bisection whenever they leave the interval or fail to halve the excess.
+    If even the lowest level allowed does not use it up, that is the level. Newton steps, with bisection whenever they
+    leave the interval or fail to halve the excess.
     """
+    if lowest > -np.inf and _acted_cost(mass, cost, advantage, lowest, width)[0] <= budget:
+        return lowest, 0.5
     level, missed, (low, high) = guess, np.inf, _level_range(advantage, width)
+    low = max(low, lowest)
     for _ in range(MAX_ITERATIONS):
-        acted, inside = _acted_mass(mass, advantage, level, width)
+        acted, inside = _acted_cost(mass, cost, advantage, level, width)
         excess = acted - budget
         step = level + 2.0 * width * excess / inside if inside > 0.0 else np.inf
         if abs(excess) <= BUDGET_TOLERANCE * (1.0 + budget):
@@ -214,6 +222,7 @@ def sweep(
     budget: float,
     price: Floats,
     width: float,
+    lowest: float,
     work: Workspace,
     level: Floats,
     share: Floats,
@@ -232,7 +241,7 @@ def sweep(
             _copy(work.checkpoint[t // length], value)
             backward_block(agents, price[t : t + length], value, work)
         advantage = work.advantage[i]
-        level[t], share[t] = find_level(mass, advantage, budget, width, price[t])
+        level[t], share[t] = find_level(mass, agents.cost, advantage, budget, width, price[t], lowest)
         scale += fill_fractions(advantage, level[t], share[t], width, work.fraction)
         restore_rows(agents, work, i)
         total += propagate(work.rows, agents.reward, work.fraction, mass)

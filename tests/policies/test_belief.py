@@ -63,6 +63,7 @@ def test_axes_of_nested_and_planned_arrays() -> None:
         "plans.transition": 1,
         "plans.radius": 1,
         "plans.reward": 1,
+        "plans.cost": 1,
         "plans.table": 2,
     }
     empty = random.begin(world.shape, world.model)

@@ -69,7 +69,7 @@ def test_the_same_history_gives_the_same_ranking_with_other_random_numbers() -> 
             belief = policy.start(world.shape)
             belief.counts.moves[due] = moves
             belief.counts.arrivals[:], belief.counts.total[..., 1] = 1.0, 1.0
-            ranked.append(policy.rank(belief, state, world.draws(0)))
+            ranked.append(policy.rank(belief, state, world.draws(0)).priority)
         rankings[policy.name] = np.array_equal(ranked[0], ranked[1])
     assert rankings == {"cet-whittle": True, "thompson-whittle": False}
 
@@ -78,7 +78,7 @@ def test_all_agents_are_equal_before_the_first_observation() -> None:
     policy = CetWhittle()
     shape = Shape(runs=2, agents=3, states=2, budget=1, horizon=None, reward_range=np.ones(2))
     world = World(make_problems("two-state-v1", agents=3, budget=1)[0], runs=2)
-    ranked = policy.rank(policy.start(shape), np.array([[0, 1, 0]] * 2), world.draws(0))
+    ranked = policy.rank(policy.start(shape), np.array([[0, 1, 0]] * 2), world.draws(0)).priority
     assert np.ptp(ranked) == 0
 
 

@@ -89,7 +89,7 @@ def test_priorities_are_those_of_the_formula(curiosity: float, states: int) -> N
     wanted = literal_rank(belief, state, curiosity, noise_of(draws))
     # With one state nothing is open; but equal squares differ by rounding, and the root of that is larger.
     exact = 1e-12 if states > 1 else 1e-7
-    np.testing.assert_allclose(policy.rank(belief, state, draws), wanted, rtol=1e-12, atol=exact)
+    np.testing.assert_allclose(policy.rank(belief, state, draws).priority, wanted, rtol=1e-12, atol=exact)
 
 
 @pytest.mark.parametrize("step", [0, 7, 99, 1999])
@@ -132,7 +132,7 @@ def test_one_priority_computed_by_hand() -> None:
     belief.posterior[0, 0, 1, 0] = [1.0, 3.0]
     belief.value[0, 0], belief.price[0] = [0.0, 1.0], 0.1
     draws, state = some_draws(1, 1), np.zeros((1, 1), np.int64)
-    plain, curious = (float(policy.rank(belief, state, draws)[0, 0]) for policy in policies)
+    plain, curious = (float(policy.rank(belief, state, draws).priority[0, 0]) for policy in policies)
     assert plain == pytest.approx(0.15)
     # error² = (1/4) / (2 + 1) + (3/16) / (4 + 1) = 29/240; of the 6 in both rows 2 are moves of the agent's own
     assert curious - plain == pytest.approx(2 * (2 / 6) * (29 / 240) ** 0.5 * float(noise_of(draws)[0, 0]))
@@ -257,7 +257,7 @@ def assert_ranked_alike(problem: Problem, unit: float, offset: float, noise: flo
     beliefs, parted = [policy.start(plain.shape), policy.start(other.shape)], 0
     for step in range(150):
         draws = plain.draws(step)
-        one, two = (policy.rank(belief, state, draws) for belief in beliefs)
+        one, two = (policy.rank(belief, state, draws).priority for belief in beliefs)
         np.testing.assert_allclose(two / unit, one, rtol=0, atol=1e-6, err_msg=f"step {step}")
         action = plain.choose(as_ranking(one, plain.shape, policy.name), draws)
         for world, belief in zip((plain, other), beliefs, strict=True):
@@ -533,3 +533,43 @@ def test_newcomers_keep_a_prior_that_is_set_and_are_new_before_the_first_step() 
     fresh = grown_by(Simulation(world, Lagrange()), 2)
     assert (fresh.posterior[:, 6:] == 1.0).all()
     assert fresh.value[:, 6:].tolist() == [[[0.0, 0.0]] * 2]
+
+
+def test_a_unit_of_cost_changes_nothing_but_the_unit_of_the_price() -> None:
+    plain = make_problems("two-state-v1", agents=12, budget=4, seed=4711)[0]
+    games = [Simulation(World(problem, runs=3, seed=2), Lagrange()) for problem in (plain, costing(plain, 2.0))]
+    rewards = [game.advance(80)[0] for game in games]
+    assert np.array_equal(rewards[0], rewards[1])
+    one, two = (game.belief.price for game in games)
+    np.testing.assert_allclose(one, 2 * two, rtol=1e-12)
+
+
+def costing(problem: Problem, cost: float) -> Problem:
+    return problem.replace(cost=np.full(problem.shape[0], cost), budget=int(problem.budget * cost))
+
+
+def test_it_acts_on_nobody_who_is_expected_to_lose_and_keeps_within_the_budget() -> None:
+    for name in ("some-harmed-at-most-v1", "visits-v1"):
+        problem = make_problems(name, agents=20, budget=16, seed=4711)[0].replace(spend="at most")
+        game = Simulation(World(problem, runs=4, seed=1), Lagrange(curiosity=0.0))
+        cost, unspent = np.ones(20) if problem.cost is None else problem.cost, 0.0
+        for _ in range(100):
+            benefit = game.policy.estimate(game.belief, game.state).benefit
+            _, action = game.decide()
+            assert (action @ cost <= 16 + 1e-9).all()
+            assert (benefit[action == 1] > 0).all()
+            unspent += float((16 - action @ cost).sum())
+            assert (game.belief.price >= 0).all()
+            game.advance()
+        assert name == "visits-v1" or unspent > 0.05 * 16 * 400
+
+
+def test_it_gains_from_a_budget_that_need_not_be_spent_and_from_knowing_costs() -> None:
+    def earn(problems: list[Problem], policy: str = "lagrange") -> float:
+        return float(simulate(problems, policy, horizon=200, runs=2, seed=3, threads=1).reward.mean())
+
+    harmed = [make_problems(name, instances=6, seed=4711) for name in ("some-harmed-v1", "some-harmed-at-most-v1")]
+    assert earn(harmed[1]) > earn(harmed[0]) + 0.5
+    visits = make_problems("visits-v1", instances=6, seed=4711)
+    floor, ceiling = earn(visits, "random"), earn(visits, "whittle-oracle")
+    assert earn(visits) > floor + 0.6 * (ceiling - floor)

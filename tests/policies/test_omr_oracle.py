@@ -25,7 +25,7 @@ def test_priorities_are_the_indices_of_the_plan_at_every_step(index: str) -> Non
             acting = problem.transition[n, 1, s] @ problem.reward[n]
             weight = {"reward": acting, "state": problem.reward[n, s], "share": 1.0}[index]
             expected[run, n] = shares[run // 2, n, s] * weight
-        np.testing.assert_allclose(policy.rank(belief, state, world.draws(step)), expected, rtol=1e-15)
+        np.testing.assert_allclose(policy.rank(belief, state, world.draws(step)).priority, expected, rtol=1e-15)
 
 
 def test_after_the_last_step_the_last_indices_hold() -> None:

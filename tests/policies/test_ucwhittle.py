@@ -81,9 +81,9 @@ def test_ranking_twice_in_a_planning_step_changes_nothing() -> None:
     world = World(make_problems("two-state-v1", agents=6, budget=2, seed=1)[0], runs=3, seed=0)
     policy = UCWhittle(every=2000)
     belief, state = play(policy, world, 4000), np.ones((3, 6), np.int64)
-    first = policy.rank(belief, state, world.draws(4000))
+    first = policy.rank(belief, state, world.draws(4000)).priority
     price = belief.price.copy()
-    np.testing.assert_array_equal(policy.rank(belief, state, world.draws(4000)), first)
+    np.testing.assert_array_equal(policy.rank(belief, state, world.draws(4000)).priority, first)
     np.testing.assert_array_equal(belief.price, price)
 
 

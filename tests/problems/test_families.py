@@ -26,6 +26,9 @@ DRAWN = [
     "sticky-v1",
     "harmful-v1",
     "helpful-v1",
+    "some-harmed-v1",
+    "some-harmed-at-most-v1",
+    "visits-v1",
     "normalized-rows-v1",
     "ladder-v1",
     "change-v1",
@@ -365,3 +368,22 @@ def test_three_state_counterexample_prefers_state_two_exactly() -> None:
 def test_a_wrong_family_or_setting_is_refused(name: str, settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         make_problems(name, **settings)
+
+
+def test_acting_harms_a_third_and_the_budget_need_not_be_spent_on_them() -> None:
+    transition, reward = draw_many("some-harmed-v1")
+    gain = benefit(transition, reward)
+    harmed = (gain < 0).all(axis=-1)
+    assert ((gain > 0).all(axis=-1) | harmed).all()
+    assert abs(harmed.mean() - 1 / 3) < 0.03
+    one, other = make_problems("some-harmed-v1")[0], make_problems("some-harmed-at-most-v1")[0]
+    assert one.transition.tobytes() == other.transition.tobytes()
+    assert (one.spend, other.spend) == ("exactly", "at most")
+
+
+def test_visits_cost_from_one_to_five_whatever_they_bring() -> None:
+    problems = make_problems("visits-v1", instances=20, agents=100)
+    cost = np.stack([problem.cost for problem in problems if problem.cost is not None])
+    distance = np.sqrt((cost - 1) / 4)
+    gain = benefit(*draw_many("helpful-v1"))[:20].mean(axis=-1)
+    assert_uniform_and_unrelated(distance, stats.rankdata(gain).reshape(gain.shape) / (gain.size + 1))

@@ -1,7 +1,7 @@
 import tracemalloc
 from collections.abc import Iterator
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
@@ -21,9 +21,12 @@ class Case(NamedTuple):
     budget: int
     horizon: int
     start: Floats
+    cost: Floats | None = None
+    at_most: bool = False
 
     def plan(self, **settings: float) -> Plan:
-        return plan(self.transition, self.reward, self.budget, self.horizon, self.start, **settings)  # type: ignore[arg-type]
+        rules: dict[str, Any] = {"cost": self.cost, "at_most": self.at_most, **settings}
+        return plan(self.transition, self.reward, self.budget, self.horizon, self.start, **rules)
 
 
 def draw_agents(rng: np.random.Generator, kind: str, agents: int, states: int) -> tuple[Floats, Floats]:
@@ -72,7 +75,9 @@ def list_rows(case: Case, radius: Floats, mu: Ints, flow: Ints) -> Iterator[tupl
             came = flow[t - 1, n, :, :, s].ravel()
             yield 0, 0, [*mu[t, n, s], *came], np.array([1.0] * 2 + [-1.0] * came.size)
     for t in range(case.horizon):
-        yield case.budget, case.budget, list(mu[t, :, :, 1].ravel()), np.ones(agents * states)
+        least = -np.inf if case.at_most or case.cost is not None else case.budget
+        cost = np.ones(agents) if case.cost is None else case.cost
+        yield least, case.budget, list(mu[t, :, :, 1].ravel()), np.repeat(cost, states)
 
 
 def solve_program(case: Case, radius: Floats | None = None) -> float:
@@ -103,6 +108,26 @@ def test_value_and_bound_enclose_the_optimum_of_the_linear_program(kind: str) ->
         assert best.value - slack <= optimum <= best.bound + slack
         assert best.gap == pytest.approx((best.bound - best.value) / abs(best.value), abs=1e-9)
         assert best.gap <= 1e-3 or (kind == "certain" and best.sweeps == 200)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "harmful"])
+@pytest.mark.parametrize("costly", [False, True])
+def test_a_budget_that_need_not_be_spent_is_enclosed_too(kind: str, costly: bool) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(8):
+        case = draw_case(rng, kind)
+        cost = rng.uniform(0.5, 3.0, len(case.reward)) if costly else None
+        limited = case._replace(cost=cost, at_most=not costly)
+        best, optimum = limited.plan(), solve_program(limited)
+        slack = 1e-6 * (1 + abs(optimum))
+        assert best.value - slack <= optimum <= best.bound + slack
+        assert best.gap <= 2e-3 or abs(best.bound - best.value) <= 1e-2 * np.ptp(case.reward)
+        assert best.price.min() >= 0
+        mu = best.occupancy()
+        weight = np.ones(len(case.reward)) if cost is None else cost
+        assert np.einsum("tns,n->t", mu[..., 1], weight).max() <= case.budget + 1e-6
+        if not costly:
+            assert optimum >= solve_program(case) - slack
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -183,7 +208,7 @@ def test_a_market_sells_exactly_the_budget_however_narrow_its_edge(width: float)
     advantage = rng.choice([-3.3, 2000.1, 2000.1 + 1e-11, 2000.2], size=(300, 2))
     mass, fraction = rng.random((300, 2)), np.empty((300, 2))
     for budget in (0.0, 1.0, 70.0, mass.sum()):
-        level, share = find_level(mass, advantage, budget, width, guess=5.0)
+        level, share = find_level(mass, np.ones(300), advantage, budget, width, 5.0, -np.inf)
         fill_fractions(advantage, level, share, width, fraction)
         assert (mass * fraction).sum() == pytest.approx(budget, abs=1e-9)
         assert np.all(np.diff(fraction.ravel()[np.argsort(advantage.ravel())]) >= 0)
@@ -194,7 +219,7 @@ def test_optimism_encloses_the_optimum_over_all_rows_of_the_box() -> None:
     for kind in ("dense", "sparse", "alike"):
         case = Case(*draw_agents(rng, kind, agents=3, states=3), 1, 5, rng.dirichlet(np.ones(3), size=3))
         radius = rng.random((3, 2, 3)) ** 2
-        best, optimum = plan(*case, radius=radius), solve_program(case, radius)
+        best, optimum = plan(*case[:5], radius=radius), solve_program(case, radius)
         assert best.value - 1e-6 <= optimum <= best.bound + 1e-6
         assert best.gap <= 1e-3
 

@@ -1,6 +1,7 @@
 """The bound of every horizon: above all that can be had, exactly or in simulation, and close to the plan of each."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +18,11 @@ from restive.solvers.fluid_bounds import (
     bound_constant,
     bound_every_step,
     find_price,
+    make_model,
     plan_ahead,
     stretch,
 )
+from restive.solvers.fluid_kernels import Agents
 from restive.solvers.joint_dp import joint_index, solve_joint
 from restive.types import Floats
 from restive.world import first_distribution
@@ -49,6 +52,13 @@ def draw_agents(kind: str, agents: int, states: int, seed: int = 0) -> tuple[Flo
         transition[:, 1] = 0.5 * transition[:, 0]
         transition[:, 1, :, 0] += 0.5
     return transition, reward
+
+
+def model_of(transition: Floats, reward: Floats, start: Floats, budget: int) -> BoundModel:
+    agents = len(reward)
+    return make_model(
+        Agents(transition, np.empty((agents, 2, 0)), reward, np.ones(agents)), start, budget, at_most=False
+    )
 
 
 def bound_problem(problem: Problem, horizon: int) -> Floats:
@@ -165,7 +175,7 @@ def test_agents_that_hardly_move_are_followed_to_the_end(start: list[int] | None
 def test_it_is_what_its_prices_give(kind: str, agents: int, states: int, budget: int, horizon: int) -> None:
     transition, reward = draw_agents(kind, agents, states, seed=1)
     start = np.random.default_rng(1).dirichlet(np.ones(states), size=agents)
-    model = BoundModel(transition, reward, start, budget / agents)
+    model = model_of(transition, reward, start, budget)
     price = find_price(model, horizon)
     paths = plan_ahead(model, budget, horizon, price)
     assert paths[-1].size < 32  # so that every horizon between is computed again
@@ -181,7 +191,7 @@ def test_it_is_what_its_prices_give(kind: str, agents: int, states: int, budget:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_price_found_gives_the_least_bound_of_all_constant_prices(kind: str) -> None:
     transition, reward = draw_agents(kind, 9, 3)
-    model = BoundModel(transition, reward, np.full((9, 3), 1 / 3), 2 / 9)
+    model = model_of(transition, reward, np.full((9, 3), 1 / 3), 2)
     prices = np.linspace(-2.0, 3.0, 501)
     each = np.array([bound_at(np.full(300, price), transition, reward, 2) for price in prices])
     bounds = np.array([bound_constant(model, price, 300) for price in prices])
@@ -201,7 +211,7 @@ def test_one_step_acts_on_the_largest_gains() -> None:
 
 def test_plans_grow_until_the_prices_of_one_can_be_stretched_to_the_next() -> None:
     problem = make_problems("wireless-v1", budget=10)[0]
-    model = BoundModel(problem.transition, problem.reward, first_distribution(problem), 0.2)
+    model = model_of(problem.transition, problem.reward, first_distribution(problem), 10)
     price = find_price(model, 1000)
     sizes = [path.size for path in plan_ahead(model, 10, 1000, price)]
     assert sizes[:12] == [1, 2, 3, 4, 5, 6, 7, 8, 12, 18, 27, 40]
@@ -262,7 +272,7 @@ def test_a_bound_with_changing_dynamics_is_above_the_best_and_near_it(kind: str)
 
 def test_a_bound_of_dynamics_that_stay_is_that_of_their_best_price() -> None:
     transition, reward = draw_agents("dense", 4, 3)
-    model = BoundModel(transition, reward, np.full((4, 3), 1 / 3), 0.25)
+    model = model_of(transition, reward, np.full((4, 3), 1 / 3), 1)
     pair = np.stack([transition] * 2), np.stack([reward] * 2), np.array([0, 5])
     found = bound_changing(*pair, 1, np.array([20]), model.start)
     assert found == pytest.approx([bound_constant(model, find_price(model, 20), 20)], rel=1e-3)
@@ -290,3 +300,23 @@ def test_the_oracle_stays_below_the_bound_of_dynamics_that_change_and_comes_near
     share = reward[:, steps - 1].mean(axis=0) / reward_bounds(problem, steps)
     assert (share < 1.002).all()
     assert (share > 0.97).all()
+
+
+@pytest.mark.parametrize("rules", [{"at_most": True}, {"cost": np.linspace(0.5, 2.5, 8)}], ids=str)
+@pytest.mark.parametrize("kind", ["dense", "harmful"])
+def test_a_limit_bounds_every_horizon_by_its_plan(kind: str, rules: dict[str, Any]) -> None:
+    transition, reward = draw_agents(kind, 8, 3, seed=5)
+    bounds = bound_every_step(transition, reward, 6, 40, **rules)
+    for horizon in (1, 3, 10, 17, 40):
+        best = plan(transition, reward, 6, horizon, **rules)
+        assert best.value - ROUNDING <= bounds[horizon - 1]
+        assert bounds[horizon - 1] <= best.bound + 0.01 * horizon * np.ptp(reward)
+    if "at_most" in rules:
+        assert (bounds >= bound_every_step(transition, reward, 6, 40) - 0.01 * np.arange(1, 41)).all()
+
+
+def test_a_limit_beyond_all_costs_lets_everybody_gain() -> None:
+    transition, reward = draw_agents("dense", 5, 2, seed=6)
+    free = sum(bound_every_step(transition[[n]], reward[[n]], 1, 30, at_most=True) for n in range(5))
+    assert bound_every_step(transition, reward, 5, 30, at_most=True) == pytest.approx(free, rel=1e-3)
+    assert bound_every_step(transition, reward, 99, 30, cost=np.full(5, 2.0)) == pytest.approx(free, rel=1e-3)
