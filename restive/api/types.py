@@ -191,6 +191,8 @@ class Config(Answer):
     """Rounds for which a state that is not reported is carried over."""
     shares: dict[str, float]
     """The minimum share of the list of each group."""
+    features: dict[str, list[str]]
+    """The columns that are known of people with their categories, none for a number."""
     reward_range: float
     """The largest difference between two reported rewards."""
     pseudonyms: str | None
@@ -436,6 +438,7 @@ class NewProgram(TypedDict, total=False):
     cool_down: int
     keep: int
     shares: dict[str, float]
+    features: dict[str, list[str]]
     reward_range: float
     pseudonyms: bool
     words: dict[str, str]

@@ -91,6 +91,9 @@ def init(
     share: Annotated[
         list[str] | None, typer.Option(help="A group's minimum share of the list: north=0.3; repeatable.")
     ] = None,
+    feature: Annotated[
+        list[str] | None, typer.Option(help="A column known of people: age, or region=north,south; repeatable.")
+    ] = None,
     horizon: Annotated[int | None, typer.Option(help="The number of rounds in all, if it is known.")] = None,
     reward_range: Annotated[
         float | None, typer.Option(help="The largest difference of reported rewards.", show_default="1")
@@ -110,13 +113,14 @@ def init(
     """Create a program."""
     from restive.desk.config import check_name, parse_rewards, parse_shares, parse_words
     from restive.desk.desk import make_config, refuse_taken
+    from restive.desk.features import parse_features
     from restive.desk.output import print_config
 
     settings = _given(
         states=None if states is None else [part.strip() for part in states.split(",")],
         budget=budget, policy=policy, shadow=shadow, control=control, cool_down=cool_down, keep=keep,
         shares=parse_shares(share) if share else None, horizon=horizon, reward_range=reward_range, seed=seed,
-        words=parse_words(word) if word else None,
+        words=parse_words(word) if word else None, features=parse_features(feature) if feature else None,
     )  # fmt: skip
     if rewards is not None:
         settings["rewards"] = parse_rewards(rewards)

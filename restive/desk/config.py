@@ -20,12 +20,14 @@ import numpy as np
 
 from restive.api import types
 from restive.contract import Shape
+from restive.desk.features import check_features, count_columns
 from restive.desk.roster import JOINERS, MAX_ID, normalize_name
 from restive.errors import InputError, check_number, check_whole, did_you_mean
 from restive.kernels.rng import MAX_SEED
 from restive.policies import make_policy
 from restive.policies.base import Learner
 from restive.policies.belief import require_axes
+from restive.types import Floats
 
 MAX_BUDGET, MAX_HORIZON, MAX_STATES = 10**9, 10**9, 1000
 WHOLE = (("budget", 0, MAX_BUDGET), ("seed", 0, MAX_SEED), ("cool_down", 0, 10**6), ("keep", 0, 10**6))
@@ -67,6 +69,7 @@ class Config:
     cool_down: int = 0
     keep: int = 2
     shares: Mapping[str, float] = field(default_factory=dict)
+    features: Mapping[str, Sequence[str]] = field(default_factory=dict)
     reward_range: float = 1.0
     pseudonyms: str | None = None
     template: str | None = None
@@ -76,6 +79,7 @@ class Config:
         object.__setattr__(self, "states", _states(self.states))
         object.__setattr__(self, "rewards", _rewards(self.rewards, self.states))
         object.__setattr__(self, "shares", _shares(self.shares))
+        object.__setattr__(self, "features", check_features(self.features))
         for name, low, high in WHOLE:
             object.__setattr__(self, name, check_whole(name, getattr(self, name), low, high))
         if self.horizon is not None:
@@ -85,16 +89,21 @@ class Config:
         for spec in (self.policy,) if self.shadow is None else (self.policy, self.shadow):
             check_belief(make_learner(spec), self.shape(1, 1))
 
-    def shape(self, agents: int, budget: int | None = None) -> Shape:
-        """The shape that a policy gets: one run of so many agents."""
+    def shape(self, agents: int, budget: int | None = None, features: Floats | None = None) -> Shape:
+        """The shape that a policy gets: one run of so many agents; features [N, F] are unknown unless given."""
+        columns = count_columns(self.features)
+        known = np.full((agents, columns), np.nan) if features is None else features
         span = self.reward_range if self.rewards is None else max(self.rewards) - min(self.rewards)
         wanted = min(self.budget if budget is None else budget, agents)
-        return Shape(1, agents, len(self.states), wanted, self.horizon, np.array([float(span)]))
+        sizes = (1, agents, len(self.states), wanted)
+        return Shape(*sizes, self.horizon, np.array([float(span)]), features=known[None] if columns else None)
 
     def as_json(self) -> types.Config:
         """The config as plain data, which `from_json` reads."""
         rewards = None if self.rewards is None else list(self.rewards)
+        features = {name: list(categories) for name, categories in self.features.items()}
         plain = asdict(self) | {"states": list(self.states), "rewards": rewards, "shares": dict(self.shares)}
+        plain["features"] = features
         return cast("types.Config", plain)
 
     @classmethod

@@ -1,7 +1,7 @@
 """The events of a program's log: one class per kind, and their form in the store.
 
     created    the config                         changed    settings that hold from now on
-    joined     agents that appear for the first time, and their groups
+    joined     agents that appear for the first time, their groups and features
     grouped    agents that change their group
     left       agents that are no longer in the program
     erased     agents whose names are deleted
@@ -33,6 +33,7 @@ from restive.types import Bools, Floats, Ints
 CHUNK = 8192
 WHOLE = -1  # the chunk of a part that is not divided by agents
 NOBODY = np.zeros(0, np.int64)
+FEATURE = "feature."  # and a number from 0, a column of new agents
 NARROW = ("state", "after", "group")  # columns that are stored in 16 bits
 
 Header: TypeAlias = dict[str, Any]
@@ -191,19 +192,37 @@ class Changed(Created):
 
 @dataclass(frozen=True)
 class Joined(Change):
-    """Agents join, each with the code of a group (−1: none); `groups` are the names of new groups."""
+    """Agents join, each with the code of a group (−1: none) and features; `groups` are the names of new groups."""
 
     kind: ClassVar[str] = "joined"
     number: Ints
     group: Ints
     groups: list[str]
+    features: Floats  # [M, F], NaN where unknown
+
+    def record(self) -> Record:
+        """The content of the event: a column for each feature."""
+        features = {f"{FEATURE}{place}": column.copy() for place, column in enumerate(self.features.T)}
+        return Record({"groups": self.groups}, _narrow({"number": self.number, "group": self.group}) | features, {})
+
+    @classmethod
+    def read(cls, event: Event) -> Self:
+        """The meaning of the event."""
+        number, group = (event.columns[name].astype(np.int64) for name in ("number", "group"))
+        features = np.zeros((number.size, sum(name.startswith(FEATURE) for name in event.columns)))
+        for place, column in enumerate(features.T):
+            column[:] = event.columns[f"{FEATURE}{place}"]
+        return cls(number, group, event.header["groups"], features)
 
 
 @dataclass(frozen=True)
-class Grouped(Joined):
+class Grouped(Change):
     """Agents change their group."""
 
     kind: ClassVar[str] = "grouped"
+    number: Ints
+    group: Ints
+    groups: list[str]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from restive.api.types import RoundSummary
+from restive.desk.features import decode
 from restive.desk.program import Program
 from restive.desk.roster import ERASED
 from restive.desk.rounds import DONE, UNKNOWN, Round
@@ -32,7 +33,10 @@ def export(
         raise InputError(f"{place} is a file; an export needs a folder.")
     (place / "records").mkdir(parents=True, exist_ok=True)
     files = [place / "agents.parquet", place / "rounds.parquet"]
-    write_table_file(agents_table(program), files[0])
+    features = decode(program.projection.agents.features, program.config.features)
+    write_table_file(
+        agents_table(program).with_columns(**{name: pl.Series(v) for name, v in features.items()}), files[0]
+    )
     write_table_file(rounds_table(program), files[1])
     for line in program.rounds:
         found = program.cache.get_round(line.round)

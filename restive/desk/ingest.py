@@ -16,6 +16,7 @@ from restive.desk.cache import ProgramCache
 from restive.desk.config import MAX_BUDGET, Config, Words
 from restive.desk.events import DecisionInput, Grouped, Joined, Outcomes, States
 from restive.desk.explanations import count_people
+from restive.desk.features import encode
 from restive.desk.projection import Projection
 from restive.desk.roster import Names, normalize_names
 from restive.desk.rounds import DONE, UNKNOWN, Round
@@ -23,21 +24,22 @@ from restive.desk.store import Writer
 from restive.desk.table_files import ROW, as_frame, read_table_file
 from restive.desk.table_schema import (
     OUTCOMES,
-    STATES,
     AllKnown,
     ColumnNames,
     Fault,
     TableColumns,
     TableError,
     count_normalized,
+    match_headers,
     read_agents,
     read_outcomes,
     read_states,
+    state_columns,
     unread,
 )
 from restive.errors import Conflict, Hint, InputError, check_whole
 from restive.formats import show_minute
-from restive.types import Bools, Ints
+from restive.types import Bools, Floats, Ints
 
 MAX_NAMED = 5  # people or rounds in a sentence
 MAX_GROUPS = 2**15  # their codes are recorded in 16 bits
@@ -61,6 +63,8 @@ class NumberedStates(NamedTuple):
     state: Ints  # −1 where the cell is empty
     moved: Ints  # agents in another group than before
     moved_to: Ints
+    new_features: Floats  # of new agents, [M, F]
+    changed: Ints  # known agents with other features than when they joined
 
 
 def number_states(table: pl.DataFrame, names: Names, projection: Projection) -> NumberedStates:
@@ -76,7 +80,18 @@ def number_states(table: pl.DataFrame, names: Names, projection: Projection) -> 
     moved[known] = projection.agents.group[numbers[known]] != group[known]
     order = np.argsort(numbers[moved], kind="stable")
     changed = numbers[moved][order], group[moved][order]
-    return NumberedStates(new, group[unknown], groups, numbers, _as_integers(table["state"]), *changed)
+    features = encode(table, projection.config.features)
+    news = features[unknown], _find_changed(features[~unknown], numbers[~unknown], projection)
+    return NumberedStates(new, group[unknown], groups, numbers, _as_integers(table["state"]), *changed, *news)
+
+
+def _find_changed(features: Floats, numbers: Ints, projection: Projection) -> Ints:
+    """The known agents of whom a table has other features than those recorded when they joined."""
+    if not features.size:
+        return numbers[:0]
+    differs = ~np.isnan(features) & (features != projection.agents.features[numbers])
+    changed: Ints = numbers[differs.any(axis=1)]
+    return changed
 
 
 def _as_integers(column: pl.Series) -> Ints:
@@ -131,8 +146,11 @@ def read_round_input(
     table, notes = None, list[str]()
     if states is not None:
         frame, where = read_given(states, "states")
-        table = read_states(frame, where, config.states, all_known)
-        notes = describe_table(frame, STATES, table["agent"])
+        table = read_states(frame, where, config.states, all_known, config.features)
+        columns = state_columns(config.features)
+        notes = describe_table(frame, columns, table["agent"])
+        absent = [name for name in config.features if name not in match_headers(frame, columns)]
+        notes += [f"no column for these features: {', '.join(absent)}"] if absent else []
         if table.is_empty():
             raise InputError(f"{where}: the table has no rows; without a table the last known states are used.")
     wanted = None if budget is None else check_whole("budget", budget, 0, MAX_BUDGET)
@@ -448,11 +466,13 @@ def _join(
         projection.check_room(first + new.len())
         writer.add_names(new)
         names.add(new)
-        cache.append(writer, Joined(np.arange(first, first + new.len()), arrivals.new_group, arrivals.groups))
+        numbers = np.arange(first, first + new.len())
+        cache.append(writer, Joined(numbers, arrivals.new_group, arrivals.groups, arrivals.new_features))
         notes.append(f"{count_people(new.len(), words, 'new ')} joined")
     if arrivals.moved.size:
         cache.append(writer, Grouped(arrivals.moved, arrivals.moved_to, arrivals.groups))
         notes += name_people("moved to another group", names.call(arrivals.moved), words)
+    notes += name_people("other features than when they joined, ignored", names.call(arrivals.changed), words)
     return notes
 
 

@@ -166,6 +166,8 @@ def _describe_config(config: Mapping[str, Any]) -> Iterator[str]:
     if config["shares"]:
         shares = ", ".join(f"{group} {share:.0%}" for group, share in config["shares"].items())
         yield f"Minimum shares of the list: {shares}."
+    if config["features"]:
+        yield f"Features of people: {', '.join(config['features'])}."
     if config["horizon"]:
         yield f"Rounds in all: {config['horizon']:,}."
     if config["pseudonyms"]:

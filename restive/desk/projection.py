@@ -127,20 +127,23 @@ class Agents:
     previous_action: Ints  # the one before that
     total: Floats  # rewards, added up
     seen: Ints  # in how many rounds an outcome was seen
+    features: Floats  # [N, F] as of joining, NaN where unknown
 
     @classmethod
     def empty(cls) -> "Agents":
         """No agents."""
         none = np.zeros(0, np.int64)
-        return cls(none, none > 0, none > 0, none > 0, none, none, none, none, none.astype(np.float64), none)
+        total, features = none.astype(np.float64), np.zeros((0, 0))
+        return cls(none, none > 0, none > 0, none > 0, none, none, none, none, total, none, features)
 
     @property
     def count(self) -> int:
         """The number of agents that ever joined."""
         return self.group.size
 
-    def join(self, group: Ints, control: Bools) -> None:
+    def join(self, group: Ints, control: Bools, features: Floats) -> None:
         """Add new agents."""
+        self.features = np.concatenate([self.features, features]) if self.count else features
         new = np.full(group.size, NEVER)
         blank: dict[str, Any] = {
             "group": group, "active": np.ones(group.size, np.bool_), "erased": np.zeros(group.size, np.bool_),
@@ -186,9 +189,9 @@ class PolicyState:
         self.axes = agent_axes(self.policy, pair)
         self.bytes_per_agent = sum(array.nbytes for array in flatten(pair).values()) / 2
 
-    def grow(self, agents: int) -> None:
-        """Extend the belief to this number of agents."""
-        shape = self.config.shape(agents)
+    def grow(self, agents: int, features: Floats) -> None:
+        """Extend the belief to this number of agents with these features."""
+        shape = self.config.shape(agents, features=features)
         self.belief = self.policy.start(shape) if self.belief is None else grow(self.policy, self.belief, shape)
 
     def about(self) -> dict[str, Any]:
@@ -332,9 +335,10 @@ class Projection:
                 f"Event {event.number}: new agents start at number {change.number[0]}, but there are {self.agents.count} agents."
             )  # fmt: skip
         self._add_groups(change.groups)
-        self.agents.join(change.group, in_control(self.config.seed, self.config.control, change.number))
+        control = in_control(self.config.seed, self.config.control, change.number)
+        self.agents.join(change.group, control, change.features)
         for policy_state in self.policy_states.values():
-            policy_state.grow(self.agents.count)
+            policy_state.grow(self.agents.count, self.agents.features)
 
     def _add_groups(self, groups: Sequence[str]) -> None:
         self.groups += [name for name in groups if name not in self.groups]

@@ -11,6 +11,7 @@ Checks run over whole columns; only wrong cells are looked at one by one, at mos
 import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from restive.errors import Hint, InputError
 from restive.types import Ints
 
 ColumnNames = Mapping[str, Sequence[str]]  # the accepted headers of each column, best first
+Features = Mapping[str, Sequence[str]]  # the categories of each feature of people; none: it is a number
 AllKnown = Callable[[pl.Series], bool]  # whether all these ids belong to agents that were validated when they joined
 
 AGENTS: ColumnNames = {"agent": AGENT_HEADERS}
@@ -76,9 +78,12 @@ def _fault_line(location: str, fault: Fault) -> str:
 
 
 def read_states(
-    frame: pl.DataFrame, where: str, states: Sequence[str], all_known: AllKnown | None = None
-) -> pl.DataFrame:
+    frame: pl.DataFrame, where: str, states: Sequence[str], all_known: AllKnown | None = None,
+    features: Features = MappingProxyType({}),
+) -> pl.DataFrame:  # fmt: skip
     """States by agent: agent (String), state (Int16, null where the cell is empty), group (String or null).
+
+    Then a column for each feature: a number, or the number of a category (null where the cell is empty).
 
     A state is given by its name, in any case if that is unambiguous, or by its number from 0; names take precedence.
 
@@ -86,14 +91,21 @@ def read_states(
     >>> read_states(as_frame({"ann": "High", "ben": 0, "cem": None}), "monday", ["low", "high"]).rows()
     [('ann', 1, None), ('ben', 0, None), ('cem', None, None)]
     """
-    table = TableColumns(frame, where, STATES, required=("agent", "state"), all_known=all_known)
+    columns = state_columns(features)
+    table = TableColumns(frame, where, columns, required=("agent", "state"), all_known=all_known)
     agent = table.ids()
     table.check_unique(agent)
     state = table.state_codes("state", states)
     group = table.texts("group")
     table.check_printable("group", group)
+    known = {name: table.feature(name, categories) for name, categories in features.items()}
     table.raise_faults()
-    return pl.DataFrame({"agent": agent, "state": state, "group": group})
+    return pl.DataFrame({"agent": agent, "state": state, "group": group, **known})
+
+
+def state_columns(features: Features) -> ColumnNames:
+    """The columns of a table of states with these features."""
+    return {**STATES, **{name: (name,) for name in features}}
 
 
 def read_outcomes(
@@ -371,6 +383,16 @@ class TableColumns:
         plain = [state for state in states if state == state.strip() != ""]
         common = list(dict.fromkeys([*plain, *map(str, range(len(states)))]))
         return self.parsed(name, pl.Int16, parse, lambda text: _unknown_state(text, states), common)
+
+    def feature(self, name: str, categories: Sequence[str]) -> pl.Series:
+        """The numbers of categories, given in any case; without categories numbers."""
+        if not categories:
+            return self.numbers(name)
+        places = {category.lower(): place for place, category in enumerate(categories)}
+        allowed = ", ".join(categories[:MAX_LISTED])
+        return self.parsed(
+            name, pl.Int16, lambda text: places.get(text.lower()), lambda text: f"{quote(text)} is not one of {allowed}"
+        )
 
     def numbers(self, name: str) -> pl.Series:
         """Finite numbers; a comma is the decimal sign if a cell rules out thousands and none has a point.

@@ -26,7 +26,13 @@ TYPE_NAMES = {
 }  # fmt: skip
 
 ColumnTypes = Mapping[str, tuple[type, ...]]  # the types that the cells of each column may have
-STATES: ColumnTypes = {"agent": (str, int), "state": (str, int, type(None)), "group": (str, type(None))}
+STATES: ColumnTypes = {
+    "agent": (str, int),
+    "state": (str, int, type(None)),
+    "group": (str, type(None)),
+    "features": (dict, type(None)),
+}
+CELL_TYPES = (str, int, float, type(None))  # of a feature
 OUTCOMES: ColumnTypes = {
     "agent": (str, int),
     "done": (bool, type(None)),
@@ -88,6 +94,8 @@ def as_columns(table: object, where: str, types: ColumnTypes) -> dict[str, list[
 
     >>> as_columns([{"agent": "ann", "state": 1}, {"agent": "ben", "state": None}], "states", STATES)
     {'agent': ['ann', 'ben'], 'state': [1, None]}
+    >>> as_columns([{"agent": "ann", "state": 1, "features": {"age": 40}}], "states", STATES)
+    {'agent': ['ann'], 'state': [1], 'age': [40]}
     """
     if isinstance(table, list):
         columns = _from_rows(table, where, types)
@@ -102,7 +110,20 @@ def as_columns(table: object, where: str, types: ColumnTypes) -> dict[str, list[
             )
             wrong = (((row, name), cell) for row, cell in enumerate(cells, 1) if type(cell) not in types[name])
             _raise_faults(where, ((at, f"{TYPE_NAMES[type(cell)]}, but it must be {expected}") for at, cell in wrong))
-    return columns
+    return _spread_features(columns, where, types)
+
+
+def _spread_features(columns: dict[str, list[object]], where: str, types: ColumnTypes) -> dict[str, list[object]]:
+    """The columns with one for each feature instead of the objects that hold them."""
+    if "features" not in columns:
+        return columns
+    objects: list[dict[str, object]] = [cell or {} for cell in columns["features"]]  # type: ignore[misc]
+    rest = {name: cells for name, cells in columns.items() if name != "features"}
+    cells = [((row, name), cell) for row, each in enumerate(objects, 1) for name, cell in each.items()]
+    if wrong := [(at, cell) for at, cell in cells if at[1] in types or type(cell) not in CELL_TYPES]:
+        _raise_faults(where, ((at, f"{TYPE_NAMES[type(cell)]} is not a feature of this name") for at, cell in wrong))
+    names = dict.fromkeys(name for (_, name), _ in cells)
+    return rest | {name: [each.get(name) for each in objects] for name in names}
 
 
 def _from_rows(rows: list[object], where: str, types: ColumnTypes) -> dict[str, list[object]]:

@@ -70,6 +70,10 @@ State = Annotated[
     Field(description="The name of a state or its number from 0; null: not known now.", examples=["low"]),
 ]
 Group = Annotated[Text | None, Field(description="The group of the person, such as a region.", examples=["north"])]
+FeatureCells = Annotated[
+    dict[str, str | float | None] | None,
+    Field(description="The features of the program, by name; those of known people stay.", examples=[{"age": 40}]),
+]
 Done = Annotated[bool | None, Field(description="Whether the action was done; null or absent: as on the list.")]
 Reward = Annotated[float | None, Field(description="The reward, if rewards are reported with outcomes.")]
 RowRound = Annotated[int | None, Field(ge=1, le=MAX_ROUND, description="The round that this row belongs to.")]
@@ -81,14 +85,16 @@ class StateRow(Body):
     agent: Id
     state: State
     group: Group = None
+    features: FeatureCells = None
 
 
 class StateColumns(Body):
-    """The rows of agent, state and group as columns, which is faster for many people."""
+    """The rows of agent, state, group and features as columns, which is faster for many people."""
 
     agent: list[Id]
     state: list[State]
     group: list[Group] = Field(default_factory=list)
+    features: list[FeatureCells] = Field(default_factory=list)
 
 
 class OutcomeRow(Body):
@@ -251,6 +257,9 @@ class CreateBody(Body):
     cool_down: Rounds | None = Field(None, description=COOL_DOWN)
     keep: Rounds | None = Field(None, description=KEEP)
     shares: Shares | None = None
+    features: Annotated[dict[str, list[str]], SHORT] | None = Field(
+        None, description="Columns of the states that are known of people, with their categories, none for a number."
+    )
     reward_range: float | None = Field(
         None, ge=1e-12, le=1e12, description="The largest difference between two reported rewards."
     )

@@ -204,13 +204,23 @@ def _decode_error(output: bytes) -> InputError | HTTPException:
 
 
 def bound_columns(table: pl.DataFrame, where: str) -> pl.DataFrame:
-    """The table with short texts and numbers only; columns without a known header keep their name and no cells."""
+    """The table with short texts and numbers only; other columns may be features, and lose their other cells."""
     return table.with_columns(
         _bound_column(column, table[ROW], where)
         if normalize_header(column.name) in HEADERS
-        else pl.Series(column.name, [None] * len(column), pl.Null)
+        else _empty_long_cells(column)
         for column in table.drop(ROW)
     )
+
+
+def _empty_long_cells(column: pl.Series) -> pl.Series:
+    """The column, empty where it has neither a number nor a short text."""
+    if column.dtype.is_numeric():
+        return column
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return pl.Series(column.name, [None] * len(column), pl.Null)
+    text = column.cast(pl.String)
+    return text.set((text.str.len_bytes() > MAX_CELL_BYTES).fill_null(False), None)
 
 
 def _bound_column(column: pl.Series, rows: pl.Series, where: str) -> pl.Series:

@@ -22,7 +22,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 def make_agents(count: int = 1) -> Agents:
     agents = Agents.empty()
-    agents.join(np.full(count, -1), np.zeros(count, np.bool_))
+    agents.join(np.full(count, -1), np.zeros(count, np.bool_), np.zeros((count, 0)))
     return agents
 
 
@@ -37,10 +37,11 @@ def said(*done: bool) -> Bools:
 def test_there_is_nobody_at_first_and_each_joins_at_the_end() -> None:
     agents = Agents.empty()
     assert agents.count == 0
-    agents.join(number(-1, 2), said(False, True))
-    agents.join(number(0), said(False))
+    agents.join(number(-1, 2), said(False, True), np.array([[1.0], [np.nan]]))
+    agents.join(number(0), said(False), np.array([[3.0]]))
     assert agents.count == 3
     assert agents.group.tolist() == [-1, 2, 0]
+    assert np.array_equal(agents.features, np.array([[1.0], [np.nan], [3.0]]), equal_nan=True)
     assert agents.control.tolist() == [False, True, False]
     assert agents.active.all()
     assert not agents.erased.any()

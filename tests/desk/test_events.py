@@ -136,7 +136,8 @@ CHOICE = {"chosen": np.array([True, False]), "probability": np.array([0.5, 0.25]
 CHANGES: list[Change] = [
     Created({"budget": 2}),
     Changed({"budget": 3}),
-    Joined(NUMBER, np.array([-1, 0]), ["north"]),
+    Joined(NUMBER, np.array([-1, 0]), ["north"], np.zeros((2, 0))),
+    Joined(NUMBER, np.array([-1, 0]), [], np.array([[40.5, 0.0, 1.0], [np.nan, 1.0, 0.0]])),
     Grouped(NUMBER, np.array([0, 1]), []),
     Left(NUMBER),
     Erased(NUMBER, {1: 2, 3: 0}),

@@ -167,3 +167,24 @@ def test_a_downloaded_list_has_columns_to_fill_in(caller: Caller) -> None:
     filled = "\n".join([lines[0], *(f"{line.removesuffix(',,')},yes,high" for line in lines[1:])])
     taken = caller.call("POST", "outcomes", content=filled.encode(), headers=CSV)
     assert taken.json()["new"] == len(lines) - 1
+
+
+def test_features_come_as_json_and_as_columns_of_a_table(caller: Caller) -> None:
+    settings = {"states": ["low", "high"], "rewards": [0, 1], "features": {"age": [], "region": ["north", "south"]}}
+    made = caller.call("POST", "/api/v1/programs", json={"name": "clinic", **settings})
+    assert made.status_code == 201, made.text
+    assert made.json()["config"]["features"] == settings["features"]
+    rounds, known = "/api/v1/programs/clinic/rounds", {"age": 40, "region": "south"}
+    states = [{"agent": "ann", "state": "low", "features": known}, {"agent": "ben", "state": "low"}]
+    caller.post(rounds, {"states": states}, DecidedRound, 201)
+    table = BytesIO()
+    pl.DataFrame({"agent": ["cem"], "state": [0], "Age": [31.5], "region": ["north"]}).write_parquet(table)
+    kind = {"Content-Type": "application/vnd.apache.parquet"}
+    answer = caller.call("POST", rounds, content=table.getvalue(), headers=kind)
+    assert answer.status_code == 201, answer.text
+    features = caller.desk.program("clinic").projection.agents.features.tolist()
+    assert (features[0], features[2]) == ([40.0, 0.0, 1.0], [31.5, 1.0, 0.0])
+    wrong = caller.refused(
+        "POST", rounds, 422, json={"states": [{"agent": "dan", "state": "low", "features": {"group": [1]}}]}
+    )
+    assert "a list is not a feature of this name" in wrong["detail"]
