@@ -12,6 +12,7 @@ from restive.policies.egt import Egt
 from restive.policies.greedy_oracle import GreedyOracle
 from restive.policies.lagrange import Lagrange
 from restive.policies.loader import load_policy
+from restive.policies.lp_update import LpUpdate
 from restive.policies.omr_oracle import OmrOracle
 from restive.policies.random import Random
 from restive.policies.rma2b import Rma2b
@@ -32,6 +33,7 @@ POLICIES: Mapping[str, type[Policy[Any]]] = {
         ThompsonWhittle,
         CetWhittle,
         Lagrange,
+        LpUpdate,
         ThresholdOracle,
         GreedyOracle,
         WhittleOracle,
