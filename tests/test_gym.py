@@ -450,7 +450,7 @@ def test_a_problem_has_no_family_settings() -> None:
 # --- zeros and ones as actions
 
 
-@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize("name", PROBLEMS)
 def test_every_problem_takes_zeros_and_ones_and_passes_the_checker_of_gymnasium(name: str) -> None:
     environment = gymnasium.make(f"restive/{name}", action_space="multibinary").unwrapped
     assert environment.action_space == MultiBinary(make_problems(name)[0].shape[0])
@@ -492,6 +492,26 @@ def test_exactly_the_budget_is_acted_on_however_many_ones_there_are(ones: int) -
     # Who is drawn is random: the shares have a standard deviation of at most 0.025.
     shares = np.full(6, 2 / max(ones, 2)) * marks if ones >= 2 else np.where(marks == 1, 1.0, (2 - ones) / (6 - ones))
     np.testing.assert_allclose(tally / 400, shares, atol=0.1)
+
+
+@pytest.mark.parametrize("policy", ["egt", "whittle-oracle"])
+@pytest.mark.parametrize("name", LIMITED)
+def test_a_budget_that_is_a_limit_is_spent_as_in_a_simulation(name: str, policy: str) -> None:
+    (problem,) = make_problems(name)
+    environment = VectorEnvironment(problem, 2, horizon=15, action_space="multibinary")
+    results = play(PolicyAgent(policy, environment), environment, 15, seed=5)
+    expected = simulate(problem, policy, horizon=15, runs=2, seed=5)
+    np.testing.assert_array_equal(np.stack([info["expected_reward"] for *_, info in results], axis=1), expected.reward)
+    everybody = np.ones((2, problem.shape[0]), np.int8)
+    environment.reset(seed=5)
+    acted = environment.step(everybody)[4]["acted"]
+    cost = np.ones(problem.shape[0]) if problem.cost is None else problem.cost
+    assert (acted @ cost > 0).all()
+    assert (acted @ cost <= problem.budget).all()
+    nobody = environment.step(0 * everybody)[4]["acted"]
+    assert nobody.any() == (problem.spend == "exactly")
+    with pytest.raises(InputError, match="has no sets of one size; use 'multibinary'"):
+        Environment(name)
 
 
 @pytest.mark.parametrize("action", [[1, 0], [2, 0, 0, 0, 0, 0], [0.5] * 6, "ones", [[1], [1, 2]], None])
@@ -754,9 +774,3 @@ def test_the_example_shows_that_the_rewards_agree(capsys: pytest.CaptureFixture[
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["egt", "egt", "random", "egt"]
     assert lines[-1] == "egt agrees in every step: True"
-
-
-@pytest.mark.parametrize("name", LIMITED)
-def test_a_budget_that_is_a_limit_has_no_environment(name: str) -> None:
-    with pytest.raises(InputError, match="environments act on exactly `budget` agents"):
-        Environment(name)

@@ -9,7 +9,8 @@ info              after a step: "reward" [N] as observed, "expected_reward" and 
 
 A run is never terminated; it is truncated at the horizon. `MultiBinary` is for libraries that know only standard
 spaces, and holds actions of any number of agents. Exactly B are acted on nevertheless: with more than B ones, B of them
-drawn at random; with fewer, all of them and others drawn at random.
+drawn at random; with fewer, all of them and others drawn at random. If the budget is a limit, agents with a 1 are taken
+in random order as far as it allows; others, only if it has to be spent.
 """
 
 from collections.abc import Mapping
@@ -58,8 +59,9 @@ class Episode:
     def advance(self, marks: Ints) -> Outcome:
         """Act on the agents that have a 1 in `marks`, [R, N], as far as the budget allows it; all runs advance."""
         draws = self.world.draws(self.step)
-        # Marks are priorities: ties are broken at random, and exactly the budget is spent.
-        self.acted = self.world.choose(Ranking(marks.astype(np.float64), np.zeros(len(marks))), draws)
+        # Marks are priorities, and ties are broken at random. If the budget need not be spent, nobody without a 1 gains.
+        ranking = Ranking(marks.astype(np.float64), np.zeros(len(marks)), np.zeros(len(marks)))
+        self.acted = self.world.choose(ranking, draws)
         outcome = self.world.advance(self.state, self.acted, draws)
         # Summed in the order of the kernel: without noise this is the expected reward to the last bit.
         self.reward = np.cumsum(outcome.reward, axis=1)[:, -1]
@@ -251,10 +253,6 @@ def _find_problem(problem: Problem | str, instance_seed: int, settings: Mapping[
 
 def _make_observation_space(problem: Problem) -> Space[Ints]:
     """The state of each agent."""
-    if problem.cost is not None or problem.spend != EXACTLY:
-        raise InputError(
-            "environments act on exactly `budget` agents; a problem with costs or spend='at most' has no environment."
-        )
     agents, states = problem.shape
     return MultiDiscrete(np.full(agents, states))
 
@@ -263,6 +261,8 @@ def _make_action_space(kind: str, problem: Problem) -> Space[Any]:
     """The sets of agents that the budget allows, or a 0 or 1 for each agent."""
     if kind not in ("sets", "multibinary"):
         raise InputError(f"action_space is {kind!r}; it must be 'sets' or 'multibinary'.")
+    if kind == "sets" and (problem.cost is not None or problem.spend != EXACTLY):
+        raise InputError("a problem with costs or spend='at most' has no sets of one size; use 'multibinary'.")
     agents = problem.shape[0]
     return AgentSets(agents, problem.budget) if kind == "sets" else MultiBinary(agents)
 
