@@ -22,7 +22,7 @@ CANDIDATE = "lagrange"  # the policy that the claims are about
 # Policies that are ranked, and controls, which are not: the candidate without one of its parts.
 RANKED = (FLOOR, "egt", "wiql", "ucwhittle", "rma2b", "thompson-whittle", "cet-whittle", CANDIDATE)
 # Learners that were tried and are not ranked; `--policy` adds them.
-UNRANKED = ("lp-update",)
+UNRANKED = ("lp-update", "bcor-like")
 CONTROLS = ("lagrange:curiosity=0", "lagrange:curiosity=1", "lagrange:prior=1", "lagrange:mixture=false")
 BASELINES = tuple(policy for policy in RANKED if policy not in (FLOOR, CANDIDATE))
 CLAIM_POLICIES = (*RANKED, CEILING)

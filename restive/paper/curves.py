@@ -35,7 +35,8 @@ AGENTS, HORIZON = 50, 1000
 SECONDS_PER_STEP = 40e-6
 NANOSECONDS = {
     "ucwhittle": (60, 310), "rma2b": (300, 780), "thompson-whittle": (130, 3400), "cet-whittle": (70, 1100),
-    "lagrange": (60, 280), "lp-update": (9000, 20_000), "omr-oracle": (50, 120),
+    "lagrange": (60, 280), "lp-update": (9000, 20_000), "bcor-like": (1000, 20_000),
+    "omr-oracle": (50, 120),
 }  # fmt: skip
 USUAL_NANOSECONDS = (20, 55)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from restive.errors import InputError
 from restive.policies.base import Policy
+from restive.policies.bcor_like import BcorLike
 from restive.policies.cet_whittle import CetWhittle
 from restive.policies.egt import Egt
 from restive.policies.greedy_oracle import GreedyOracle
@@ -34,6 +35,7 @@ POLICIES: Mapping[str, type[Policy[Any]]] = {
         CetWhittle,
         Lagrange,
         LpUpdate,
+        BcorLike,
         ThresholdOracle,
         GreedyOracle,
         WhittleOracle,

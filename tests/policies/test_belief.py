@@ -13,7 +13,7 @@ from restive.policies.belief import agent_axes, count_agents, flatten, grow, put
 from restive.types import Floats, Ints
 
 LEARNERS = [name for name, policy in POLICIES.items() if issubclass(policy, Learner)]
-SHARING = ["lagrange"]  # whose agents learn from each other
+SHARING = ["lagrange", "bcor-like"]  # whose agents learn from each other
 
 
 def world_of(agents: int = 6, runs: int = 2) -> World:
