@@ -136,6 +136,12 @@ class Estimate(NamedTuple):
     benefit: Floats  # [R, N] what acting now adds to the reward, NaN where unknown
     error: Floats  # [R, N] its standard error, NaN where unknown, infinite where nothing was observed
     noise: Floats  # [R, N] the standard deviation of the random term in the priority, 0 where there is none
+    center: Floats | None = None
+    """[R, N] the priority without its random term, up to a constant of each run; None if it is the benefit."""
+
+    def expected_priority(self) -> Floats:
+        """The priority without its random term, up to a constant of each run, [R, N]."""
+        return self.benefit if self.center is None else self.center
 
 
 def without_noise(benefit: Floats) -> Estimate:

@@ -23,7 +23,7 @@ CANDIDATE = "lagrange"  # the policy that the claims are about
 RANKED = (FLOOR, "egt", "wiql", "ucwhittle", "rma2b", "thompson-whittle", "cet-whittle", CANDIDATE)
 # Learners that were tried and are not ranked; `--policy` adds them.
 UNRANKED = ("lp-update", "bcor-like")
-CONTROLS = ("lagrange:curiosity=0", "lagrange:curiosity=1", "lagrange:prior=1", "lagrange:mixture=false")
+CONTROLS = ("lagrange:curiosity=0", "lagrange:curiosity=2", "lagrange:prior=1", "lagrange:mixture=false")
 BASELINES = tuple(policy for policy in RANKED if policy not in (FLOOR, CANDIDATE))
 CLAIM_POLICIES = (*RANKED, CEILING)
 OTHER_BUDGETS = "other-budgets"

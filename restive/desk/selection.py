@@ -190,7 +190,7 @@ def choose_agents(ranking: Ranking, estimate: Estimate, rules: Rules, draws: Dra
     chosen, probability, by_noise = must.copy(), must.astype(np.float64), np.zeros(must.size, np.bool_)
     chosen[free] = taken
     random = bool(places and rng.uniform(draws.branch(rng.EXPLORE), np.zeros(1, np.int64))[0, 0] < explore[0])
-    noise, mean = np.ascontiguousarray(estimate.noise[0, free]), np.ascontiguousarray(estimate.benefit[0, free])
+    noise, mean = (np.ascontiguousarray(part[0, free]) for part in (estimate.noise, estimate.expected_priority()))
     if noise.any():
         best = _average_noise(mean, noise, group, minimum, part)
         best = np.where(taken, np.maximum(best, MIN_PROBABILITY), np.minimum(best, 1 - MIN_PROBABILITY))

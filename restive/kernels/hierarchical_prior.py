@@ -1,69 +1,243 @@
-"""Empirical-Bayes priors: a Dirichlet prior for each row of transitions, and shrinkage of rewards.
+"""Empirical-Bayes priors: a hierarchical Dirichlet prior for the rows of transitions, and shrinkage of rewards.
 
-moves  [N, A, S, S]  how often each agent moved from s to t under a
-pool   [A, S, S]     pseudo-counts: pool[a, s] = weight · row, where row sums to one
+moves         [N, A, S, S]  how often each agent moved from s to t under a
+seen          [N, A, S]     how often each agent was in s under a
+pool          [A, S, S]     pseudo-counts for an agent without data
+agent_weight  [A, S]        weight of the common row for an agent, in moves
+base_weight   [1]           weight of the base row for a common row, in moves
+base_share    [K]           shares of the candidates in the base row
 
-The rows of agents are modelled as Dirichlet draws around the pool's row. Two moves of one agent from the same state
-agree more often than two moves of different agents, by the intra-agent correlation 1 / (weight + 1); so the weight
-follows from counting agreeing pairs, without iteration (the method of moments for the Dirichlet-multinomial
-distribution). Agents are weighted by how much their counts say: n / (weight + n) for the row, and its square for the
-weight. Rewards are shrunk by the variance within agents over the variance between them (one-way random effects).
+The rows of agents are modelled as Dirichlet draws around a common row with weight `agent_weight`, and the common rows as
+draws around a base row with weight `base_weight`. The base row is a mixture of candidates: uniform; staying; the same
+displacement as from other states; the same destinations as from other states; the same row as under the other action. So
+rows with little data borrow from rows with much, in the way in which the rows with much data resemble each other.
+
+Two moves of one agent from the same state agree more often than two moves of different agents, by the intra-agent
+correlation 1 / (weight + 1); so the weights follow from counting agreeing pairs, without iteration (the method of moments
+for the Dirichlet-multinomial distribution). n moves of an agent count as n · (weight + 1) / (weight + n) for the common row,
+and as (n / (weight + n))² for the weight. Rewards are shrunk by the variance within agents over the variance between them
+(one-way random effects).
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from restive.kernels.jit import compiled
 from restive.types import Floats
 
-# Pseudo-observations of each entry of a row: a share of them uniform, the rest as under the other action.
-PRIOR_MOVES, UNIFORM_SHARE = 3.0, 0.5
-# Pseudo-agents, with this many moves each, that differ as much as uniformly distributed rows do.
-PRIOR_AGENTS, MOVES_OF_PRIOR_AGENT = 2.0, 10.0
-# Outside this range agents have practically nothing in common, or no individual differences.
-MIN_WEIGHT, MAX_WEIGHT = 0.2, 200.0
+# Candidates of the base row, their first shares, and the pseudo-moves that keep each from vanishing.
+UNIFORM, STAY, DISPLACEMENT, DESTINATION, OTHER_ACTION, N_CANDIDATES = 0, 1, 2, 3, 4, 5
+FIRST_UNIFORM_SHARE, UNIFORM_MOVES, CANDIDATE_MOVES = 0.6, 1.0, 0.1
+# Each iteration of expectation-maximisation for the shares brings them closer; the next update goes on from there.
+SHARE_ITERATIONS = 2
+# The first base weight for each state, the pseudo-rows that have it, and how large a base weight makes them count less.
+FIRST_BASE_WEIGHT, BASE_PSEUDO_ROWS, BASE_TRUST = 2.0, 2.0, 20.0
+# Uniform pseudo-moves of each common row.
+UNIFORM_ROW_MOVES = 4.0
+# Pseudo-agents that differ as uniformly distributed rows do, and pseudo-agents by which each row's weight is drawn
+# towards that of all rows.
+PRIOR_AGENTS, SHARED_AGENTS = 0.6, 5.0
+# Pseudo-agents, with this many moves each, for the weight around rows other than the common ones.
+PSEUDO_AGENTS, MOVES_OF_PSEUDO_AGENT = 2.0, 10.0
+# Outside this range agents, or common rows, have practically nothing in common, or nothing of their own.
+MIN_WEIGHT, MAX_WEIGHT = 0.2, 500.0
+MIN_BASE_WEIGHT, MAX_BASE_WEIGHT = 1.0, 5000.0
+# A candidate row without data has this many uniform moves.
+CANDIDATE_ROW_MOVES = 0.1
 # Below this share of variance between agents, rewards count as equal for all agents, with the largest weight.
 MIN_VARIANCE_SHARE, MAX_REWARD_WEIGHT = 1e-9, 1e9
 
 
-@compiled
-def learn_pool(moves: Floats, pool: Floats) -> None:
-    """Update the pool from the moves, starting from its present weights.
+class Levels(NamedTuple):
+    """The levels of the prior of one run; see the top of the module."""
 
-    >>> pool = np.ones((2, 2, 2))
-    >>> always = np.tile([[0.0, 20.0], [20.0, 0.0]], (30, 2, 1, 1))  # thirty agents that always change their state
-    >>> for _ in range(9):
-    ...     learn_pool(always, pool)
-    >>> float((pool[0, 0, 1] / pool[0, 0].sum()).round(2)), bool(pool[0, 0].sum() > 100)
-    (1.0, True)
-    """
+    pool: Floats
+    agent_weight: Floats
+    base_weight: Floats
+    base_share: Floats
+
+
+def first_shares() -> Floats:
+    """The shares of the candidates in the base row before there are data, [K]."""
+    shares = np.full(N_CANDIDATES, (1.0 - FIRST_UNIFORM_SHARE) / (N_CANDIDATES - 1))
+    shares[UNIFORM] = FIRST_UNIFORM_SHARE
+    return shares
+
+
+@compiled
+def count_rows(moves: Floats) -> Floats:
+    """How often each agent was in state s under action a, [N, A, S]."""
     agents, actions, states, _ = moves.shape
+    seen = np.zeros((agents, actions, states))
+    for n in range(agents):
+        for a in range(actions):
+            for s in range(states):
+                for t in range(states):
+                    seen[n, a, s] += moves[n, a, s, t]
+    return seen
+
+
+@compiled
+def learn_pool(moves: Floats, seen: Floats, levels: Levels) -> None:
+    """Update all levels of the prior from the moves, starting from their present weights and shares."""
+    pool, agent_weight, base_weight, base_share = levels
+    common, size = _add_agents(moves, seen, agent_weight)
+    candidates = _find_candidates(common, size)
+    for _ in range(SHARE_ITERATIONS):
+        _update_shares(common, size, base_weight[0], candidates, base_share)
+    for a in range(pool.shape[0]):
+        for s in range(pool.shape[1]):
+            for t in range(pool.shape[2]):
+                pool[a, s, t] = _mix_candidates(candidates[a, s, t], base_share)
+    base_weight[0] = _next_base_weight(common, size, pool, base_weight[0])
+    rest = base_weight[0] + UNIFORM_ROW_MOVES
+    for a in range(pool.shape[0]):
+        for s in range(pool.shape[1]):
+            for t in range(pool.shape[2]):
+                likely = base_weight[0] * pool[a, s, t] + UNIFORM_ROW_MOVES / pool.shape[2]
+                pool[a, s, t] = (likely + common[a, s, t]) / (rest + size[a, s])
+    _update_agent_weight(moves, seen, pool, agent_weight)
+    for a in range(pool.shape[0]):
+        for s in range(pool.shape[1]):
+            pool[a, s] *= _pool_weight(agent_weight[a, s], base_weight[0] + size[a, s])
+
+
+@compiled
+def _add_agents(moves: Floats, seen: Floats, agent_weight: Floats) -> tuple[Floats, Floats]:
+    """The moves of all agents [A, S, S], each counted for what it says of the common row, and their sums [A, S]."""
+    agents, actions, states, _ = moves.shape
+    common, size = np.zeros((actions, states, states)), np.zeros((actions, states))
+    for n in range(agents):
+        for a in range(actions):
+            for s in range(states):
+                if seen[n, a, s] > 0.0:
+                    trust = (agent_weight[a, s] + 1.0) / (agent_weight[a, s] + seen[n, a, s])
+                    size[a, s] += trust * seen[n, a, s]
+                    for t in range(states):
+                        common[a, s, t] += trust * moves[n, a, s, t]
+    return common, size
+
+
+@compiled
+def _find_candidates(common: Floats, size: Floats) -> Floats:
+    """Rows that the common row [a, s] may resemble, found from other rows than itself, [A, S, S, K]."""
+    actions, states, _ = common.shape
+    candidates = np.zeros((actions, states, states, N_CANDIDATES))
+    shift, tried, column = np.empty(2 * states - 1), np.empty(2 * states - 1), np.empty(states)
+    for a in range(actions):
+        shift[:], tried[:], column[:] = 0.0, 0.0, 0.0
+        for s in range(states):
+            for t in range(states):
+                shift[t - s + states - 1] += common[a, s, t]
+                tried[t - s + states - 1] += size[a, s]
+                column[t] += common[a, s, t]
+        for s in range(states):
+            for t in range(states):
+                place = t - s + states - 1
+                moved, possible = shift[place] - common[a, s, t], tried[place] - size[a, s]
+                if possible <= 1e-9:  # no other state has that displacement: take the opposite one
+                    moved, possible = shift[2 * states - 2 - place], tried[2 * states - 2 - place]
+                unseen = CANDIDATE_ROW_MOVES / states
+                row = candidates[a, s, t]
+                row[UNIFORM], row[STAY] = 1.0 / states, 1.0 if t == s else 0.0
+                row[DISPLACEMENT] = (max(moved, 0.0) + unseen) / (max(possible, 0.0) + CANDIDATE_ROW_MOVES)
+                row[DESTINATION] = max(column[t] - common[a, s, t], 0.0) + unseen
+                row[OTHER_ACTION] = common[1 - a, s, t] + unseen
+            for k in range(DISPLACEMENT, N_CANDIDATES):
+                candidates[a, s, :, k] /= candidates[a, s, :, k].sum()
+    return candidates
+
+
+@compiled
+def _mix_candidates(candidates: Floats, base_share: Floats) -> float:
+    probability = 0.0
+    for k in range(N_CANDIDATES):
+        probability += base_share[k] * candidates[k]
+    return probability
+
+
+@compiled
+def _update_shares(common: Floats, size: Floats, base_weight: float, candidates: Floats, base_share: Floats) -> None:
+    """One iteration of expectation-maximisation for the shares of the candidates."""
+    actions, states, _ = common.shape
+    found = np.full(N_CANDIDATES, CANDIDATE_MOVES)
+    found[UNIFORM] = UNIFORM_MOVES
     for a in range(actions):
         for s in range(states):
-            weight = pool[a, s].sum()
-            _pool_row(moves, a, s, weight, pool[1 - a, s], pool[a, s])
+            trust = (base_weight + 1.0) / (base_weight + max(size[a, s], 1.0))
+            for t in range(states):
+                if common[a, s, t] > 0.0:
+                    part = trust * common[a, s, t] / _mix_candidates(candidates[a, s, t], base_share)
+                    for k in range(N_CANDIDATES):
+                        found[k] += part * base_share[k] * candidates[a, s, t, k]
+    base_share[:] = found / found.sum()
+
+
+@compiled
+def _next_base_weight(common: Floats, size: Floats, base: Floats, base_weight: float) -> float:
+    """The base weight that the distances of the common rows from the base rows imply, approached by half."""
+    actions, states, _ = common.shape
+    total = BASE_PSEUDO_ROWS / states * (BASE_TRUST / (BASE_TRUST + base_weight)) ** 2
+    correlation = total / (FIRST_BASE_WEIGHT * states + 1.0)
+    for a in range(actions):
+        for s in range(states):
+            if size[a, s] > 1.5:
+                distance, agree, square = 0.0, 0.0, 0.0
+                for t in range(states):
+                    row = common[a, s, t] / size[a, s]
+                    distance += (row - base[a, s, t]) ** 2
+                    agree += row * row
+                    square += base[a, s, t] ** 2
+                trust = (size[a, s] / (base_weight + size[a, s])) ** 2
+                excess = distance - (1.0 - agree) / (size[a, s] - 1.0)
+                correlation += trust * excess / max(1.0 - square, 1e-9)
+                total += trust
+    return next_weight(base_weight, correlation / total, MIN_BASE_WEIGHT, MAX_BASE_WEIGHT)
+
+
+@compiled
+def _update_agent_weight(moves: Floats, seen: Floats, row: Floats, agent_weight: Floats) -> None:
+    """Update the weight of each common row from the intra-agent correlation around it, and around all rows."""
+    agents, actions, states, _ = moves.shape
+    correlation, total = np.zeros((actions, states)), np.zeros((actions, states))
+    for a in range(actions):
+        for s in range(states):
             square = 0.0
             for t in range(states):
-                square += pool[a, s, t] ** 2
-            correlation, total = prior_correlation(weight, states)
+                square += row[a, s, t] ** 2
             for n in range(agents):
-                seen, pairs, cross = 0.0, 0.0, 0.0
-                for t in range(states):
-                    times = moves[n, a, s, t]
-                    seen += times
-                    pairs += times * (times - 1.0)
-                    cross += times * pool[a, s, t]
-                if seen > 1.0:
-                    found, trust = agent_correlation(seen, pairs, cross, square, weight)
-                    correlation, total = correlation + found, total + trust
-            weight = next_weight(weight, correlation / total)
-            for t in range(states):
-                pool[a, s, t] *= weight
+                if seen[n, a, s] > 1.0:
+                    pairs, cross = 0.0, 0.0
+                    for t in range(states):
+                        times = moves[n, a, s, t]
+                        pairs += times * (times - 1.0)
+                        cross += times * row[a, s, t]
+                    found, trust = agent_correlation(seen[n, a, s], pairs, cross, square, agent_weight[a, s])
+                    correlation[a, s] += found
+                    total[a, s] += trust
+    everywhere = (correlation.sum() + PRIOR_AGENTS / (states + 1.0)) / (total.sum() + PRIOR_AGENTS)
+    for a in range(actions):
+        for s in range(states):
+            own = (correlation[a, s] + SHARED_AGENTS * everywhere) / (total[a, s] + SHARED_AGENTS)
+            agent_weight[a, s] = next_weight(agent_weight[a, s], own)
+
+
+@compiled
+def _pool_weight(agent_weight: float, known: float) -> float:
+    """The weight of the common row for an agent, less while the row rests on few moves, `known`.
+
+    The row's uncertainty is that of an agent's row around it divided by k = known / (agent_weight + 1) agents, which
+    makes (agent_weight + 1) · k / (k + 1) moves, prior moves of the row included.
+    """
+    agents = known / (agent_weight + 1.0)
+    return max((agent_weight + 1.0) * agents / (agents + 1.0) - 1.0, MIN_WEIGHT)
 
 
 @compiled
 def prior_correlation(weight: float, states: int) -> tuple[float, float]:
-    """Prior pseudo-observations of the intra-agent correlation: its weighted sum and the weight."""
-    trust = PRIOR_AGENTS * (MOVES_OF_PRIOR_AGENT / (MOVES_OF_PRIOR_AGENT + weight)) ** 2
+    """Pseudo-observations of the intra-agent correlation: its weighted sum and the weight."""
+    trust = PSEUDO_AGENTS * (MOVES_OF_PSEUDO_AGENT / (MOVES_OF_PSEUDO_AGENT + weight)) ** 2
     return trust / (states + 1.0), trust
 
 
@@ -80,30 +254,10 @@ def agent_correlation(seen: float, pairs: float, cross: float, square: float, we
 
 
 @compiled
-def next_weight(weight: float, correlation: float) -> float:
+def next_weight(weight: float, correlation: float, lowest: float = MIN_WEIGHT, highest: float = MAX_WEIGHT) -> float:
     """The geometric mean of a weight and the weight that a correlation implies, 1 / correlation − 1."""
-    wanted = min(max(1.0 / correlation - 1.0, MIN_WEIGHT), MAX_WEIGHT) if correlation > 0.0 else MAX_WEIGHT
+    wanted = min(max(1.0 / correlation - 1.0, lowest), highest) if correlation > 0.0 else highest
     return float(np.sqrt(weight * wanted))
-
-
-@compiled
-def _pool_row(moves: Floats, a: int, s: int, weight: float, other: Floats, pool: Floats) -> None:
-    """Fill `pool` with the normalised row [a, s] of all agents; `other` is the pool of the other action."""
-    agents, states = moves.shape[0], moves.shape[2]
-    unseen, other_total = PRIOR_MOVES / (1.0 + weight), other.sum()
-    for t in range(states):
-        pool[t] = unseen * (UNIFORM_SHARE + (1.0 - UNIFORM_SHARE) * states * other[t] / other_total)
-    total = unseen * states
-    for n in range(agents):
-        seen = 0.0
-        for t in range(states):
-            seen += moves[n, a, s, t]
-        trust = 1.0 / (weight + seen)
-        for t in range(states):
-            pool[t] += trust * moves[n, a, s, t]
-        total += trust * seen
-    for t in range(states):
-        pool[t] /= total
 
 
 @compiled

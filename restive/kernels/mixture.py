@@ -1,57 +1,63 @@
 """A mixture of agent types, fitted by expectation-maximisation: each type has transition rows of its own.
 
 moves           [N, A, S, S]  how often each agent moved from s to t under a
-pool            [A, S, S]     the prior of all agents (`restive.kernels.hierarchical_prior`)
+seen            [N, A, S]     how often each agent was in s under a
+pool            [A, S, S]     pseudo-counts of the prior of all agents (`restive.kernels.hierarchical_prior`)
 responsibility  [N, K]        the probability that each agent is of each type; all 0 while no mixture is used
 weight          [A, S]        the weight of an agent's prior row, in moves
 posterior       [N, A, S, S]  moves + weight · (rows of the types by responsibility, or else the row of the pool)
 
 Agents of one type may still differ: n moves of an agent from a state count as n · (weight + 1) / (weight + n) in its
 likelihood. Types are initialised as agents that differ from the pool and from each other. The mixture is used while its
-log-likelihood exceeds that of the pool by more than ½ log(moves) for each added parameter (BIC, Schwarz 1978).
+log-likelihood exceeds that of the pool by more than ¼ log(moves) for each added parameter, half of what the Bayesian
+information criterion asks (Schwarz 1978): the pool's rows help types of which little was seen.
 """
 
 import numpy as np
 
-from restive.kernels.hierarchical_prior import (
-    MIN_WEIGHT,
-    PRIOR_MOVES,
-    agent_correlation,
-    next_weight,
-    prior_correlation,
-)
+from restive.kernels.hierarchical_prior import agent_correlation, next_weight, prior_correlation
 from restive.kernels.jit import compiled
 from restive.types import Floats
 
 # The number of types; a constant, because that makes the loops over types fast.
-N_TYPES = 4
+N_TYPES = 5
 # EM iterations of a new mixture; a mixture in use gets one in each update.
 INITIAL_ITERATIONS = 8
 # Moves of the pool added to each row of a type: a type with little data is like all agents.
 POOL_MOVES = 10.0
+# The mixture is used while it gains this many times log(moves) for each added parameter.
+PENALTY = 0.25
 # Pseudo-agents of each type, so that none vanishes.
 PSEUDO_AGENTS = 0.5
 
 
 @compiled
 def learn_mixture(
-    moves: Floats, pool: Floats, search: bool, responsibility: Floats, weight: Floats, posterior: Floats
+    moves: Floats,
+    seen: Floats,
+    pool: Floats,
+    search: bool,
+    responsibility: Floats,
+    weight: Floats,
+    posterior: Floats,
 ) -> None:
     """Update responsibilities, weights and posterior; responsibilities of 0 mean that no mixture is used.
 
-    A mixture in use gets one EM iteration; otherwise one is fitted from scratch if `search`.
+    A mixture in use gets one EM iteration; otherwise one is fitted from scratch if `search`, unless even the agents' own
+    rows explain the moves too little better than the pool.
     """
     agents, actions, states, _ = moves.shape
-    seen = _count_rows(moves)
     row = np.empty_like(pool)
     iterations = 1
     used = responsibility[0].sum() > 0.0
-    if not used:
-        _weigh_pool(seen, pool, weight)
     for a in range(actions):
         for s in range(states):
-            row[a, s] = pool[a, s] / pool[a, s].sum()
-    if search and not used:
+            total = pool[a, s].sum()
+            row[a, s] = pool[a, s] / total
+            if not used:
+                weight[a, s] = total
+    required = PENALTY * (N_TYPES - 1) * actions * states * (states - 1) * np.log(max(seen.sum(), 1.0))
+    if search and not used and _largest_gain(moves, seen, row, weight) > required:
         _initialise(moves, seen, row, weight, responsibility)
         used, iterations = True, INITIAL_ITERATIONS
     rows = np.zeros((actions, states, states, N_TYPES))
@@ -61,46 +67,28 @@ def learn_mixture(
             m_step(moves, seen, row, responsibility, weight, rows)
             gain = e_step(moves, seen, row, rows, weight, responsibility)
             _update_weight(moves, seen, rows, responsibility, weight)
-        parameters = (N_TYPES - 1) * actions * states * (states - 1)
-        used = gain > 0.5 * parameters * np.log(max(seen.sum(), 1.0))
+        used = gain > required
         if not used:
             responsibility[:] = 0.0
-            _weigh_pool(seen, pool, weight)
+            for a in range(actions):
+                for s in range(states):
+                    weight[a, s] = pool[a, s].sum()
     for n in range(agents):
         for a in range(actions):
             for s in range(states):
                 for t in range(states):
-                    prior = _mix(rows, responsibility, n, a, s, t) if used else row[a, s, t]
-                    posterior[n, a, s, t] = moves[n, a, s, t] + weight[a, s] * prior
+                    prior = weight[a, s] * _mix(rows, responsibility, n, a, s, t) if used else pool[a, s, t]
+                    posterior[n, a, s, t] = moves[n, a, s, t] + prior
 
 
 @compiled
-def _weigh_pool(seen: Floats, pool: Floats, weight: Floats) -> None:
-    """Fill the weight of the pool's row for an agent: less than the pool's own weight while the pool has little data.
-
-    The row's uncertainty is that of an agent's row around it divided by W = Σ n / (weight + n) over agents, which makes
-    (weight + 1) · W / (W + 1) moves, prior moves of the row included.
-    """
-    for a in range(pool.shape[0]):
-        for s in range(pool.shape[1]):
-            pooled = pool[a, s].sum()
-            total = PRIOR_MOVES * pool.shape[1] / (1.0 + pooled)
-            for n in range(seen.shape[0]):
-                total += seen[n, a, s] / (pooled + seen[n, a, s])
-            weight[a, s] = max((pooled + 1.0) * total / (total + 1.0) - 1.0, MIN_WEIGHT)
-
-
-@compiled
-def _count_rows(moves: Floats) -> Floats:
-    """How often each agent was in state s under action a, [N, A, S]."""
-    agents, actions, states, _ = moves.shape
-    seen = np.zeros((agents, actions, states))
-    for n in range(agents):
-        for a in range(actions):
-            for s in range(states):
-                for t in range(states):
-                    seen[n, a, s] += moves[n, a, s, t]
-    return seen
+def _largest_gain(moves: Floats, seen: Floats, row: Floats, weight: Floats) -> float:
+    """The log-likelihood ratio of the agents' own rows to the pool's: about the most that types can gain."""
+    log_ratio = np.empty_like(row)
+    gain = 0.0
+    for n in range(moves.shape[0]):
+        gain += max(_compare_with_pool(moves, seen, row, weight, n, log_ratio), 0.0)
+    return gain
 
 
 @compiled

@@ -7,17 +7,17 @@ iteration under its posterior mean, in which acting costs a price that all agent
 
     value(s)  = reward(s) + discount · max(wait(s), act(s) − price)   of arriving in s, relative to the other states
     wait(s)   = Σ_t row(t) · value(t),  row = posterior / Σ posterior, posterior = prior + moves; act(s) in the same way
-    priority  = act(s) − price − wait(s) + curiosity · own · error · Z
-    error²    = posterior variance of act(s) − wait(s): Var_row(value) / (Σ posterior + 1), summed over both rows
-    own       = Σ moves / Σ posterior of both rows: the share of the agent's own data in its posterior
-    Z         nearly normal noise of mean 0 and variance 1, independent for each agent and step
+    priority  = act(s) − price − wait(s) + curiosity · (bonus of acting − bonus of waiting)
+    error²    = posterior variance of act(s) or wait(s): Var_row(value) / (Σ posterior + 1)
+    bonus     = error · g, with g² = max(1, 2 x^¼ − 3.2) and x = 3 · visits of s / (Σ posterior + 1)
 
-An agent that is often in a state will profit often from what is learnt there, so its own data make it worth exploring.
-The price rises while acting has a positive net benefit for more agents than were acted on, and falls while for fewer.
-If acting on agents costs more or less, the price is one per unit of cost: acting costs price · cost, and the priority is
-that of the benefit per unit of cost. If the budget need not be spent, the price is not below 0, and agents whose benefit
-and noise add up to 0 or less are left out. The horizon is not used. Rewards are estimated for each agent and shrunk
-towards the mean of all agents.
+So both actions are tried where they are uncertain, and the more the rarer an action is among the agent's visits of a
+state: g is close to the index of a normal arm with horizon x (Brezzi and Lai 2002), and needs no logarithm. Waiting comes
+by itself at first, so its least g² is steps / (steps + 30) instead of 1. The price rises while acting has a positive net
+benefit for more agents than were acted on, and falls while for fewer. If acting on agents costs more or less, the price is
+one per unit of cost: acting costs price · cost, and the priority is that of the benefit and bonus per unit of cost. If the
+budget need not be spent, the price is not below 0, and agents whose benefit and bonus add up to 0 or less are left out. The
+horizon is not used. Rewards are estimated for each agent and shrunk towards the mean of all agents.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,14 @@ import numpy as np
 
 from restive.contract import Draws, Estimate, Ranking, Shape
 from restive.kernels import rng
-from restive.kernels.hierarchical_prior import learn_pool, learn_rewards
+from restive.kernels.hierarchical_prior import (
+    FIRST_BASE_WEIGHT,
+    Levels,
+    count_rows,
+    first_shares,
+    learn_pool,
+    learn_rewards,
+)
 from restive.kernels.jit import compiled
 from restive.kernels.mixture import N_TYPES, learn_mixture
 from restive.kernels.rng import fold, near_normal
@@ -37,20 +44,24 @@ from restive.policies.transition_counts import Counts, no_counts
 from restive.problem import AT_MOST
 from restive.types import Bools, Floats, Ints, Keys
 
-# Priors and rewards are estimated in each of the first steps, then whenever the steps have grown by a twelfth.
-ESTIMATES_PER_DOUBLING = 12
+# Priors and rewards are estimated in each of the first steps, then whenever the steps have grown by a tenth.
+ESTIMATES_PER_DOUBLING = 10
 # A mixture is fitted after this many steps, and if none is found again after twice as many.
 FIRST_SEARCH = 50
-# Values are swept in each of these first steps, then in every second one.
+# Values are swept in each of these first steps, then in every second one, or every S / 2 with more states.
 DENSE_SWEEPS = 20
 # The step size of the price, and how fast it decreases.
 PRICE_STEP, PRICE_DECAY = 0.6, 0.02
+# A row that was seen in one of x visits is uncertain as if the horizon were RARITY · x.
+RARITY = 3.0
+# Waiting gets its whole bonus only after many times this number of steps.
+WAIT_BONUS_STEPS = 30.0
 # Tiny noise breaks ties between agents that differ by rounding only; net benefits below ROUNDING count as zero.
-MIN_OWN_SHARE, ROUNDING = 1e-6, 1e-12
+TIE_NOISE, ROUNDING = 1e-6, 1e-12
 # The state of an agent that was not observed in a step.
 UNOBSERVED = -1
 # `rank` does not ask for the parts of the priorities.
-NO_PARTS = np.empty((3, 0, 0))
+NO_PARTS = np.empty((4, 0, 0))
 
 
 class LagrangeBelief(NamedTuple):
@@ -58,7 +69,7 @@ class LagrangeBelief(NamedTuple):
 
     counts: Counts
     squared_deviations: Floats  # [R] sum of squared deviations of rewards from the mean of their agent and state
-    pool: Floats  # [R, A, S, S] pseudo-counts of the prior of all agents
+    levels: Levels  # [R, ...] of the prior of all agents
     responsibility: Floats  # [R, N, K] probability of each agent type, 0 while no mixture is used
     weight: Floats  # [R, A, S] weight of an agent's prior row, in moves
     posterior: Floats  # [R, N, A, S, S] moves plus pseudo-counts of the agent's types or of the pool
@@ -80,6 +91,7 @@ class Scores(NamedTuple):
     value: Floats
     price: Floats
     cost: Floats
+    least_wait: float  # the least squared factor of the error in the bonus of waiting
 
 
 class Observed(NamedTuple):
@@ -96,17 +108,23 @@ class Lagrange(Learner[LagrangeBelief]):
     """Rank by the value of acting beyond its price, under a model that agents share as far as they are similar."""
 
     name: ClassVar[str] = "lagrange"
-    version: ClassVar[int] = 2
-    agent_axes: ClassVar[Mapping[str, int | None]] = {"pool": None, "weight": None}
+    version: ClassVar[int] = 3
+    agent_axes: ClassVar[Mapping[str, int | None]] = {
+        "weight": None,
+        "levels.pool": None,
+        "levels.agent_weight": None,
+        "levels.base_weight": None,
+        "levels.base_share": None,
+    }
     discount: float = 0.95
-    curiosity: float = 0.5
+    curiosity: float = 1.0
     prior: float | None = None
     mixture: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_setting(0 <= self.discount < 1, self, "discount", "from 0 to below 1")
-        check_setting(0 <= self.curiosity <= 1e6, self, "curiosity", "from 0 to 1e6, the noise per unit of error")
+        check_setting(0 <= self.curiosity <= 1e6, self, "curiosity", "from 0 to 1e6, the bonus per unit of error")
         valid = self.prior is None or 0 < self.prior <= 1e9
         check_setting(
             valid, self, "prior", "above 0 and at most 1e9, the pseudo-count of each move, or None to estimate it"
@@ -119,7 +137,12 @@ class Lagrange(Learner[LagrangeBelief]):
         return LagrangeBelief(
             counts=no_counts(shape),
             squared_deviations=np.zeros(runs),
-            pool=np.ones((runs, *rows)),
+            levels=Levels(
+                pool=np.full((runs, *rows), pseudo_count),
+                agent_weight=np.full((runs, 2, states), pseudo_count * states),
+                base_weight=np.full((runs, 1), FIRST_BASE_WEIGHT * states),
+                base_share=np.tile(first_shares(), (runs, 1)),
+            ),
             responsibility=np.zeros((runs, agents, N_TYPES)),
             weight=np.full((runs, 2, states), pseudo_count * states),
             posterior=np.full((runs, agents, *rows), pseudo_count),
@@ -134,7 +157,7 @@ class Lagrange(Learner[LagrangeBelief]):
         )
 
     def rank(self, belief: LagrangeBelief, state: Ints, draws: Draws) -> Ranking:
-        """The net benefit of acting, plus noise where the agent's data leave it uncertain.
+        """The net benefit of acting, with a bonus for what is not known of acting, less that of waiting.
 
         Costs and whether the budget must be spent are those of this step; the sweeps that follow use them.
         """
@@ -145,18 +168,19 @@ class Lagrange(Learner[LagrangeBelief]):
         return Ranking(priority, np.zeros(len(state)), -belief.price)
 
     def estimate(self, belief: LagrangeBelief, state: Ints) -> Estimate:
-        """The parts of the priority: priority = (benefit + noise · Z) / cost − price.
+        """What acting adds beyond waiting, and the parts of the priority: priority = center + noise · Z − price.
 
         Before the first step all values are 0, which makes the error 0 by its formula; it is reported as infinite.
         """
         runs, agents = state.shape
-        parts = np.empty((3, runs, agents))
+        parts = np.empty((4, runs, agents))
         self._rank(belief, state, np.zeros(runs, np.uint64), np.arange(agents), parts)
-        benefit, error, noise = parts
-        return Estimate(benefit, error if belief.step > 0 else np.full(state.shape, np.inf), noise)
+        benefit, error, noise, center = parts
+        return Estimate(benefit, error if belief.step > 0 else np.full(state.shape, np.inf), noise, center)
 
     def _rank(self, belief: LagrangeBelief, state: Ints, keys: Keys, agents: Ints, parts: Floats) -> Floats:
-        scores = Scores(belief.posterior, belief.weight, belief.value, belief.price, belief.cost)
+        least_wait = float(belief.step / (belief.step + WAIT_BONUS_STEPS))
+        scores = Scores(belief.posterior, belief.weight, belief.value, belief.price, belief.cost, least_wait)
         priority = np.empty(state.shape)
         _rank(scores, state, float(self.curiosity), keys, agents, priority, parts)
         return priority
@@ -184,7 +208,7 @@ class Lagrange(Learner[LagrangeBelief]):
             _estimate_rewards(belief.counts.arrivals, belief.counts.total, belief.squared_deviations, belief.reward)
             if self.prior is None:
                 self._learn_prior(belief)
-        if step < DENSE_SWEEPS or step % 2 == 0:
+        if step < DENSE_SWEEPS or step % max(2, belief.value.shape[2] // 2) == 0:
             price_step = PRICE_STEP / (1.0 + PRICE_DECAY * step)
             _sweep(
                 belief.posterior,
@@ -216,19 +240,20 @@ class Lagrange(Learner[LagrangeBelief]):
         search = self.mixture and bool(belief.step >= belief.next_search)
         if search:
             belief.next_search[...] = 2 * belief.step
-        _learn_priors(belief.counts.moves, belief.pool, search, belief.responsibility, belief.weight, belief.posterior)
+        _learn_priors(
+            belief.counts.moves, belief.levels, search, belief.responsibility, belief.weight, belief.posterior
+        )
 
 
 def _prior_rows(belief: LagrangeBelief, present: int) -> Floats:
     """Pseudo-counts for an agent without data, [R, A, S, S]: the pool, or the types by their frequency."""
-    weight = belief.weight[..., None]
-    pooled = weight * belief.pool / belief.pool.sum(axis=-1, keepdims=True)
+    pool, weight = belief.levels.pool, belief.weight[..., None]
     moves, posterior = belief.counts.moves[:, :present], belief.posterior[:, :present]
     # The rows of the types are not stored, but they are the posterior minus the moves, up to rounding.
-    mixed = np.maximum(posterior.mean(axis=1) - moves.mean(axis=1), MIN_OWN_SHARE * pooled)
+    mixed = np.maximum(posterior.mean(axis=1) - moves.mean(axis=1), TIE_NOISE * pool)
     mixed *= weight / mixed.sum(axis=-1, keepdims=True)
     used = belief.responsibility[:, 0].sum(axis=-1) > 0.0
-    rows: Floats = np.where(used[:, None, None, None], mixed, pooled)
+    rows: Floats = np.where(used[:, None, None, None], mixed, pool)
     return rows
 
 
@@ -236,7 +261,7 @@ def _prior_rows(belief: LagrangeBelief, present: int) -> Floats:
 def _rank(
     scores: Scores, state: Ints, curiosity: float, keys: Keys, agents: Ints, priority: Floats, parts: Floats
 ) -> None:
-    """Fill the priorities and, if `parts` [3, R, N] is not empty, their benefit, error and noise."""
+    """Fill the priorities and, if `parts` [4, R, N] is not empty, benefit, error, noise and center."""
     posterior, weight, value, price = scores.posterior, scores.weight, scores.value, scores.price
     asked = parts.size > 0
     for r in range(state.shape[0]):
@@ -249,14 +274,26 @@ def _rank(
                 waited, wait, wait_square = waited + low, wait + low * there, wait_square + low * there * there
                 acted, act, act_square = acted + high, act + high * there, act_square + high * there * there
             wait, act = wait / waited, act / acted
-            variance = max(wait_square / waited - wait * wait, 0.0) / (waited + 1.0)
-            variance += max(act_square / acted - act * act, 0.0) / (acted + 1.0)
-            own = max(1.0 - (weight[r, 0, s] + weight[r, 1, s]) / (waited + acted), MIN_OWN_SHARE)
-            noise = curiosity * own * np.sqrt(variance)
-            gain = act - wait + noise * near_normal(fold(keys[r], agents[n]))
-            priority[r, n] = gain / scores.cost[r, n] - price[r]
+            wait_variance = max(wait_square / waited - wait * wait, 0.0) / (waited + 1.0)
+            act_variance = max(act_square / acted - act * act, 0.0) / (acted + 1.0)
+            visits = max(waited + acted - weight[r, 0, s] - weight[r, 1, s], 0.0)
+            wait_bonus = np.sqrt(wait_variance * _squared_factor(visits, waited, scores.least_wait))
+            act_bonus = np.sqrt(act_variance * _squared_factor(visits, acted, 1.0))
+            center = (act - wait + curiosity * (act_bonus - wait_bonus)) / scores.cost[r, n]
+            noise = TIE_NOISE * (act_bonus + wait_bonus) / scores.cost[r, n]
+            priority[r, n] = center + noise * near_normal(fold(keys[r], agents[n])) - price[r]
             if asked:
-                parts[0, r, n], parts[1, r, n], parts[2, r, n] = act - wait, np.sqrt(variance), noise
+                parts[0, r, n], parts[1, r, n] = act - wait, np.sqrt(wait_variance + act_variance)
+                parts[2, r, n], parts[3, r, n] = noise, center
+
+
+@compiled
+def _squared_factor(visits: float, known: float, least: float) -> float:
+    """The squared factor of an error in the bonus: `least`, and more where an action is much rarer than its state.
+
+    2 x^¼ − 3.2 is 2 l − log l − log 16π with l = log x, to a tenth or two up to x = 1000.
+    """
+    return float(max(2.0 * np.sqrt(np.sqrt(RARITY * visits / (known + 1.0))) - 3.2, least))
 
 
 @compiled
@@ -337,8 +374,10 @@ def _estimate_rewards(arrivals: Floats, total: Floats, squared_deviations: Float
 
 @compiled
 def _learn_priors(
-    moves: Floats, pool: Floats, search: bool, responsibility: Floats, weight: Floats, posterior: Floats
+    moves: Floats, levels: Levels, search: bool, responsibility: Floats, weight: Floats, posterior: Floats
 ) -> None:
     for r in range(moves.shape[0]):
-        learn_pool(moves[r], pool[r])
-        learn_mixture(moves[r], pool[r], search, responsibility[r], weight[r], posterior[r])
+        seen = count_rows(moves[r])
+        mine = Levels(levels.pool[r], levels.agent_weight[r], levels.base_weight[r], levels.base_share[r])
+        learn_pool(moves[r], seen, mine)
+        learn_mixture(moves[r], seen, mine.pool, search, responsibility[r], weight[r], posterior[r])

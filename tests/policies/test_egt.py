@@ -327,7 +327,7 @@ def test_the_estimate_is_the_difference_of_means_with_an_error_by_the_range() ->
     belief = policy.start(Shape(runs=1, agents=3, states=2, budget=1, horizon=None, reward_range=np.array([4.0])))
     belief.visits[0, 0, 1], belief.total[0, 0, 1] = (1.0, 4.0), (0.5, 10.0)
     belief.visits[0, 1, 0], belief.total[0, 1, 0] = (9.0, 0.0), (3.0, 0.0)
-    benefit, error, noise = policy.estimate(belief, np.array([[1, 0, 0]]))
+    benefit, error, noise = policy.estimate(belief, np.array([[1, 0, 0]]))[:3]
     assert benefit.tolist() == [[10.0 / 4 - 0.5, 0.0, 0.0]]
     np.testing.assert_allclose(error, [[2.0 * math.sqrt(1 + 1 / 4), np.inf, np.inf]], rtol=1e-15)
     assert noise.tolist() == [[0.0] * 3]

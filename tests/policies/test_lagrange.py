@@ -52,15 +52,20 @@ def noise_of(draws: Draws) -> Floats:
 
 
 def literal_rank(belief: LagrangeBelief, state: Ints, curiosity: float, noise: Floats) -> Floats:
-    """The formula of the module's header."""
+    """The formula of the module's header, with the tiny noise that breaks ties."""
     where = state[:, :, None, None, None]
-    here, moved = (np.take_along_axis(a, where, axis=3)[:, :, :, 0] for a in (belief.posterior, belief.counts.moves))
-    own = moved.sum(axis=(2, 3)) / here.sum(axis=(2, 3))
-    row = here / here.sum(axis=-1, keepdims=True)
+    here = np.take_along_axis(belief.posterior, where, axis=3)[:, :, :, 0]
+    known = here.sum(axis=-1)
+    row = here / known[..., None]
     mean = (row * belief.value[:, :, None]).sum(axis=-1)
     variance = (row * (belief.value[:, :, None] - mean[..., None]) ** 2).sum(axis=-1)
-    error = np.sqrt((variance / (here.sum(axis=-1) + 1)).sum(axis=-1))
-    priority: Floats = mean[..., 1] - belief.price[:, None] - mean[..., 0] + curiosity * own * error * noise
+    weight = np.take_along_axis(belief.weight[:, None], state[:, :, None, None], axis=3)[..., 0]
+    visits = np.maximum((known - weight).sum(axis=-1, keepdims=True), 0)
+    rare = 2 * (3 * visits / (known + 1)) ** 0.25 - 3.2
+    least = np.array([float(belief.step) / (float(belief.step) + 30), 1.0])
+    bonus = np.sqrt(variance / (known + 1) * np.maximum(rare, least))
+    gain = mean[..., 1] - mean[..., 0] + curiosity * (bonus[..., 1] - bonus[..., 0])
+    priority: Floats = gain - belief.price[:, None] + 1e-6 * bonus.sum(axis=-1) * noise
     return priority
 
 
@@ -113,15 +118,16 @@ def test_a_step_sweeps_values_and_moves_the_price_by_the_formula(discount: float
     assert bool((belief.price == before.price).all()) == (budget in (0, 30))
 
 
-def test_values_are_swept_in_every_second_step_after_the_twentieth() -> None:
-    game = play("two-state-v1", "lagrange", 0)
-    rested = []
+@pytest.mark.parametrize(("family", "period"), [("two-state-v1", 2), ("many-state-v1", 5)])
+def test_values_are_swept_in_every_step_up_to_the_twentieth_and_then_less_often(family: str, period: int) -> None:
+    game = play(family, "lagrange", 0)
+    swept = []
     for step in range(1, 41):
         worth = game.belief.value.copy()
         game.advance(1)
-        if np.array_equal(worth, game.belief.value):
-            rested.append(step)
-    assert rested == list(range(21, 41, 2))
+        if not np.array_equal(worth, game.belief.value):
+            swept.append(step)
+    assert swept == [*range(1, 20), *range(20, 41, period)]
 
 
 def test_one_priority_computed_by_hand() -> None:
@@ -132,10 +138,23 @@ def test_one_priority_computed_by_hand() -> None:
     belief.posterior[0, 0, 1, 0] = [1.0, 3.0]
     belief.value[0, 0], belief.price[0] = [0.0, 1.0], 0.1
     draws, state = some_draws(1, 1), np.zeros((1, 1), np.int64)
+    belief.step[...] = 10
     plain, curious = (float(policy.rank(belief, state, draws).priority[0, 0]) for policy in policies)
-    assert plain == pytest.approx(0.15)
-    # error² = (1/4) / (2 + 1) + (3/16) / (4 + 1) = 29/240; of the 6 in both rows 2 are moves of the agent's own
-    assert curious - plain == pytest.approx(2 * (2 / 6) * (29 / 240) ** 0.5 * float(noise_of(draws)[0, 0]))
+    assert plain == pytest.approx(0.15, abs=1e-5)
+    # variances (1/4) / (2 + 1) of waiting and (3/16) / (4 + 1) of acting; of 2 visits neither action is rare
+    assert curious - plain == pytest.approx(2 * ((3 / 80) ** 0.5 - (1 / 12 * 10 / 40) ** 0.5))
+
+
+def test_an_action_that_is_rare_in_a_state_gets_a_larger_bonus() -> None:
+    """After 240 visits of a state with 5 pseudo-moves of acting, x is 3 · 240 / 6 = 120 and g² = 2 · 120^¼ − 3.2."""
+    policies = [Lagrange(curiosity=curiosity) for curiosity in (0.0, 1.0)]
+    belief = policies[0].start(Shape(1, 1, 2, 1, None, np.ones(1)))
+    belief.weight[0, :, 0] = [2.0, 5.0]
+    belief.posterior[0, 0, :, 0] = [[121.0, 121.0], [2.5, 2.5]]
+    belief.value[0, 0] = [0.0, 1.0]
+    draws, state = some_draws(1, 1), np.zeros((1, 1), np.int64)
+    plain, curious = (float(policy.rank(belief, state, draws).priority[0, 0]) for policy in policies)
+    assert curious - plain == pytest.approx((0.25 / 6 * (2 * 120**0.25 - 3.2)) ** 0.5, rel=1e-5)
 
 
 def test_an_agent_that_acting_surely_helps_is_soon_chosen() -> None:
@@ -187,7 +206,7 @@ def test_the_order_of_agents_changes_no_choice_in_any_of_many_worlds() -> None:
     ("setting", "values", "must"),
     [
         ("discount", [1, 1.0, -0.1, np.nan, np.inf], "from 0 to below 1"),
-        ("curiosity", [-1, -1e-9, np.nan, np.inf, -np.inf, 10**400], "from 0 to 1e6, the noise per unit of error"),
+        ("curiosity", [-1, -1e-9, np.nan, np.inf, -np.inf, 10**400], "from 0 to 1e6, the bonus per unit of error"),
         ("prior", [0, -1, np.nan, np.inf, 10**400], PRIOR),
         ("discount", ["high", None, True], "of type float or int"),
         ("curiosity", ["much", None, False], "of type float or int"),
@@ -364,9 +383,9 @@ def test_the_belief_holds_what_was_observed() -> None:
             seen.setdefault((r, n, int(after[r, n])), []).append(float(reward[r, n]))
         state = after
         np.testing.assert_array_equal(belief.counts.moves, moves)
-        row = belief.pool / belief.pool.sum(axis=-1, keepdims=True)
-        np.testing.assert_allclose(belief.posterior, moves + (belief.weight[..., None] * row)[:, None], rtol=1e-12)
-        assert (belief.weight < belief.pool.sum(axis=-1) + 1e-12).all()
+        np.testing.assert_allclose(belief.posterior, moves + belief.levels.pool[:, None], rtol=1e-12)
+        np.testing.assert_allclose(belief.weight, belief.levels.pool.sum(axis=-1), rtol=1e-12)
+        assert (belief.weight < belief.levels.agent_weight).all()
     for run in range(2):
         spread = sum(np.var(rewards) * len(rewards) for (r, _, _), rewards in seen.items() if r == run)
         assert belief.squared_deviations[run] == pytest.approx(spread, rel=1e-9)
@@ -422,15 +441,15 @@ def test_the_estimate_is_what_the_priority_is_made_of(states: int, curiosity: fl
     belief, draws = some_belief(rng, policy, 3, 7, states), some_draws(3, 7)
     belief.step[...] = 9
     state = rng.integers(0, states, (3, 7))
-    benefit, error, noise = policy.estimate(belief, state)
+    benefit, error, noise, center = policy.estimate(belief, state)
+    assert center is not None
     ranked = as_ranking(policy.rank(belief, state, draws), Shape(3, 7, states, 2, None, np.ones(3)), "lagrange")
-    whole = benefit - belief.price[:, None] + noise * noise_of(draws)
+    whole = center - belief.price[:, None] + noise * noise_of(draws)
     np.testing.assert_allclose(whole, ranked.priority, rtol=1e-12, atol=1e-12)
     steady = literal_rank(belief, state, 0.0, np.zeros((3, 7))) + belief.price[:, None]
     np.testing.assert_allclose(benefit, steady, rtol=1e-9, atol=1e-9)
-    moved = np.take_along_axis(belief.counts.moves, state[:, :, None, None, None], axis=3).sum(axis=(2, 3, 4))
-    here = np.take_along_axis(belief.posterior, state[:, :, None, None, None], axis=3).sum(axis=(2, 3, 4))
-    np.testing.assert_allclose(noise, curiosity * np.maximum(moved / here, 1e-6) * error, rtol=1e-9, atol=1e-12)
+    assert np.allclose(center, benefit) == (curiosity == 0.0 or states == 1)
+    assert (noise <= 1e-5 * error + 1e-12).all()
     assert error.min() >= 0
     assert (error.max() > 1e-6) == (states > 1)  # of one state nothing is open but how sums were rounded
 
@@ -438,7 +457,7 @@ def test_the_estimate_is_what_the_priority_is_made_of(states: int, curiosity: fl
 def test_before_the_first_step_nothing_is_known_and_the_error_is_infinite() -> None:
     policy, state = Lagrange(), np.array([[0, 1, 1]])
     belief = policy.start(Shape(1, 3, 2, 1, None, np.ones(1)))
-    benefit, error, noise = policy.estimate(belief, state)
+    benefit, error, noise = policy.estimate(belief, state)[:3]
     assert (benefit.tolist(), error.tolist()) == ([[0.0] * 3], [[np.inf] * 3])
     assert np.isfinite(noise).all()
     policy.learn(belief, state, np.array([[0, 1, 0]]), np.array([[0.0, 1.0, 1.0]]), np.array([[0, 1, 1]]))
