@@ -39,6 +39,8 @@ from restive.server.run import serve
 from restive.version import __version__
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from restive.benchmark.benchmark import Benchmark
     from restive.paper.claims import Claim
     from restive.paper.jobs import Job, Run
@@ -61,7 +63,9 @@ EXTRAS = {
     "fastexcel": "desk", "sqlalchemy": "desk", "xlsxwriter": "desk", "fastapi": "server", "uvicorn": "server",
     "matplotlib": "plots", "jinja2": "plots", "distributed": "dask", "psycopg": "postgresql",
 }  # fmt: skip
-EngineOption = Annotated[str, typer.Option(help="What runs the jobs: `threads`, `dask` or `dask://host:port`.")]
+EngineOption = Annotated[
+    str, typer.Option(help="What runs the jobs: `processes`, `threads`, `dask` or `dask://host:port`.")
+]
 WorkersOption = Annotated[
     int | None, typer.Option(help="How many jobs at once; not for dask://.", show_default="processors")
 ]
@@ -226,16 +230,14 @@ def reproduce(
     experiment: Annotated[
         list[str] | None, typer.Argument(help="Experiments by name (see --list), or `all`.", show_default="all")
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A tenth of the size: about three minutes, wider intervals.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A small part of the size, with wider intervals.")] = False,
     out: Annotated[
         Path | None,
         typer.Option(
             help="The folder for results, figures and report.", show_default="reproduction[-quick][-own settings]"
         ),
     ] = None,
-    engine: EngineOption = "threads",
+    engine: EngineOption = "processes",
     workers: WorkersOption = None,
     seed: Annotated[int, typer.Option(help="Seed of instances and simulations.")] = 0,
     own: Annotated[
@@ -247,6 +249,13 @@ def reproduce(
     settings: Annotated[
         Path | None, typer.Option(help="A TOML file with own settings of policies, families and noise.")
     ] = None,
+    formats: Annotated[
+        str | None,
+        typer.Option(
+            help="Files of each figure, beside those in the report: png, svg and pdf with commas between, or none.",
+            show_default="png,svg,pdf; none with --quick",
+        ),
+    ] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write the verdicts as a Markdown page.")] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
     as_json: JsonOption = False,
@@ -256,6 +265,7 @@ def reproduce(
     from restive.paper.jobs import Size, require_writable
     from restive.paper.readings import READINGS, make_reading
     from restive.paper.reproduction import examine_all, find_experiments, prepare, write_all
+    from restive.plotting import FORMATS, parse_formats
 
     chosen, size = find_experiments(experiment or []), Size(quick, check_whole("seed", seed, 0, MAX_SEED))
     if listed:
@@ -264,12 +274,13 @@ def reproduce(
     check_engine(engine, workers)
     readings = [make_reading(own or [], settings)] if own or settings else READINGS
     folder = out or Path("reproduction" + "-quick" * quick + readings[0].suffix())
+    kinds = parse_formats(formats) if formats is not None else size.pick(FORMATS, ())
     if markdown:
         require_writable(markdown)
     run = prepare(chosen, size, folder, readings)
-    _complete(run, engine, workers)
-    reproduction = examine_all(run)
-    write_all(reproduction, folder, shlex.join(["restive", *sys.argv[1:]]), markdown)
+    with _complete(run, engine, workers, draw=True) as executor:
+        reproduction = examine_all(run, executor, kinds)
+        write_all(reproduction, folder, shlex.join(["restive", *sys.argv[1:]]), markdown)
     if as_json:
         print_json(reproduction.as_json())
     else:
@@ -326,7 +337,8 @@ def compare(
     if markdown:
         require_writable(markdown)
     run = prepare(chosen, known, size, folder)
-    _complete(run, engine, workers)
+    with _complete(run, engine, workers):
+        pass
     scores = examine(run, extra)
     benchmark = Benchmark(scores, measure_costs(scores.all_policies(), size, print_notices) if cost else None)
     write_benchmark(benchmark, folder, shlex.join(["restive", *sys.argv[1:]]), markdown)
@@ -376,13 +388,42 @@ def _print_names(names: Sequence[Mapping[str, str]], as_json: bool) -> None:
         print_table(names, list(names[0])[1:], header=False)
 
 
-def _complete(run: "Run", engine: str, workers: int | None) -> None:
-    """Run missing jobs with progress bars; an engine is opened only if there is any."""
+@contextmanager
+def _complete(run: "Run", engine: str, workers: int | None, draw: bool = False) -> "Iterator[Executor | None]":
+    """Run missing jobs with progress bars, and print how long those of each plan took and what is done in the block.
+
+    With `draw` the block gets the executor, if its workers are processes of this machine. Without need no engine is
+    opened.
+    """
     from restive.paper.engines import open_engine
 
-    if any(run.missing.values()):
-        with _job_progress(run) as progress, open_engine(engine, workers) as executor:
-            run.complete(executor, progress)
+    draw = draw and engine == "processes"
+    taken = {name: 0.0 for name, jobs in run.missing.items() if jobs}
+    if not taken and not draw:
+        yield None
+        return
+    with open_engine(engine, workers) as executor:
+        with _job_progress(run) as progress:
+
+            def report(name: str, job: "Job", seconds: float) -> None:
+                taken[name] += seconds
+                progress(name, job, seconds)
+
+            run.complete(executor, report)
+        begun = time.monotonic()
+        yield executor if draw else None
+    if taken:
+        _print_times(taken, {name: len(run.missing[name]) for name in taken}, time.monotonic() - begun)
+
+
+def _print_times(taken: Mapping[str, float], jobs: Mapping[str, int], rest: float) -> None:
+    """Print where the time went, the longest first."""
+    rows = [
+        {"jobs of": name, "number": jobs[name], "seconds": f"{seconds:.1f}"}
+        for name, seconds in sorted(taken.items(), key=lambda each: -each[1])
+    ]
+    note = f"Seconds of all workers together. Figures and pages took {rest:.1f} s after the jobs."
+    print_table(rows, ["jobs of"], title="Where the time went", note=note, console=make_console(stderr=True))
 
 
 @contextmanager

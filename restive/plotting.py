@@ -93,30 +93,76 @@ def check_ending(path: Path) -> None:
         raise InputError(f"{path}: a figure ends in .png, .svg or .pdf.")
 
 
+class Picture(NamedTuple):
+    """A figure that is drawn: for a page, in words, and as files."""
+
+    svg: str  # an element of an HTML page; see `inline_svg`
+    width: float  # in inches
+    labels: tuple[str, ...]  # of the axes
+    names: tuple[str, ...]  # of the lines
+    files: Mapping[str, bytes]  # by format
+
+    @classmethod
+    def of(cls, figure: "Figure | Picture", formats: Iterable[str] = ()) -> "Picture":
+        """A figure drawn for a page and in some formats; a picture stays as it is."""
+        if isinstance(figure, Picture):
+            return figure
+        names = [text.get_text().strip() for axes in figure.axes for text in axes.texts]
+        names += [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+        labels = [name for axes in figure.axes for name in (axes.get_ylabel(), axes.get_xlabel()) if name]
+        files = {kind: _draw(figure, kind) for kind in formats}
+        return cls(_draw_svg(figure), figure.get_figwidth(), _unique(labels), _unique(names), files)
+
+
+def _unique(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words))
+
+
 def write_figure(figure: Figure, path: Path) -> None:
     """Write a figure, whole or not at all, in the format of the ending; the same figure gives the same bytes."""
     check_ending(path)
-    content, kind = BytesIO(), path.suffix[1:].lower()
+    write_atomic(path, _draw(figure, path.suffix[1:].lower()))
+
+
+def _draw(figure: Figure, kind: str) -> bytes:
+    content = BytesIO()
     undated = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
     with rc_context({"svg.hashsalt": "restive"}):
         figure.savefig(content, dpi=160, format=kind, metadata=undated)
-    write_atomic(path, content.getvalue())
+    return content.getvalue()
 
 
-def write_figures(figures: Mapping[str, Figure], folder: Path) -> None:
-    """Write figures in every format, by name."""
+def write_figures(figures: "Mapping[str, Figure | Picture]", folder: Path) -> None:
+    """Write pictures in the formats they were drawn in, and figures in every format, by name."""
     for name, figure in figures.items():
-        for kind in FORMATS:
-            write_figure(figure, folder / f"{name}.{kind}")
+        for kind, content in Picture.of(figure, FORMATS).files.items():
+            write_atomic(folder / f"{name}.{kind}", content)
 
 
-def inline_svg(figure: Figure, name: str) -> str:
+def parse_formats(text: str) -> tuple[str, ...]:
+    """The formats of a text such as "png,pdf"; "none" has none.
+
+    >>> parse_formats("png,pdf"), parse_formats("none")
+    (('png', 'pdf'), ())
+    """
+    formats = () if text == "none" else _unique(part.strip().lower() for part in text.split(","))
+    for kind in formats:
+        if kind not in FORMATS:
+            raise InputError(f"formats is {text!r}; it must be {', '.join(FORMATS)} with commas between, or none.")
+    return formats
+
+
+def inline_svg(figure: Figure | Picture, name: str) -> str:
     """A figure as an element of an HTML page, with text in the font of the page.
 
     Greys become the variables --ink, --soft and --line of the page, so that the figure is light or dark as the page is.
     Ids begin with `name`, which keeps the figures of a page apart. Coordinates are cut to hundredths of a point, which
     halves the size.
     """
+    return _rename_ids(Picture.of(figure).svg, name)
+
+
+def _draw_svg(figure: Figure) -> str:
     content = BytesIO()
     bare = dict.fromkeys(("Type", "Format", "Creator", "Date"))
     with rc_context({"svg.hashsalt": "restive", "svg.fonttype": "none"}):
@@ -125,7 +171,7 @@ def inline_svg(figure: Figure, name: str) -> str:
     drawn = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", drawn, flags=re.DOTALL)  # it would style the whole page
     drawn = re.sub(r" font-family: [^;\"]*;", "", drawn)
     drawn = re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda found: _shorten(found[0]), drawn)
-    return "<svg" + re.sub(r">\s+<", "><", _rename_ids(_use_variables(drawn), name))
+    return "<svg" + re.sub(r">\s+<", "><", _use_variables(drawn))
 
 
 def _use_variables(drawn: str) -> str:

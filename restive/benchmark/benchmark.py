@@ -37,12 +37,14 @@ from restive.paper.curves import CEILING, FLOOR
 from restive.paper.jobs import Plan, Run, Size, describe_run
 from restive.plotting import BOUND as BOUND_COLOUR
 from restive.plotting import (
+    FORMATS,
     GREY,
     LONG_DASHES,
     LOOKS,
     SHORT_DASHES,
     Dot,
     Line,
+    Picture,
     choose_looks,
     draw_dots,
     draw_panels,
@@ -75,9 +77,10 @@ class Benchmark:
         return judge_targets(self.scores, self.costs)
 
     @cached_property
-    def figures(self) -> Mapping[str, Figure]:
-        """Figures by file name; none without a scenario."""
-        return draw_scores(self.scores) if self.scores.scenarios else {}
+    def figures(self) -> Mapping[str, Picture]:
+        """Figures by file name, drawn in every format; none without a scenario."""
+        figures = draw_scores(self.scores) if self.scores.scenarios else {}
+        return {name: Picture.of(figure, FORMATS) for name, figure in figures.items()}
 
     @cached_property
     def advice(self) -> list[str]:

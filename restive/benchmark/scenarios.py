@@ -225,6 +225,6 @@ def check_policies(extra: Iterable[str], engine: str) -> tuple[str, ...]:
         if file.endswith(".py") and engine.startswith("dask://"):
             raise InputError(
                 f"{file}: the workers at {engine} do not have that file; "
-                "use --engine threads or dask, whose workers are on this machine."
+                "use --engine threads, processes or dask, whose workers are on this machine."
             )
     return tuple(policy for policy in chosen if policy not in (*RANKED, *CONTROLS))

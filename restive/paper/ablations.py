@@ -21,19 +21,21 @@ from restive.paper.jobs import Job, Results, Size
 DEFAULT = "egt"  # eta is 1, and gamma just above minus the range of the rewards
 ETAS = (0.1, 0.5, 1.0, 1.5)
 GAMMA_SHARES = (-0.5, 0.0, 0.25, 0.5)  # of the range of the rewards
+QUICK_ETAS, QUICK_GAMMA_SHARES = (0.1, 1.0), (0.0, 0.5)
 
-Policies = Callable[[Setup], tuple[str, ...]]
+Policies = Callable[[Size, Setup], tuple[str, ...]]
 
 
-def eta_policies(setup: Setup) -> tuple[str, ...]:
+def eta_policies(size: Size, setup: Setup) -> tuple[str, ...]:
     """eps-GT with every eta."""
-    return tuple(DEFAULT if eta == 1.0 else f"egt:eta={eta:g}" for eta in ETAS)
+    return tuple(DEFAULT if eta == 1.0 else f"egt:eta={eta:g}" for eta in size.pick(ETAS, QUICK_ETAS))
 
 
-def gamma_policies(setup: Setup) -> tuple[str, ...]:
+def gamma_policies(size: Size, setup: Setup) -> tuple[str, ...]:
     """eps-GT with rising thresholds."""
     reward_range = 0.1 if setup.family == "wireless-v1" else setup.states - 1.0
-    return (DEFAULT, *(f"egt:gamma={share * reward_range:g}" for share in GAMMA_SHARES))
+    shares: tuple[float, ...] = size.pick(GAMMA_SHARES, QUICK_GAMMA_SHARES)
+    return (DEFAULT, *(f"egt:gamma={share * reward_range:g}" for share in shares))
 
 
 def eta_jobs(size: Size) -> list[Job]:
@@ -48,16 +50,18 @@ def gamma_jobs(size: Size) -> list[Job]:
 
 def _list_jobs(size: Size, policies: Policies) -> list[Job]:
     """The policies and the two ends of the gap."""
-    return [job for setup in family_setups(size).values() for job in setup.jobs((*policies(setup), FLOOR, CEILING))]
+    return [
+        job for setup in family_setups(size).values() for job in setup.jobs((*policies(size, setup), FLOOR, CEILING))
+    ]
 
 
 def measure_eta(size: Size, results: Results) -> Measured:
     """Another eta against the default."""
     boards, parts = _read_boards(size, results), {}
     for family, board in boards.items():
-        others = [policy for policy in eta_policies(board.setup) if policy != DEFAULT]
+        others = [policy for policy in eta_policies(size, board.setup) if policy != DEFAULT]
         parts[f"eta-insensitive-{family}"] = _list_leads(board, [(other, DEFAULT) for other in others])
-    return _present("eta", "eps-GT with four values of eta", boards, eta_policies, parts)
+    return _present(size, "eta", boards, eta_policies, parts)
 
 
 def measure_gamma(size: Size, results: Results) -> Measured:
@@ -66,7 +70,7 @@ def measure_gamma(size: Size, results: Results) -> Measured:
     parts: dict[str, list[Part]] = {}
     nearby: dict[str, list[Part]] = {}
     for family, board in boards.items():
-        _, *others, last = gamma_policies(board.setup)
+        _, *others, last = gamma_policies(size, board.setup)
         highest[f"highest-{family}"] = last
         for name, step in (("slower", EARLY), ("lower", HORIZON)):
             claim = f"gamma-higher-is-{name}-{family}"
@@ -77,7 +81,7 @@ def measure_gamma(size: Size, results: Results) -> Measured:
             pairs = [(DEFAULT, other) for other in reversed(others)]
             nearby[claim] = _list_leads(board, pairs, step, f", t = {step}")
         parts[f"gamma-low-is-best-{family}"] = _list_leads(board, [(DEFAULT, other) for other in (*others, last)])
-    found = _present("gamma", "eps-GT with five thresholds", boards, gamma_policies, parts)
+    found = _present(size, "gamma", boards, gamma_policies, parts)
     return replace(found, nearby=nearby, values=highest)
 
 
@@ -99,11 +103,13 @@ def _list_leads(
     ]
 
 
-def _present(name: str, title: str, boards: Mapping[str, Scoreboard], policies: Policies, parts: Parts) -> Measured:
+def _present(size: Size, name: str, boards: Mapping[str, Scoreboard], policies: Policies, parts: Parts) -> Measured:
     """The parts with a figure and a table for each family."""
     figures, tables = {}, []
     for family, board in boards.items():
-        shown = policies(board.setup)
-        figures[f"{name}-{family}"] = draw_scoreboard(board, (*shown, CEILING, FLOOR), f"{title}, {family}")
+        shown = policies(size, board.setup)
+        figures[f"{name}-{family}"] = draw_scoreboard(
+            board, (*shown, CEILING, FLOOR), f"eps-GT with {len(shown)} values of {name}, {family}"
+        )
         tables.append(standings(board, shown)._replace(title=f"{family}: reward per step after 1000 steps"))
     return Measured(parts, figures=figures, tables=tuple(tables))

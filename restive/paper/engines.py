@@ -1,22 +1,24 @@
 """Engines that run jobs: each is a `concurrent.futures.Executor`, and any other executor will do.
 
+    processes         worker processes on this machine
     threads           threads of this process; kernels release the GIL
-    dask              single-threaded worker processes on this machine
+    dask              worker processes on this machine, replaced if they die
     dask://host:port  the workers of a running Dask scheduler
 
-A job is a pure function of its arguments, so its result does not depend on the engine, and the job of a worker that
-died is run again by another. Dask is imported only when it is used.
+A job is a pure function of its arguments, so its result does not depend on the engine. With Dask the job of a worker
+that died is run again by another. Dask is imported only when it is used.
 """
 
 import logging
 import os
 import signal
 import socket
+import threading
 from collections.abc import Iterator
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
-from multiprocessing import resource_tracker
+from multiprocessing import active_children, get_all_start_methods, get_context, parent_process, resource_tracker
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -25,6 +27,8 @@ from restive.parallel import available_processors
 
 Result = TypeVar("Result")
 
+NAMES = "processes, threads, dask, or dask://host:port of a scheduler"
+PRELOADED = ["restive.paper.reproduction"]  # imported once for all workers, where the system can fork them
 CONNECT_SECONDS = 30
 LOOPBACK = "127.0.0.1"
 SHARED_PACKAGES = ("restive", "numpy", "numba")  # their versions must agree for results to agree bit for bit
@@ -50,11 +54,11 @@ def check_engine(name: str, workers: int | None = None) -> None:
     >>> check_engine("fax")
     Traceback (most recent call last):
         ...
-    restive.errors.InputError: the engine is 'fax'; it must be threads, dask, or dask://host:port of a scheduler.
+    restive.errors.InputError: the engine is 'fax'; it must be processes, threads, dask, or dask://host:port of a scheduler.
     """
     if workers is not None:
         check_whole("workers", workers, 1)
-    if name == "threads":
+    if name in ("processes", "threads"):
         return
     if name != "dask":
         _split(name)
@@ -72,7 +76,7 @@ def _split(name: str) -> tuple[str, int]:
     except (ValueError, AttributeError, TypeError):
         host, port = None, None
     if not host or not port or address.username is not None or name != f"dask://{address.netloc}":
-        raise InputError(f"the engine is {name!r}; it must be threads, dask, or dask://host:port of a scheduler.")
+        raise InputError(f"the engine is {name!r}; it must be {NAMES}.")
     return host, port
 
 
@@ -87,8 +91,13 @@ def open_engine(name: str = "threads", workers: int | None = None) -> Iterator[E
     [1, 2, 3]
     """
     check_engine(name, workers)
+    workers = workers or available_processors()
+    if name == "processes":
+        with _open_processes(workers) as pool:
+            yield pool
+        return
     if name == "threads":
-        engine = ThreadPoolExecutor(workers or available_processors(), thread_name_prefix="restive")
+        engine = ThreadPoolExecutor(workers, thread_name_prefix="restive")
         try:
             yield engine
         except BaseException:
@@ -96,7 +105,7 @@ def open_engine(name: str = "threads", workers: int | None = None) -> Iterator[E
             raise
         engine.shutdown()
         return
-    with _open_dask(name, workers or available_processors()) as client:
+    with _open_dask(name, workers) as client:
         executor: Executor = client.get_executor(pure=False)
         try:
             yield executor
@@ -104,6 +113,40 @@ def open_engine(name: str = "threads", workers: int | None = None) -> Iterator[E
             executor.shutdown(wait=False)
             raise
         executor.shutdown()
+
+
+@contextmanager
+def _open_processes(workers: int) -> Iterator[Executor]:
+    """A pool whose workers leave interrupts to this process and end with it; after an error they are ended at once."""
+    forks = "forkserver" in get_all_start_methods()
+    context = get_context("forkserver" if forks else "spawn")
+    if forks:
+        context.set_forkserver_preload(PRELOADED)
+    others = set(active_children())
+    with _interrupts_blocked():
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_watch_parent)
+        for _ in range(workers):
+            pool.submit(int)  # starts a worker
+    started = set(active_children()) - others
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in started:
+            worker.terminate()
+        raise
+    pool.shutdown()
+
+
+def _watch_parent() -> None:
+    """End this worker when the process that started it is gone: nobody would read its results."""
+
+    def wait() -> None:
+        if parent := parent_process():
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from restive.paper.claims import HOLDS, OURS, Claim, Part, parse_range
 from restive.paper.curves import SHARE, Lead, Scoreboard
 from restive.paper.jobs import Job, Plan, Results, Size
 from restive.paper.readings import Reading
+from restive.plotting import Picture
 from restive.report.tables import Table
 
 CLAIM_FILES = ("claims.toml", "analysis_claims.toml")
@@ -42,7 +43,7 @@ class Findings(NamedTuple):
     """What an experiment has shown."""
 
     claims: tuple[Claim, ...]
-    figures: Mapping[str, Figure]  # by file name
+    figures: Mapping[str, Figure | Picture]  # by file name
     tables: tuple[Table, ...] = ()
 
 
@@ -66,17 +67,14 @@ class Experiment(Plan):
 
         return Plan(self.name, self.title, list_jobs)
 
-    def examine_readings(self, size: Size, results: Results, readings: Sequence[Reading]) -> dict[str, Findings]:
-        """The findings under each reading, by name; readings with the same jobs share theirs."""
-        found: dict[frozenset[str], Findings] = {}
-        findings = {}
+    def tell_apart(self, size: Size, readings: Sequence[Reading]) -> dict[str, Reading]:
+        """The first reading with the same jobs, by the name of each reading: their findings are the same."""
+        first: dict[frozenset[str], Reading] = {}
+        found = {}
         for reading in readings:
-            under = size._replace(reading=reading)
-            digests = frozenset(job.digest() for job in self.list_jobs(under))
-            if digests not in found:
-                found[digests] = self.examine(under, results)
-            findings[reading.name] = found[digests]
-        return findings
+            digests = frozenset(job.digest() for job in self.list_jobs(size._replace(reading=reading)))
+            found[reading.name] = first.setdefault(digests, reading)
+        return found
 
     def examine(self, size: Size, results: Results) -> Findings:
         """The claims with their parts, figures and tables under the reading of the size."""

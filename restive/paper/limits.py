@@ -142,9 +142,9 @@ SHARES = (0.25, 0.5)
 
 def equal_agents_job(size: Size, agents: int, share: float) -> Job:
     """Average rewards of so many equal agents, for random types with three states."""
-    settings = {"agents": agents, "share": share, "states": 3, "types": size.pick(20, 5), "seed": size.seed}
+    settings = {"agents": agents, "share": share, "states": 3, "types": size.pick(20, 3), "seed": size.seed}
     label = f"equal agents N={agents} share={share:g}"
-    return Job("many_equal_agents", label, settings, size.pick(1.0, 0.25) * 7e-5 * agents**3)
+    return Job("many_equal_agents", label, settings, size.pick(1.0, 0.15) * 7e-5 * agents**3)
 
 
 def equal_agents_jobs(size: Size) -> list[Job]:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from restive.errors import InputError, did_you_mean
@@ -21,7 +20,7 @@ PAPER_POLICIES = (
     "whittle-oracle", "omr-oracle", "greedy-oracle", "threshold-oracle",
 )  # fmt: skip
 FAMILIES = ("two-state", "ten-state", "wireless")
-NONE: Mapping[str, Any] = MappingProxyType({})
+NONE: Mapping[str, Any] = {}
 OWN = "own settings"
 MEANING = {"policies": "settings", "families": "the id of a family", "noise": "a variance"}
 ALLOWED: Mapping[str, Callable[[Any], bool]] = {

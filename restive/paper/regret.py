@@ -28,7 +28,7 @@ from restive.paper.experiment import Measured
 from restive.paper.jobs import Job, Results, Size
 from restive.paper.tasks.simulation import gaps, thresholds
 from restive.plotting import LOOKS, Line, draw_lines
-from restive.policies.egt import Egt
+from restive.policies.egt import theory_scale
 from restive.problems import make_problems
 from restive.report.tables import Table
 from restive.solvers.myopic import benefit
@@ -45,7 +45,7 @@ SECONDS_PER_STEP = 60e-6  # about how many seconds a step of few runs takes
 
 def curve_horizon(size: Size) -> int:
     """Long enough to see the curve bend for the smallest gap."""
-    return size.pick(100_000, 5_000)
+    return size.pick(100_000, 2_000)
 
 
 def curve_job(size: Size, share: float, policy: str = "theory", scale: float = 1.0) -> Job:
@@ -175,7 +175,7 @@ def logarithmic(gains: Floats, share: float, steps: Ints) -> Floats:
     gap, bad = gaps(gains, gamma), gains < gamma[:, None, None]
     depth = np.where(bad, gamma[:, None, None] - gains, 0.0).sum(axis=(1, 2))
     good = (~bad).sum(axis=(1, 2))
-    random = gains.shape[2] * TWO_AGENTS * _scale() * np.log(steps) / gap[:, None] ** 2
+    random = gains.shape[2] * TWO_AGENTS * theory_scale(TWO_AGENTS, ONE_ACTION) * np.log(steps) / gap[:, None] ** 2
     total: Floats = depth[:, None] * (random + 12.0 * good[:, None])
     return total
 
@@ -185,16 +185,20 @@ def square_root(gains: Floats, share: float, steps: Ints) -> Floats:
     gamma = thresholds(gains, share)
     gap, below = gaps(gains, gamma), np.maximum(gamma[:, None, None] - gains, 0.0)
     worst, bad = below.max(axis=(1, 2)) / gap, (below > 0).sum(axis=(1, 2))
-    inside = ONE_ACTION * TWO_AGENTS * _scale() * TWO_STATES * bad[:, None] * steps * np.log(steps)
+    inside = (
+        ONE_ACTION
+        * TWO_AGENTS
+        * theory_scale(TWO_AGENTS, ONE_ACTION)
+        * TWO_STATES
+        * bad[:, None]
+        * steps
+        * np.log(steps)
+    )
     total: Floats = worst[:, None] * np.sqrt(inside)
     return total
 
 
 BOUNDS: dict[str, Bound] = {"logarithmic": logarithmic, "square-root": square_root}
-
-
-def _scale() -> float:
-    return Egt.theory(TWO_AGENTS, ONE_ACTION, gap=1.0, gamma=0.0).D
 
 
 def _taken_up(curves: dict[float, Curve], gains: Floats, bound: Bound) -> list[Part]:

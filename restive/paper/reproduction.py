@@ -1,7 +1,7 @@
 """The experiments of the paper, and what `restive reproduce` makes of them in one folder.
 
     results/*.parquet   results of jobs, one file each, named after their digest
-    figures/*           every figure as PNG, SVG and PDF
+    figures/*           every figure in the formats asked for
     claims.json         every claim with its verdict and numbers under each reading
     report.html         everything to read, in one file
 
@@ -10,19 +10,21 @@ Experiments that were not asked for are in the report too if all of their result
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
 from restive.errors import InputError, did_you_mean
-from restive.files import write_atomic
+from restive.files import Columns, write_atomic
 from restive.paper import ablations, counterexamples, figures, lemmas, limits, regret, robustness, theorems
 from restive.paper.claims import Claim, count_claims, render_claims
 from restive.paper.experiment import Experiment, Findings, load_experiments
-from restive.paper.jobs import Run, Size, describe_run
+from restive.paper.jobs import Results, Run, Size, describe_run
 from restive.paper.readings import READINGS, Reading
-from restive.plotting import write_figures
+from restive.plotting import FORMATS, Picture, write_figures
 from restive.report.tables import Table
 
 REPORT = "claims.json"
@@ -82,7 +84,7 @@ class Reproduction(NamedTuple):
         pairs = zip(self.readings, claims, strict=True)
         return " ".join(f"{reading.title.capitalize()} – {claim.why}" for reading, claim in pairs if claim.why)
 
-    def figures(self, experiment: str) -> dict[str, Figure]:
+    def figures(self, experiment: str) -> dict[str, Figure | Picture]:
         """The figures of an experiment by file name, which ends in the reading if there are several."""
         return {
             f"{name}{suffix}": figure
@@ -138,12 +140,32 @@ def prepare(experiments: Iterable[Experiment], size: Size, folder: Path, reading
     return Run([each.under(readings) for each in experiments], plans, size, folder / REPORT, readings)
 
 
-def examine_all(run: Run) -> Reproduction:
-    """The findings of the chosen experiments, and of all others whose results are complete."""
+def examine_all(run: Run, executor: Executor | None = None, formats: Sequence[str] = FORMATS) -> Reproduction:
+    """The findings of the chosen experiments, and of all others whose results are complete, with their figures drawn.
+
+    With an executor of processes, experiments and readings are examined and drawn at the same time.
+    """
+    same = {name: EXPERIMENTS[name].tell_apart(run.size, run.readings) for name in run.results()}
+    units = {
+        (name, reading.name): run.size._replace(reading=reading) for name, by in same.items() for reading in by.values()
+    }
+    columns = [
+        {job.digest(): run.columns[job.digest()] for job in EXPERIMENTS[name].list_jobs(size)}
+        for (name, _), size in units.items()
+    ]
+    names = [name for name, _ in units]
+    found = (executor.map if executor else map)(_examine, names, units.values(), columns, repeat(formats))
+    examined = dict(zip(units, found, strict=True))
     findings = {
-        name: EXPERIMENTS[name].examine_readings(run.size, found, run.readings) for name, found in run.results().items()
+        name: {reading: examined[name, first.name] for reading, first in by.items()} for name, by in same.items()
     }
     return Reproduction(findings, describe_run(run.size), run.readings)
+
+
+def _examine(name: str, size: Size, columns: Mapping[str, Columns], formats: Sequence[str]) -> Findings:
+    """The findings of an experiment under one reading, with its figures drawn."""
+    found = EXPERIMENTS[name].examine(size, Results(columns))
+    return found._replace(figures={key: Picture.of(figure, formats) for key, figure in found.figures.items()})
 
 
 def write_all(reproduction: Reproduction, folder: Path, command: str, markdown: Path | None = None) -> None:

@@ -134,7 +134,7 @@ PLANNER = "omr-oracle"
 
 def planner_setups(size: Size) -> tuple[Setup, Setup]:
     """The two-state instances over some steps, and over ten times as many."""
-    setup, short = two_state_setup(size), size.pick(1000, 200)
+    setup, short = two_state_setup(size), size.pick(500, 200)
     first, last = (replace(setup, horizon=horizon, runs=1) for horizon in (short, 10 * short))
     return first, last
 

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from restive.comparison import Comparison, landmarks
 from restive.files import write_atomic
 from restive.formats import enumerate_words, show_count
-from restive.plotting import MAX_BANDS, draw_comparison, inline_svg
+from restive.plotting import MAX_BANDS, Picture, draw_comparison, inline_svg
 from restive.report.tables import escape_markdown, tabulate_comparison
 
 MARKS = {"holds": "✓", "fails": "✗", "undecided": "?", "not decidable": "–"}
@@ -69,6 +69,7 @@ def _environment(html: bool) -> Environment:
     environment.filters |= {
         "alternative_text": describe_figure,
         "count": show_count,
+        "drawn": Picture.of,
         "enumerate": enumerate_words,
         "md": escape_markdown,
         "prose": mark_up,
@@ -92,21 +93,17 @@ def wrap(text: str, first: str = "", others: str = "") -> str:
     return fill(text, LINE_LENGTH, initial_indent=first, subsequent_indent=others, break_on_hyphens=False)
 
 
-def make_svg(figure: Figure, name: str) -> Markup:
+def make_svg(figure: Figure | Picture, name: str) -> Markup:
     """A figure as inline SVG, no smaller than its text can be read."""
-    width = figure.get_figwidth()
-    style = f"min-width: {width * PIXELS_PER_INCH:.0f}px; max-width: {width * 1.3:.1f}in"
-    return Markup(inline_svg(figure, name).replace("<svg", f'<svg style="{style}"', 1))
+    picture = Picture.of(figure)
+    style = f"min-width: {picture.width * PIXELS_PER_INCH:.0f}px; max-width: {picture.width * 1.3:.1f}in"
+    return Markup(inline_svg(picture, name).replace("<svg", f'<svg style="{style}"', 1))
 
 
-def describe_figure(figure: Figure, title: str) -> str:
+def describe_figure(picture: Picture, title: str) -> str:
     """A figure in a sentence, for those who cannot see it."""
-    names = [text.get_text().strip() for axes in figure.axes for text in axes.texts]
-    names += [text.get_text() for legend in figure.legends for text in legend.get_texts()]
-    labels = [name for axes in figure.axes for name in (axes.get_ylabel(), axes.get_xlabel()) if name]
-    shown = " against ".join(dict.fromkeys(labels))
-    lines = f", for {', '.join(dict.fromkeys(names))}" if names else ""
-    return f"{title}: {shown}{lines}. Tables and claims below have the numbers."
+    lines = f", for {', '.join(picture.names)}" if picture.names else ""
+    return f"{title}: {' against '.join(picture.labels)}{lines}. Tables and claims below have the numbers."
 
 
 def place_sketch(part: Any, claim: Any) -> Mapping[str, Any] | None:

@@ -100,7 +100,7 @@ def test_an_own_policy_is_ranked_beside_the_others_by_any_engine_on_this_machine
 ) -> None:
     (tmp_path / "own.py").write_text(lowest_first)
     pages = []
-    for engine in ("threads", "dask"):
+    for engine in ("threads", "processes", "dask"):
         folder = tmp_path / engine
         (folder / "results").mkdir(parents=True)
         for name, content in results(made).items():
@@ -112,7 +112,7 @@ def test_an_own_policy_is_ranked_beside_the_others_by_any_engine_on_this_machine
         assert results(made).items() <= results(folder).items()
         assert len(results(folder)) == len(results(made)) + 1
         pages.append(read_report(folder)["scenarios"])
-    assert pages[0] == pages[1]
+    assert pages[0] == pages[1] == pages[2]
     assert "own.py" in pages[0][0]["gap_closed"]
 
 
@@ -171,7 +171,7 @@ def test_the_list_names_every_scenario_and_does_nothing(
         (["--policy", "missing.py"], "missing.py: policy file not found"),
         (["--policy", "a-file.py", "--engine", "dask://far:1"], "a-file.py: the workers at dask://far:1 do not have"),
         (["--policy", "omr-oracle"], "omr-oracle: an oracle knows the model"),
-        (["--engine", "fax"], "the engine is 'fax'; it must be threads, dask, or dask://host:port"),
+        (["--engine", "fax"], "the engine is 'fax'; it must be processes, threads, dask, or dask"),
         (["--workers", "0"], "workers is 0; it must be a whole number from 1 on"),
         (["--seed", "-1"], "seed is -1; it must be a whole number from 0"),
         (["--out", "a-file.py/below"], "a-file.py/below: cannot write there (Not a directory); choose another folder"),

@@ -29,7 +29,7 @@ from restive.paper.engines import LostJobError, check_engine, open_engine, resul
 from restive.types import Floats
 
 BAD_NAMES = [
-    "", "fax", "Dask", "processes", "dask:", "dask://", "dask://host", "dask://host:", "dask://host:port",
+    "", "fax", "Dask", "process", "dask:", "dask://", "dask://host", "dask://host:", "dask://host:port",
     "dask://host:0", "dask://host:70000", "dask://host:-1", "dask://:8786", "dask://host:8786/", "dask://me@host:8786",
     "dask://[::1:8786", "tcp://host:8786", None, 8786,
 ]  # fmt: skip
@@ -79,13 +79,16 @@ def scheduler() -> Iterator[str]:
 
 @pytest.mark.parametrize("name", BAD_NAMES)
 def test_an_unknown_engine_is_refused_with_the_known_ones(name: Any) -> None:
-    with pytest.raises(InputError, match="must be threads, dask, or dask://host:port of a scheduler"):
+    with pytest.raises(InputError, match="must be processes, threads, dask, or dask://host:port of a scheduler"):
         check_engine(name)
-    with pytest.raises(InputError, match="must be threads"), open_engine(name):
+    with pytest.raises(InputError, match="must be processes"), open_engine(name):
         pass
 
 
-@pytest.mark.parametrize("name", ["threads", "dask", "dask://host:8786", "dask://[::1]:8786", "dask://10.0.0.1:1"])
+GOOD_NAMES = ["processes", "threads", "dask", "dask://host:8786", "dask://[::1]:8786", "dask://10.0.0.1:1"]
+
+
+@pytest.mark.parametrize("name", GOOD_NAMES)
 def test_a_valid_name_passes(name: str) -> None:
     check_engine(name)
 
@@ -135,6 +138,75 @@ def test_an_error_in_the_block_cancels_jobs_that_have_not_begun() -> None:
     assert second.cancelled()
     release.set()
     first.result(120)
+
+
+def test_processes_give_the_results_of_threads(tmp_path: Path) -> None:
+    found = {}
+    for name in ("processes", "threads"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "go").touch()
+        with open_engine(name, workers=2) as engine:
+            found[name] = list(engine.map(play, [folder] * 20, range(20)))
+    for one, other in zip(*found.values(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    workers = {path.suffix for path in (tmp_path / "processes").glob("*.*")}
+    assert 1 <= len(workers) <= 2
+    assert f".{os.getpid()}" not in workers
+
+
+def test_after_an_error_in_the_block_busy_processes_end(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), open_engine("processes", workers=1) as engine:  # noqa: PT012
+        jobs = [engine.submit(play, tmp_path, seed) for seed in range(2)]
+        wait_until(lambda: len(list(tmp_path.iterdir())) == 1)
+        worker = psutil.Process(int(next(tmp_path.iterdir()).suffix[1:]))
+        raise KeyError
+    wait_until(lambda: not is_alive(worker))
+    with pytest.raises(LostJobError, match="figure 1 is lost"):
+        result_of(jobs[1], "figure 1")
+
+
+ENDED = """
+import os, signal, sys
+from pathlib import Path
+sys.path.append(sys.argv[2])
+from restive.paper.engines import open_engine
+from paper.test_engines import play, wait_until
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    folder = Path(sys.argv[1])
+    with open_engine("processes", 2) as engine:
+        jobs = [engine.submit(play, folder, seed) for seed in range(3)]
+        wait_until(lambda: len(list(folder.iterdir())) == 2)
+        print("busy", flush=True)
+        jobs[0].result()
+"""
+
+
+@pytest.mark.parametrize(
+    ("send", "number"), [(os.kill, signal.SIGINT), (os.killpg, signal.SIGINT), (os.kill, signal.SIGKILL)]
+)
+def test_processes_end_with_the_one_that_started_them(
+    send: Callable[[int, int], None], number: int, tmp_path: Path
+) -> None:
+    script, begun = tmp_path / "ended.py", tmp_path / "begun"
+    begun.mkdir()
+    script.write_text(ENDED)
+    command = subprocess.Popen(
+        [sys.executable, script, begun, Path(__file__).parents[1]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert command.stdout is not None
+    said = command.stdout.readline()
+    started = psutil.Process(command.pid).children(recursive=True) if said else []
+    send(command.pid, number)
+    rest, complaints = command.communicate(timeout=120)
+    assert (said, rest, complaints) == (b"busy\n", b"", b"")
+    assert len(started) >= 3
+    wait_until(lambda: not any(map(is_alive, started)))
 
 
 def test_results_are_the_same_bit_for_bit_when_a_busy_worker_is_killed(cluster: Executor, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from restive.checks import check_policy
 from restive.files import Columns
@@ -196,7 +197,9 @@ def test_every_policy_is_in_the_table_and_the_best_is_shown_beside_them(made: di
     assert simulated.rows[0][1:4:2] == ("15.02", "15.0000")
     assert [row[0] for row in by_moves.rows] == ["1", "2", "3", "5", "10", "20"]
     assert rule.rows == (("1", "type 2", "type 2", "type 2"), ("2 to 20", "type 1", "type 1", "type 2"))
-    (axes,) = found.figures["counterexample-1"].axes
+    figure = found.figures["counterexample-1"]
+    assert isinstance(figure, Figure)
+    (axes,) = figure.axes
     assert [label.get_text() for label in axes.get_yticklabels()] == [row[0] for row in standings.rows]
 
 

@@ -1,16 +1,15 @@
 """Readings of the paper: which policies, families and noise each claim is judged with, and a user's own settings."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from restive import InputError
-from restive.paper.experiment import Measured
-from restive.paper.jobs import Results, Size
+from restive.paper.engines import open_engine
+from restive.paper.jobs import Size
 from restive.paper.readings import READINGS, Reading, make_reading
-from restive.paper.reproduction import EXPERIMENTS
+from restive.paper.reproduction import EXPERIMENTS, examine_all, find_experiments, prepare
 from restive.policies import make_policy
 
 LITERAL, AUTHORS = READINGS
@@ -45,16 +44,14 @@ def test_equal_policies_of_both_readings_are_one_job() -> None:
     assert len({job.digest() for job in both}) < len(both)
 
 
-def test_an_experiment_without_open_settings_is_examined_once() -> None:
-    lemma = EXPERIMENTS["lemma-4.3"]
-    calls = []
-
-    def measure(size: Size, results: Results) -> Measured:
-        calls.append(size.reading.name)
-        return Measured({claim.name: [] for claim in lemma.claims}, values={"cases": 1, "instances": 1, "least": 0.1})
-
-    found = replace(lemma, measure=measure).examine_readings(Size(), Results({}), READINGS)
-    assert (calls, found["literal"] is found["authors"]) == (["literal"], True)
+def test_an_experiment_without_open_settings_is_examined_once(tmp_path: Path) -> None:
+    assert EXPERIMENTS["lemma-4.3"].tell_apart(Size(), READINGS) == {"literal": LITERAL, "authors": LITERAL}
+    assert EXPERIMENTS["regret"].tell_apart(Size(), READINGS) == {"literal": LITERAL, "authors": AUTHORS}
+    run = prepare(find_experiments(["counterexample-2"]), Size(quick=True), tmp_path)
+    with open_engine("threads") as executor:
+        run.complete(executor, lambda experiment, job, seconds: None)
+    found = examine_all(run, formats=()).findings["counterexample-2"]
+    assert found["literal"] is found["authors"]
 
 
 def test_the_regret_curve_has_the_theorems_setting_under_each_reading() -> None:

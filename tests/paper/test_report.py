@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from reading import Outline
 
 from restive.paper.claims import Claim, Part, above
@@ -13,7 +12,7 @@ from restive.paper.experiment import Findings
 from restive.paper.jobs import Size, describe_run
 from restive.paper.readings import READINGS
 from restive.paper.reproduction import EXPERIMENTS, Reproduction, render_markdown, render_report
-from restive.plotting import Line, draw_lines
+from restive.plotting import Line, Picture, draw_lines
 from restive.report.tables import Table
 
 FIRST, SECOND, *_ = EXPERIMENTS
@@ -26,9 +25,10 @@ def claim(name: str, *parts: Part, nearby: tuple[Part, ...] = (), remark: str = 
     return Claim(name, f"Sentence of {name}.", "Figure 9", "lead of `egt`", above(0), parts, nearby, remark)
 
 
-def figure(label: str) -> Figure:
+def figure(label: str, *formats: str) -> Picture:
     x = np.arange(5.0)
-    return draw_lines([Line(label, x, x, x - 1, x + 1), Line("other", x, -x, -x, -x)], "step", "regret", "It rises")
+    lines = [Line(label, x, x, x - 1, x + 1), Line("other", x, -x, -x, -x)]
+    return Picture.of(draw_lines(lines, "step", "regret", "It rises"), formats)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def reproduction() -> Reproduction:
             claim("alpha", Part("B = 5", 0.25, 0.125, 0.375), nearby=(BAD,)),
             claim("beta", *MANY, nearby=(Part("N = 2", 7.0, 7.0, 7.0),), remark="A remark."),
         ),
-        {"one": figure("egt"), "two": figure(EVIL)},
+        {"one": figure("egt", "png", "pdf"), "two": figure(EVIL)},
         (Table("Rewards", ("policy", "B = 5"), (("egt", "1.5 ± 0.5"), (EVIL, "2")), "A note."),),
     )
     second = Findings((claim("gamma", Part("B = 5", 1.0, -1.0, 3.0), Part(EVIL, 2.0, np.nan, np.nan)),), {})
@@ -117,7 +117,8 @@ def test_figures_are_inside_and_described_for_those_who_do_not_see_them(text: st
     assert outline.tags["figure"] == 2
     described = re.findall(r'role="img" aria-label="([^"]*)"', text)
     assert all(words in described[0] for words in (EXPERIMENTS[FIRST].title, "regret against step", "egt", "other"))
-    assert "figures/one.png" in text
+    assert "As files: figures/one.png, .pdf." in text
+    assert "figures/two" not in text
 
 
 def test_wide_things_scroll_in_boxes_of_their_own(text: str) -> None:

@@ -109,6 +109,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ended = call(*SMALL, "lemma-4.3", "--out", str(folder))
     assert (ended.returncode, ended.stderr.count("Traceback")) == (0, 0), ended.stderr
     assert "hold" in ended.stdout
+    times = ended.stderr.partition("Where the time went")[2]
+    assert re.search(r"regret-bound +6 +\d+\.\d\n", times)
+    assert re.search(r"lemma-4\.3 +12 +\d+\.\d\n", times)
     return folder
 
 
@@ -130,6 +133,16 @@ def test_a_second_call_runs_no_job_and_prints_the_same(made: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in (made / "results").iterdir()} == before
     assert claims(made) == said  # also of the experiment that was not asked for again
     assert json.loads(ended.stdout) == said
+
+
+def test_figures_are_files_in_the_formats_asked_for_and_in_the_report_in_any_case(tmp_path: Path) -> None:
+    for words, formats in ((["--formats", "png,pdf"], ["pdf", "png"]), ([], [])):
+        folder = tmp_path / "-".join(["drawn", *formats])
+        assert call("counterexample-2", "--quick", "--out", str(folder), *words).returncode == 0
+        assert sorted(path.suffix[1:] for path in (folder / "figures").iterdir()) == formats
+        page = (folder / "report.html").read_text(encoding="utf-8")
+        assert page.count("<figure") == 1
+        assert ("As files: figures/counterexample-2.png, .pdf." in page) == bool(formats)
 
 
 def test_own_settings_have_a_folder_and_verdicts_of_their_own(tmp_path: Path) -> None:
@@ -246,8 +259,12 @@ def test_a_half_written_result_is_refused(made: Path, tmp_path: Path) -> None:
     [
         (["two-stat"], "there is no experiment 'two-stat'; there are two-state, "),
         (["two-stat"], "did you mean 'two-state'?"),
-        (["regret", "--engine", "fax"], "the engine is 'fax'; it must be threads, dask, or dask://host:port"),
-        (["regret", "--engine", "dask://nowhere"], "must be threads, dask, or dask://host:port of a scheduler"),
+        (["regret", "--engine", "fax"], "the engine is 'fax'; it must be processes, threads, dask, or dask://"),
+        (
+            ["regret", "--engine", "dask://nowhere"],
+            "must be processes, threads, dask, or dask://host:port of a scheduler",
+        ),
+        (["regret", "--formats", "jpg"], "formats is 'jpg'; it must be png, svg, pdf with commas between, or none."),
         (["regret", "--workers", "0"], "workers is 0; it must be a whole number from 1 on"),
         (["regret", "--set", "egt:q=2"], "egt: 'q=2' is not a setting; write setting=value. Settings: gamma, eta, "),
         (["regret", "--settings", "a-file"], "a-file: cannot be read as TOML ("),

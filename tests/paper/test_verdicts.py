@@ -71,8 +71,8 @@ TURNED: list[tuple[str, str, dict[str, float]]] = [
     ("wireless", "wireless-egt-nearer-its-oracle", {"wiql": 38.5}),
     ("overtaking", "egt-settles-below-whittle", {"egt": 40.5}),
     ("eta", "eta-insensitive-two-state", {"egt:eta=0.1": 33.0}),
-    ("eta", "eta-insensitive-wireless", {"egt:eta=0.5": 37.5}),
-    ("gamma", "gamma-low-is-best-ten-state", {"egt:gamma=2.25": 37.0}),
+    ("eta", "eta-insensitive-wireless", {"egt:eta=0.1": 37.5}),
+    ("gamma", "gamma-low-is-best-ten-state", {"egt:gamma=0": 37.0}),
 ]
 
 
