@@ -10,6 +10,7 @@ import warnings
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import gymnasium
@@ -523,13 +524,14 @@ def test_other_actions_than_zeros_and_ones_are_refused(action: Any) -> None:
 
 
 @pytest.mark.soak
-def test_a_library_of_reinforcement_learning_accepts_and_learns_in_the_environment(tmp_path: Path) -> None:
-    """Stable-Baselines3 brings PyTorch, several gigabytes, so it gets a virtual environment of its own."""
-    venv.create(tmp_path, with_pip=True)
-    python = tmp_path / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", f"{ROOT}[gym]", "stable-baselines3"], check=True)
-    script = ROOT / "examples" / "gym_stable_baselines.py"
-    done = subprocess.run([python, "-W", "error", script], capture_output=True, text=True, check=True, cwd=tmp_path)
+def test_a_library_of_reinforcement_learning_accepts_and_learns_in_the_environment() -> None:
+    """Stable-Baselines3 brings PyTorch, 6 GB, so it gets a virtual environment of its own, which is removed again."""
+    with TemporaryDirectory() as folder:
+        venv.create(folder, with_pip=True)
+        python = Path(folder) / "bin" / "python"
+        subprocess.run([python, "-m", "pip", "install", "--quiet", f"{ROOT}[gym]", "stable-baselines3"], check=True)
+        script = ROOT / "examples" / "gym_stable_baselines.py"
+        done = subprocess.run([python, "-W", "error", script], capture_output=True, text=True, check=True, cwd=folder)
     checked, untrained, trained = done.stdout.splitlines()
     assert checked == "the checker of Stable-Baselines3 accepts the environment"
     assert float(trained.split()[1]) > float(untrained.split()[1])
