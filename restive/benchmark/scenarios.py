@@ -52,6 +52,7 @@ class Scenario:
     fewer_runs: Mapping[str, int] = field(default_factory=dict)  # of slow policies
     missing: float = 0.0  # the probability that a state is unknown in a step, for the oracle too
     delay: int = 0  # of outcomes, in steps
+    settings: Mapping[str, int] = field(default_factory=dict)  # of the family
     references: bool = True  # whether the simulated references are defined: agents do not change, and all is observed
 
     @property
@@ -83,7 +84,7 @@ class Scenario:
         setup = Setup(
             self.family, *sizes, self.noise, size.seed, self.states, self.agents, self.horizon, self.fewer_runs
         )
-        return replace(setup, observed=observed)
+        return replace(setup, observed=observed, settings_of_family=self.settings)
 
     def jobs(self, size: Size, policies: Iterable[str]) -> list[Job]:
         """The jobs of these policies."""

@@ -41,7 +41,7 @@ from restive.types import Bools, Floats, Ints
 # Rounds whose states stay in memory, because their outcomes are likely to be reported next.
 CACHED_ROUNDS = 4
 Recorded = TypeVar("Recorded", States, Outcomes)
-# Of the beliefs about all agents, most of which grow with the square of the number of states: 16 to 20 bytes for each agent,
+# Of the beliefs about all agents, most of which grow with the square of the number of states: 24 to 28 bytes for each agent,
 # action, state and next state with lagrange. A round takes up to three times as much memory.
 MAX_BELIEF_BYTES = 4 << 30
 # A round so long ago that no rule remembers it.

@@ -14,12 +14,12 @@ mean 0, whose variance for each feature is estimated from all coefficients (auto
 1992): useless features are shrunk to nothing. Each update is one step of Newton's method with the curvature of independent
 Poisson counts, which is never too small, and one step of expectation-maximisation for the variances. As in
 `restive.kernels.mixture`, n moves of an agent count as n · (weight + 1) / (weight + n), because agents also differ in what
-features do not say. The better features explain the rows, the larger the weight of the prior becomes.
+features do not say. The weight stays as it is, although rows that features explain deserve more: a weight that was estimated
+around them gained little, and cost as much where features are useless.
 """
 
 import numpy as np
 
-from restive.kernels.hierarchical_prior import MAX_WEIGHT, MIN_WEIGHT, agent_correlation, prior_correlation
 from restive.kernels.jit import compiled
 from restive.types import Floats
 
@@ -27,8 +27,6 @@ from restive.types import Floats
 FIRST_VARIANCE, PRIOR_COEFFICIENTS = 0.01, 1.0
 # A coefficient changes by at most so much in one update.
 MAX_CHANGE = 0.5
-# Features raise the weight of a prior row by at most this factor.
-MAX_GAIN = 10.0
 
 
 @compiled
@@ -107,7 +105,6 @@ def learn_feature_prior(
             for n in range(agents):
                 rows[n] = base[n]
                 tilt(features[n], coefficients[a, s], rows[n])
-            weight[a, s] *= _gain(moves[:, a, s], base, rows, weight[a, s])
             for n in range(agents):
                 for t in range(states):
                     posterior[n, a, s, t] = moves[n, a, s, t] + weight[a, s] * rows[n, t]
@@ -178,29 +175,3 @@ def _invert(matrix: Floats) -> None:
             for k in range(i, size):
                 total += matrix[k, i] * matrix[k, j]
             matrix[i, j] = total
-
-
-@compiled
-def _gain(moves: Floats, base: Floats, rows: Floats, weight: float) -> float:
-    """The factor by which the weight of prior rows [N, S] exceeds that of `base`: the less agents differ from them."""
-    before, after = _weigh(moves, base, weight), _weigh(moves, rows, weight)
-    return min(max(after / before, 1.0), MAX_GAIN)
-
-
-@compiled
-def _weigh(moves: Floats, rows: Floats, weight: float) -> float:
-    """The weight of prior rows [N, S] that the intra-agent correlation around them implies."""
-    agents, states = rows.shape
-    correlation, total = prior_correlation(weight, states)
-    for n in range(agents):
-        seen, pairs, cross, square = 0.0, 0.0, 0.0, 0.0
-        for t in range(states):
-            seen += moves[n, t]
-            pairs += moves[n, t] * (moves[n, t] - 1.0)
-            cross += moves[n, t] * rows[n, t]
-            square += rows[n, t] ** 2
-        if seen > 1.0:
-            found, trust = agent_correlation(seen, pairs, cross, square, weight)
-            correlation, total = correlation + found, total + trust
-    correlation /= total
-    return MAX_WEIGHT if correlation <= 0.0 else min(max(1.0 / correlation - 1.0, MIN_WEIGHT), MAX_WEIGHT)

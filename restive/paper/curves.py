@@ -109,6 +109,7 @@ class Setup:
     fewer_runs: Mapping[str, int] = field(default_factory=dict)  # of slow policies
     reading: Reading = field(default_factory=Reading)
     observed: Mapping[str, float] = field(default_factory=dict)  # missing and delay, if not 0
+    settings_of_family: Mapping[str, int] = field(default_factory=dict)  # other than sizes, budget and seed
 
     def settings(self) -> Iterator[tuple[int, float]]:
         """Budgets and noises, the noiseless ones first."""
@@ -143,7 +144,13 @@ class Setup:
 
     def sizes(self, budget: int) -> dict[str, int]:
         """The settings of the family's instances."""
-        return {"instances": self.instances, "agents": self.agents, "budget": budget, "seed": self.seed}
+        return {
+            "instances": self.instances,
+            "agents": self.agents,
+            "budget": budget,
+            "seed": self.seed,
+            **self.settings_of_family,
+        }
 
     def jobs(self, policies: tuple[str, ...]) -> list[Job]:
         """All policies at all budgets and noises, and the bounds."""

@@ -17,7 +17,9 @@ by itself at first, so its least g² is steps / (steps + 30) instead of 1. The p
 benefit for more agents than were acted on, and falls while for fewer. If acting on agents costs more or less, the price is
 one per unit of cost: acting costs price · cost, and the priority is that of the benefit and bonus per unit of cost. If the
 budget need not be spent, the price is not below 0, and agents whose benefit and bonus add up to 0 or less are left out. The
-horizon is not used. Rewards are estimated for each agent and shrunk towards the mean of all agents.
+horizon is not used. Rewards are estimated for each agent and shrunk towards the mean of all agents. Where the dynamics
+change, older moves are forgotten (`restive.kernels.forgetting`); features of agents enter their priors
+(`restive.kernels.feature_prior`).
 """
 
 from collections.abc import Mapping
@@ -28,6 +30,8 @@ import numpy as np
 
 from restive.contract import Draws, Estimate, Ranking, Shape
 from restive.kernels import rng
+from restive.kernels.feature_prior import FIRST_VARIANCE, learn_feature_prior, standardise, tilt
+from restive.kernels.forgetting import find_factor, forget
 from restive.kernels.hierarchical_prior import (
     FIRST_BASE_WEIGHT,
     Levels,
@@ -48,6 +52,9 @@ from restive.types import Bools, Floats, Ints, Keys
 ESTIMATES_PER_DOUBLING = 10
 # A mixture is fitted after this many steps, and if none is found again after twice as many.
 FIRST_SEARCH = 50
+# With a half-life there are at least so many estimates in it; what has changed is forgotten from this step on.
+ESTIMATES_PER_HALF_LIFE, FIRST_FORGETTING = 8, 50
+MAX_PAUSE = 10**9
 # Values are swept in each of these first steps, then in every second one, or every S / 2 with more states.
 DENSE_SWEEPS = 20
 # The step size of the price, and how fast it decreases.
@@ -81,6 +88,11 @@ class LagrangeBelief(NamedTuple):
     step: Ints  # [] number of steps learnt from
     next_estimate: Ints  # [] the step at which priors and rewards are estimated next
     next_search: Ints  # [] the step from which a mixture is fitted next
+    last_estimate: Ints  # [] the step of the last estimate
+    known: Floats  # [R, N, A, S, S] the moves as of then
+    features: Floats  # [R, N, F] of agents
+    coefficients: Floats  # [R, A, S, S, F] of features in the log of a prior row
+    variance: Floats  # [R, F] of these coefficients
 
 
 class Scores(NamedTuple):
@@ -108,18 +120,22 @@ class Lagrange(Learner[LagrangeBelief]):
     """Rank by the value of acting beyond its price, under a model that agents share as far as they are similar."""
 
     name: ClassVar[str] = "lagrange"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     agent_axes: ClassVar[Mapping[str, int | None]] = {
         "weight": None,
         "levels.pool": None,
         "levels.agent_weight": None,
         "levels.base_weight": None,
         "levels.base_share": None,
+        "coefficients": None,
+        "variance": None,
     }
     discount: float = 0.95
     curiosity: float = 1.0
     prior: float | None = None
     mixture: bool = True
+    memory: float | None = None
+    features: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,11 +145,14 @@ class Lagrange(Learner[LagrangeBelief]):
         check_setting(
             valid, self, "prior", "above 0 and at most 1e9, the pseudo-count of each move, or None to estimate it"
         )
+        valid = self.memory is None or self.memory >= 1
+        check_setting(valid, self, "memory", "1 or more, a half-life in steps, or None to estimate it")
 
     def start(self, shape: Shape) -> LagrangeBelief:
         """No data; acting is free."""
         runs, agents, states = shape.runs, shape.agents, shape.states
         rows, pseudo_count = (2, states, states), 1.0 if self.prior is None else float(self.prior)
+        features = shape.known_features()[..., : None if self.features else 0]
         return LagrangeBelief(
             counts=no_counts(shape),
             squared_deviations=np.zeros(runs),
@@ -154,6 +173,11 @@ class Lagrange(Learner[LagrangeBelief]):
             step=np.array(0),
             next_estimate=np.array(1),
             next_search=np.array(FIRST_SEARCH),
+            last_estimate=np.array(0),
+            known=np.zeros((runs, agents, *rows)),
+            features=features.copy(),
+            coefficients=np.zeros((runs, *rows, features.shape[2])),
+            variance=np.full((runs, features.shape[2]), FIRST_VARIANCE),
         )
 
     def rank(self, belief: LagrangeBelief, state: Ints, draws: Draws) -> Ranking:
@@ -204,10 +228,12 @@ class Lagrange(Learner[LagrangeBelief]):
         belief.step[...] += 1
         step = int(belief.step)
         if step >= belief.next_estimate:
-            belief.next_estimate[...] = step + max(1, step // ESTIMATES_PER_DOUBLING)
+            belief.next_estimate[...] = step + max(1, min(step // ESTIMATES_PER_DOUBLING, self._max_pause()))
+            self._forget(belief)
             _estimate_rewards(belief.counts.arrivals, belief.counts.total, belief.squared_deviations, belief.reward)
             if self.prior is None:
                 self._learn_prior(belief)
+            belief.known[:], belief.last_estimate[...] = belief.counts.moves, step
         if step < DENSE_SWEEPS or step % max(2, belief.value.shape[2] // 2) == 0:
             price_step = PRICE_STEP / (1.0 + PRICE_DECAY * step)
             _sweep(
@@ -234,7 +260,25 @@ class Lagrange(Learner[LagrangeBelief]):
         belief.reward[:, present:] = reward[:, present:]
         if self.prior is None:
             belief.responsibility[:, present:] = belief.responsibility[:, :present].mean(axis=1, keepdims=True)
-            belief.posterior[:, present:] = _prior_rows(belief, present)[:, None]
+            rows = np.repeat(_prior_rows(belief, present)[:, None], newcomers, axis=1)
+            _tilt_rows(belief.features, belief.coefficients, rows)
+            belief.posterior[:, present:] = rows
+
+    def _max_pause(self) -> int:
+        """The largest number of steps between two estimates."""
+        return MAX_PAUSE if self.memory is None else int(min(self.memory / ESTIMATES_PER_HALF_LIFE, MAX_PAUSE))
+
+    def _forget(self, belief: LagrangeBelief) -> None:
+        """Discount the moves before the last estimate, by the half-life or as far as they no longer predict."""
+        step, counts = int(belief.step), belief.counts
+        if self.memory is None:
+            if step >= FIRST_FORGETTING:
+                _forget_changed(counts.moves, belief.known, belief.posterior)
+            return
+        factor = 0.5 ** ((step - int(belief.last_estimate)) / self.memory)
+        _forget_all(counts.moves, belief.known, belief.posterior, factor)
+        for array in (counts.arrivals, counts.total, belief.squared_deviations):
+            array *= factor
 
     def _learn_prior(self, belief: LagrangeBelief) -> None:
         search = self.mixture and bool(belief.step >= belief.next_search)
@@ -243,6 +287,15 @@ class Lagrange(Learner[LagrangeBelief]):
         _learn_priors(
             belief.counts.moves, belief.levels, search, belief.responsibility, belief.weight, belief.posterior
         )
+        if belief.variance.size:
+            _learn_features(
+                belief.features,
+                belief.counts.moves,
+                belief.coefficients,
+                belief.variance,
+                belief.weight,
+                belief.posterior,
+            )
 
 
 def _prior_rows(belief: LagrangeBelief, present: int) -> Floats:
@@ -381,3 +434,40 @@ def _learn_priors(
         mine = Levels(levels.pool[r], levels.agent_weight[r], levels.base_weight[r], levels.base_share[r])
         learn_pool(moves[r], seen, mine)
         learn_mixture(moves[r], seen, mine.pool, search, responsibility[r], weight[r], posterior[r])
+
+
+@compiled
+def _learn_features(
+    features: Floats, moves: Floats, coefficients: Floats, variance: Floats, weight: Floats, posterior: Floats
+) -> None:
+    for r in range(moves.shape[0]):
+        known = standardise(features[r])
+        learn_feature_prior(known, moves[r], coefficients[r], variance[r], weight[r], posterior[r])
+
+
+@compiled
+def _tilt_rows(features: Floats, coefficients: Floats, rows: Floats) -> None:
+    """Give the last M of all agents the prior rows [R, M, A, S, S] that their features imply."""
+    runs, newcomers, actions, states, _ = rows.shape
+    for r in range(runs):
+        known = standardise(features[r])[features.shape[1] - newcomers :]
+        for n in range(newcomers):
+            for a in range(actions):
+                for s in range(states):
+                    weight = rows[r, n, a, s].sum()
+                    tilt(known[n], coefficients[r, a, s], rows[r, n, a, s])
+                    rows[r, n, a, s] *= weight
+
+
+@compiled
+def _forget_changed(moves: Floats, known: Floats, posterior: Floats) -> None:
+    for r in range(moves.shape[0]):
+        factor = find_factor(moves[r], known[r], posterior[r])
+        if factor < 1.0:
+            forget(moves[r], known[r], posterior[r], factor)
+
+
+@compiled
+def _forget_all(moves: Floats, known: Floats, posterior: Floats, factor: float) -> None:
+    for r in range(moves.shape[0]):
+        forget(moves[r], known[r], posterior[r], factor)

@@ -8,6 +8,7 @@ import pytest
 
 from restive import InputError, Simulation, World, make_policy, make_problems, simulate
 from restive.checks import check_policy
+from restive.comparison import compare
 from restive.contract import Draws, Shape, as_ranking
 from restive.kernels import rng
 from restive.policies.belief import flatten, grow
@@ -229,7 +230,8 @@ def test_invalid_settings_are_refused_in_one_sentence(setting: str, values: list
         ("mixture=maybe", "lagrange: mixture is 'maybe'; it must be of type bool."),
         (
             "price=1",
-            "lagrange: 'price=1' is not a setting; write setting=value. Settings: discount, curiosity, prior, mixture.",
+            "lagrange: 'price=1' is not a setting; write setting=value. Settings: discount, curiosity, prior, mixture, "
+            "memory, features.",
         ),
     ],
 )
@@ -592,3 +594,56 @@ def test_it_gains_from_a_budget_that_need_not_be_spent_and_from_knowing_costs() 
     visits = make_problems("visits-v1", instances=6, seed=4711)
     floor, ceiling = earn(visits, "random"), earn(visits, "whittle-oracle")
     assert earn(visits) > floor + 0.6 * (ceiling - floor)
+
+
+def gap_closed(family: str, policies: list[str], horizon: int, **settings: int) -> list[float]:
+    """The share of the gap that each policy has closed by the end."""
+    problems = make_problems(family, instances=6, seed=4711, **settings)
+    return [float(row.gap.mean) for row in compare(problems, policies, horizon, seed=1, threads=1, bound=False).rows]
+
+
+def test_what_has_changed_is_forgotten_and_what_has_not_is_kept() -> None:
+    never, learned, short = gap_closed("change-v1", ["lagrange:memory=inf", "lagrange", "lagrange:memory=100"], 1000)
+    assert learned > never + 0.08
+    assert short > never + 0.02
+    never, learned, short = gap_closed("two-state-v1", ["lagrange:memory=inf", "lagrange", "lagrange:memory=50"], 1000)
+    assert learned == pytest.approx(never, abs=0.01)
+    assert short < never - 0.01
+
+
+def test_a_half_life_halves_the_counts_and_keeps_the_prior() -> None:
+    world = World(make_problems("two-state-v1", agents=9, budget=2, seed=3)[0], seed=5, noise=0.1)
+    simulation = Simulation(world, make_policy("lagrange:memory=16"))
+    simulation.advance(400)
+    counts = simulation.belief.counts
+    kept = 16 / np.log(2)  # Σ 2^(−age / 16)
+    assert counts.moves.sum() / 9 == pytest.approx(kept, rel=0.1)
+    assert counts.arrivals.sum() / 9 == pytest.approx(kept, rel=0.1)
+    assert (simulation.belief.posterior - counts.moves > 0).all()
+
+
+def test_features_that_matter_help_and_useless_ones_do_little_harm() -> None:
+    without, using = gap_closed("features-v1", ["lagrange:features=false", "lagrange"], 30)
+    assert using > without + 0.07
+    without, using = gap_closed("features-v1", ["lagrange:features=false", "lagrange"], 30, relevance=0)
+    assert using > without - 0.02
+
+
+def test_newcomers_get_the_prior_of_those_who_are_like_them() -> None:
+    (problem,) = make_problems("features-v1", agents=200, budget=40, seed=3, relevance=100)
+    assert problem.features is not None
+    world = World(problem.replace(features=problem.features), seed=5)
+    policy = make_policy("lagrange")
+    simulation = Simulation(world, policy)
+    simulation.advance(40)
+    features = np.concatenate([world.shape.known_features(), problem.features[None, :20]], axis=1)
+    grown = grow(policy, simulation.belief, world.shape._replace(agents=220, features=features))
+    prior = grown.posterior[0, 200:, :, :, 1] / grown.posterior[0, 200:].sum(axis=-1)
+    truth, pooled = problem.transition[:20, :, :, 1], problem.transition[..., 1].mean(axis=0)
+    assert np.abs(prior - truth).mean() < 0.7 * np.abs(pooled - truth).mean()
+
+
+@pytest.mark.parametrize("memory", [0.5, -1.0, float("nan")])
+def test_a_memory_that_is_none_is_refused(memory: float) -> None:
+    with pytest.raises(InputError, match=r"memory is .*; it must be 1 or more, a half-life in steps, or None"):
+        Lagrange(memory=memory)
