@@ -4,6 +4,10 @@ Everything is a share of the gap from random (0) to the Whittle oracle (1) in ru
 over instances. A policy is significantly better than another at a step if the interval of its lead, taken instance by
 instance, lies above 0. The rank of a policy is 1 plus the number of policies that are significantly better; the best is
 the one with the highest mean. Intervals are not widened for the number of comparisons.
+
+Slow policies and references have fewer runs than random and the oracle, so that the noise of first states does not
+cancel. Random is also simulated with as few runs, and its difference from random with all runs, whose expectation is 0,
+is a control variate: at each step its regression coefficient over instances times that difference is subtracted.
 """
 
 import math
@@ -41,6 +45,15 @@ class Place(NamedTuple):
     tied: bool  # it is the best, or not significantly worse
 
 
+def reduce_noise(curve: Curve, few: Curve, many: Curve) -> Curve:
+    """The curve less the noise that it shares with random in as few runs; `many` is random with all runs."""
+    noise = few.reward - many.reward
+    centred = noise - noise.mean(axis=0)
+    square = np.square(centred).sum(axis=0)
+    slope = (centred * (curve.reward - many.reward)).sum(axis=0) / np.where(square > 0, square, np.inf)
+    return curve._replace(reward=curve.reward - slope * noise)
+
+
 class ScenarioResult:
     """The curves of a scenario, and the ranking of policies in it."""
 
@@ -61,6 +74,10 @@ class ScenarioResult:
         found = {**scenario.reference_jobs(size), BOUND: scenario.bound(size)} if referenced else {}
         self.curves |= {name: read_curve(results[job]) for name, job in found.items()}
         self.references = tuple(name for name in REFERENCES if name in found)
+        floors = {runs: read_curve(results[job]) for runs, job in scenario.floor_jobs(size).items()}
+        for name in (*simulated, *self.references):
+            if floor := floors.get(scenario.runs_of(name, size)):
+                self.curves[name] = reduce_noise(self.curves[name], floor, self.curves[FLOOR])
         self._leads: dict[tuple[str, str, int], Part] = {}
         self._places: dict[int, dict[str, Place]] = {}
 

@@ -31,6 +31,7 @@ REPORTED_STEPS = (10, 30, 50, 100, 300, 1000)
 EARLY, LATE = STAGES = ("early", "late")
 # Simulated references that know the family, see `restive.paper.tasks.references`; True: with full information.
 REFERENCES = {"full information": True, "informed prior": False}
+REFERENCE_RUNS = 1
 REFERENCE_SECONDS = 4e-6  # for each agent and step, for progress only
 JSON_FIELDS = ("about", "family", "agents", "states", "budget", "noise", "missing", "delay")
 
@@ -90,6 +91,19 @@ class Scenario:
         """The jobs of these policies."""
         return [self.setup(size).job(policy, self.budget, self.noise) for policy in policies]
 
+    def runs_of(self, policy: str, size: Size) -> int:
+        """The number of runs of each instance that a policy or a reference gets."""
+        runs = self.setup(size).runs
+        return (
+            REFERENCE_RUNS if policy in REFERENCES else min(runs, self.fewer_runs.get(policy.partition(":")[0], runs))
+        )
+
+    def floor_jobs(self, size: Size) -> dict[int, Job]:
+        """The jobs of random with the runs of slow policies and references, by number of runs."""
+        slow = {self.runs_of(policy, size) for policy in (*self.fewer_runs, *REFERENCES)}
+        setup = self.setup(size)
+        return {runs: setup.job(FLOOR, self.budget, self.noise, runs) for runs in sorted(slow - {setup.runs})}
+
     def bound(self, size: Size) -> Job:
         """The job of the fluid bound."""
         return self.setup(size).bound(self.budget)
@@ -101,7 +115,7 @@ class Scenario:
             "family": self.family,
             "sizes": setup.sizes(self.budget),
             "horizon": self.horizon,
-            "runs": 1,
+            "runs": REFERENCE_RUNS,
             "seed": size.seed,
         }
         weight = REFERENCE_SECONDS * setup.instances * self.agents * self.horizon
@@ -193,12 +207,17 @@ def plans(extra: Iterable[str] = ()) -> dict[str, Plan]:
 
     def plan_scenario(each: Scenario) -> Plan:
         def list_jobs(size: Size) -> list[Job]:
-            return [*each.jobs(size, policies), each.bound(size), *each.reference_jobs(size).values()]
+            others = [*each.reference_jobs(size).values(), *each.floor_jobs(size).values()]
+            return [*each.jobs(size, policies), each.bound(size), *others]
 
         return Plan(each.name, each.about, list_jobs)
 
     def plan_others(size: Size) -> list[Job]:
-        return [job for each in REQUIRED.values() for job in each.jobs(size, CLAIM_POLICIES)]
+        return [
+            job
+            for each in REQUIRED.values()
+            for job in (*each.jobs(size, CLAIM_POLICIES), *each.floor_jobs(size).values())
+        ]
 
     others = Plan(OTHER_BUDGETS, "Other budgets of eight families, which only the claims need.", plan_others)
     return {name: plan_scenario(each) for name, each in SCENARIOS.items()} | {OTHER_BUDGETS: others}

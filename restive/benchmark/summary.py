@@ -121,12 +121,12 @@ def describe_scenario(result: ScenarioResult, size: Size) -> str:
     """A scenario, how much of it was run, and which policy is best in it."""
     scenario = result.scenario
     setup = scenario.setup(size)
-    slow = setup.fewer_runs
-    fewer = (
-        f"; {enumerate_words(map(str, sorted(set(slow.values()))))} of {enumerate_words(slow)}, which are slow"
-        if slow
-        else ""
-    )
+    slow: dict[int, list[str]] = {}
+    for policy, runs in setup.fewer_runs.items():
+        if runs < setup.runs:
+            slow.setdefault(runs, []).append(policy)
+    groups = (f"{runs} of {enumerate_words(policies)}" for runs, policies in sorted(slow.items()))
+    fewer = f"; {', '.join(groups)}, which are slow" if slow else ""
     return (
         f"{scenario.about} {scenario.family}, {scenario.describe_size()}; {show_count(setup.runs, 'run')} of each "
         f"instance{fewer}. {describe_ranking(result)}"

@@ -9,6 +9,7 @@ import pytest
 from restive.benchmark.ranking import BOUND, Scores, read_scores
 from restive.benchmark.scenarios import CLAIM_POLICIES, OTHER_BUDGETS, REQUIRED, SCENARIOS, Scenario, all_policies
 from restive.files import Columns
+from restive.paper.curves import FLOOR
 from restive.paper.jobs import Results, Size
 from restive.paper.tasks.simulation import recorded_steps, tabulate
 
@@ -49,6 +50,7 @@ class World:
         jobs = zip(played, each.jobs(QUICK, played), strict=True)
         made = {job.digest(): self.columns(each, policy) for policy, job in jobs}
         others = {BOUND: each.bound(QUICK), **each.reference_jobs(QUICK)}
+        made |= {job.digest(): self.columns(each, FLOOR) for job in each.floor_jobs(QUICK).values()}
         return made | {job.digest(): self.columns(each, name) for name, job in others.items()}
 
     def scores(self) -> Scores:

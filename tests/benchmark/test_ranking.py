@@ -6,9 +6,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from restive.benchmark.ranking import BOUND, NOT_BELOW, Scores
-from restive.benchmark.scenarios import EARLY, LATE, REQUIRED
+from restive.benchmark.ranking import BOUND, NOT_BELOW, Scores, reduce_noise
+from restive.benchmark.scenarios import EARLY, LATE, REQUIRED, SCENARIOS
 from restive.paper.claims import FAILS, HOLDS, UNDECIDED
+from restive.paper.curves import Curve
+from restive.paper.jobs import Size
 
 MakeScores = Callable[..., Scores]
 FIRST, LAST = 100, 1000
@@ -106,3 +108,25 @@ def test_leads_are_those_of_the_reported_steps_of_the_scenario(make_scores: Make
         leads = scores.scenarios[name].leads("lagrange", "egt")
         assert [int(lead.setting.rpartition(" ")[2]) for lead in leads] == list(steps)
         assert [lead.value for lead in leads] == pytest.approx([0.3] * len(steps))
+
+
+def test_noise_that_is_shared_with_random_in_as_few_runs_is_taken_off() -> None:
+    noise = np.random.default_rng(3).normal(0, 5, (2, 40, 1))
+    level = np.linspace(10, 20, 40)[:, None]
+    many, few, own = (
+        Curve(np.array([1]), reward, reward)
+        for reward in (level, level + noise[0], level + 2 + 0.8 * noise[0] + 0.1 * noise[1])
+    )
+    lead = reduce_noise(own, few, many).reward - many.reward
+    assert lead.mean() == pytest.approx(2, abs=0.3)
+    assert lead.std() < 0.2 * (own.reward - many.reward).std()
+    np.testing.assert_array_equal(reduce_noise(own, many, many).reward, own.reward)
+
+
+def test_policies_with_fewer_runs_are_compared_with_random_in_as_few(make_scores: MakeScores) -> None:
+    jobs = SCENARIOS["ten-state"].floor_jobs(Size())
+    assert {runs: job.settings["runs"] for runs, job in jobs.items()} == {1: 1}
+    assert SCENARIOS["ten-state"].runs_of("cet-whittle", Size()) == SCENARIOS["ten-state"].runs_of(
+        "informed prior", Size()
+    )
+    assert make_scores().scenarios["ten-state"].gap_closed("cet-whittle", LAST).value == pytest.approx(0.7)
