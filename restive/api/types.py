@@ -180,6 +180,8 @@ class Config(Answer):
     """The second policy, which is only compared with the first."""
     budget: int
     """People who can be acted on in a round."""
+    spend: Literal["exactly", "at most"]
+    """Whether the budget is spent in any case, or only on people who are expected to gain."""
     horizon: int | None
     """The number of rounds in all, if it is known."""
     seed: int
@@ -300,6 +302,8 @@ class Decision(Answer):
     explored: int
     """People on the list who were chosen at random, to learn."""
     expected_benefit: float | None
+    left_out: int
+    """People left out because they are not expected to gain, although the budget allowed it."""
     prices: dict[str, float | None]
     """The cost of each rule in expected benefit."""
     shadow: ShadowChoice | None
@@ -432,6 +436,7 @@ class NewProgram(TypedDict, total=False):
     policy: str
     shadow: str
     budget: int
+    spend: str
     horizon: int
     seed: int
     control: float
@@ -448,6 +453,7 @@ class Changes(TypedDict, total=False):
     """The settings that can be changed in a running program."""
 
     budget: int
+    spend: str
     cool_down: int
     keep: int
     shares: dict[str, float]

@@ -185,7 +185,7 @@ class Program:
         return int(answer["listed"])
 
     def change(self, key: str | None = None, **settings: Unpack[types.Changes]) -> types.Config:
-        """Change budget, cool_down, keep or shares from the next round on."""
+        """Change budget, spend, cool_down, keep or shares from the next round on."""
         config: types.Config = self._send("PATCH", "", Body.of(settings), {}, key)["config"]
         return config
 

@@ -28,6 +28,8 @@ desk.add_typer(token)
 
 TABLE = "a .csv, .xlsx or .parquet file"
 ProgramName = Annotated[str, typer.Argument(help="The program's name.", show_default=False)]
+SpendOption = Annotated[str | None, typer.Option(help="`exactly`, or `at most`: only where a gain is expected.")]
+CoolDownOption = Annotated[int | None, typer.Option(help="Nobody is chosen twice in so many rounds.")]
 StoreOption = Annotated[
     str | None,
     typer.Option(
@@ -84,7 +86,8 @@ def init(
     control: Annotated[
         float | None, typer.Option(help="The share of people in the control group.", show_default="0.1")
     ] = None,
-    cool_down: Annotated[int | None, typer.Option(help="Nobody is chosen twice in so many rounds.")] = None,
+    spend: SpendOption = None,
+    cool_down: CoolDownOption = None,
     keep: Annotated[
         int | None, typer.Option(help="Rounds for which a missing state is carried over.", show_default="2")
     ] = None,
@@ -118,7 +121,7 @@ def init(
 
     settings = _given(
         states=None if states is None else [part.strip() for part in states.split(",")],
-        budget=budget, policy=policy, shadow=shadow, control=control, cool_down=cool_down, keep=keep,
+        budget=budget, spend=spend, policy=policy, shadow=shadow, control=control, cool_down=cool_down, keep=keep,
         shares=parse_shares(share) if share else None, horizon=horizon, reward_range=reward_range, seed=seed,
         words=parse_words(word) if word else None, features=parse_features(feature) if feature else None,
     )  # fmt: skip
@@ -248,7 +251,8 @@ def cancel(
 def change(
     name: ProgramName,
     budget: Annotated[int | None, typer.Option(help="Actions per round.")] = None,
-    cool_down: Annotated[int | None, typer.Option(help="Nobody is chosen twice in so many rounds.")] = None,
+    spend: SpendOption = None,
+    cool_down: CoolDownOption = None,
     keep: Annotated[int | None, typer.Option(help="Rounds for which a missing state is carried over.")] = None,
     share: Annotated[
         list[str] | None, typer.Option(help="All minimum shares, replacing the old ones: north=0.3.")
@@ -261,7 +265,7 @@ def change(
     from restive.desk.output import print_config
 
     shares = parse_shares(share) if share else None
-    settings = _given(budget=budget, cool_down=cool_down, keep=keep, shares=shares)
+    settings = _given(budget=budget, spend=spend, cool_down=cool_down, keep=keep, shares=shares)
     if not settings:
         raise InputError("Nothing to change; see `restive desk change --help`.")
     with open_program(name, store) as program:

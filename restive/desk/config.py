@@ -27,6 +27,7 @@ from restive.kernels.rng import MAX_SEED
 from restive.policies import make_policy
 from restive.policies.base import Learner
 from restive.policies.belief import require_axes
+from restive.problem import AT_MOST, EXACTLY
 from restive.types import Floats
 
 MAX_BUDGET, MAX_HORIZON, MAX_STATES = 10**9, 10**9, 1000
@@ -63,6 +64,7 @@ class Config:
     policy: str = "lagrange"
     shadow: str | None = None
     budget: int = 10
+    spend: str = EXACTLY
     horizon: int | None = None
     seed: int = 0
     control: float = 0.1
@@ -80,6 +82,8 @@ class Config:
         object.__setattr__(self, "rewards", _rewards(self.rewards, self.states))
         object.__setattr__(self, "shares", _shares(self.shares))
         object.__setattr__(self, "features", check_features(self.features))
+        if self.spend not in (EXACTLY, AT_MOST):
+            raise InputError(f"spend is {self.spend!r}; it must be {EXACTLY!r} or {AT_MOST!r}.", location="spend")
         for name, low, high in WHOLE:
             object.__setattr__(self, name, check_whole(name, getattr(self, name), low, high))
         if self.horizon is not None:
@@ -95,8 +99,8 @@ class Config:
         known = np.full((agents, columns), np.nan) if features is None else features
         span = self.reward_range if self.rewards is None else max(self.rewards) - min(self.rewards)
         wanted = min(self.budget if budget is None else budget, agents)
-        sizes = (1, agents, len(self.states), wanted)
-        return Shape(*sizes, self.horizon, np.array([float(span)]), features=known[None] if columns else None)
+        sizes, given = (1, agents, len(self.states), wanted), known[None] if columns else None
+        return Shape(*sizes, self.horizon, np.array([float(span)]), features=given, spend=self.spend)
 
     def as_json(self) -> types.Config:
         """The config as plain data, which `from_json` reads."""
@@ -128,7 +132,7 @@ class Config:
 
 
 POLICY_FILE = re.compile(r"((?:[A-Za-z]:(?=[/\\]))?[^:]*\.py)(:.*)?", re.DOTALL)
-CHANGEABLE = ("budget", "cool_down", "keep", "shares")
+CHANGEABLE = ("budget", "spend", "cool_down", "keep", "shares")
 
 
 def policy_label(spec: str) -> str:

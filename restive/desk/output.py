@@ -17,6 +17,7 @@ from restive.desk.config import Words
 from restive.desk.explanations import capitalize, count_people, how_sure, reward_noun, show_benefit, show_estimate
 from restive.errors import InputError
 from restive.formats import UNKNOWN, show_minute, show_number, show_percent
+from restive.problem import AT_MOST
 
 if TYPE_CHECKING:
     from restive.desk.program import LearnResult
@@ -89,7 +90,7 @@ def print_recommendation(
             print_line(f"... and {hidden:,} more; --out writes all of them to a file.")
         for sentence in _describe_rules(recommendation):
             print_line(sentence)
-    print_notices(*recommendation.notes, *([f"wrote {out}"] if out and not dry_run else []))
+    print_notices(*recommendation.remarks, *([f"wrote {out}"] if out and not dry_run else []))
 
 
 def _write_list(recommendation: "Recommendation", out: Path) -> None:
@@ -145,7 +146,8 @@ def print_config(name: str, config: Mapping[str, Any], what: str, as_json: bool)
     shown = "reported with each outcome" if rewards is None else ", ".join(f"{each:g}" for each in rewards)
     print_line(f"Program {name} {what}.")
     print_line(f"States: {', '.join(config['states'])}; rewards: {shown}.")
-    print_line(f"Budget: {config['budget']:,} a round. Policy: {config['policy']}.")
+    limit = "at most " if config["spend"] == AT_MOST else ""
+    print_line(f"Budget: {limit}{config['budget']:,} a round. Policy: {config['policy']}.")
     if config["control"]:
         print_line(
             f"Control group: about {config['control']:.0%} of the people are never treated, to measure the effect."

@@ -265,7 +265,7 @@ class Program:
         return totals.advised
 
     def change(self, *, context: RequestContext = NO_CONTEXT, **settings: Any) -> Config:
-        """Change budget, cool_down, keep or shares from now on."""
+        """Change budget, spend, cool_down, keep or shares from now on."""
         with self._writing(context, "changed") as (writer, projection):
             config = projection.config.changed(settings).as_json()
             changed = {name: value for name, value in config.items() if name in settings}

@@ -290,7 +290,8 @@ class Projection:
 
     def draws(self, states: States, round_: int, budget: int) -> Draws:
         """The random numbers of a round: those of step round - 1 of a simulation with this seed."""
-        return Draws(self.keys, states.number, round_ - 1, min(budget, states.number.size))
+        places = min(budget, states.number.size)
+        return Draws(self.keys, states.number, round_ - 1, places, spend=self.config.spend)
 
     def rank(self, states: States, round_: int, budget: int) -> dict[str, tuple[Ranking, Estimate]]:
         """The ranking of each policy."""

@@ -91,6 +91,13 @@ class Recommendation:
         return self.found.given.budget
 
     @property
+    def remarks(self) -> list[str]:
+        """The notes, and how much of the budget was used if people were left out although it allowed them."""
+        used, left_out = int(self.found.chosen.sum()), self.found.decided.about["left_out"]
+        unused = f"{used:,} of {self.budget:,} used: nobody else is expected to gain"
+        return [*self.notes, *([unused] if left_out and used < self.budget else [])]
+
+    @property
     def prices(self) -> dict[str, float | None]:
         """The cost of each rule in expected benefit of the whole list."""
         prices: dict[str, float | None] = self.found.decided.about["prices"]
@@ -151,9 +158,10 @@ class Recommendation:
             "policy": about["policy"],
             "explored": about["explored"],
             "expected_benefit": about["benefit"],
+            "left_out": about["left_out"],
             "prices": about["prices"],
             "shadow": about.get("shadow"),
-            "notes": list(self.notes),
+            "notes": self.remarks,
             "people": self.people(slice(max_people)),
         }
 

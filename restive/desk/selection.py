@@ -7,7 +7,9 @@ a round explores, "the best" are drawn at random instead. The probability of eac
     probability = explore · random + (1 − explore) · best,   best = first + (1 − first) · rest
 
 where first and rest are 1 above a cutoff, share the remaining places equally at the cutoff, and are 0 below it. If the
-priorities contain noise, the probability is averaged over the noise (`restive.kernels.inclusion`).
+priorities contain noise, the probability is averaged over the noise (`restive.kernels.inclusion`). If the budget need
+not be spent, people at or below the policy's break-even are left out, also of the minimum of their group, except when a
+round explores; of the people on the must list nobody is left out.
 """
 
 import hashlib
@@ -25,6 +27,7 @@ from restive.formats import finite_or_none
 from restive.kernels import rng
 from restive.kernels.inclusion import inclusion_probabilities
 from restive.kernels.top_k import choose, find_cutoff, inclusion
+from restive.problem import AT_MOST
 from restive.types import Bools, Floats, Ints
 from restive.version import __version__
 
@@ -49,6 +52,7 @@ class Rules(NamedTuple):
     group: Ints  # [M] −1 for none
     shares: Mapping[int, float]  # the minimum share of the budget of some groups
     budget: int
+    at_most: bool = False  # whether the budget need not be spent
 
     def free(self) -> Bools:
         """Agents that can be chosen by priority."""
@@ -67,6 +71,7 @@ class Choice(NamedTuple):
     probability: Floats
     random: bool  # whether the round explores
     by_noise: Bools  # chosen only because of the noise in the priorities
+    left_out: Bools  # free, but not expected to gain, and the budget need not be spent
 
 
 def decide(projection: Projection, round_: int, given: DecisionInput) -> Decided:
@@ -91,6 +96,7 @@ def decide(projection: Projection, round_: int, given: DecisionInput) -> Decided
         "explore": float(ranking.explore[0]),
         "random": choice.random,
         "explored": int(explored.sum()),
+        "left_out": int(choice.left_out.sum()),
         "benefit": finite_or_none(float(estimate.benefit[0][choice.chosen].sum())),
         "prices": {name: finite_or_none(price) for name, price in prices.items()},
     }
@@ -116,7 +122,7 @@ def find_rules(projection: Projection, round_: int, given: DecisionInput) -> Rul
     exclusion[agents.control[present.number]] = IN_CONTROL
     known = {name: code for code, name in enumerate(projection.groups)}
     shares = {known[name]: share for name, share in config.shares.items() if name in known and share > 0}
-    return Rules(exclusion, agents.group[present.number], shares, given.budget)
+    return Rules(exclusion, agents.group[present.number], shares, given.budget, config.spend == AT_MOST)
 
 
 def _select(
@@ -135,7 +141,7 @@ def _make_list(
     """The chosen by priority, then the reserve list."""
     free = rules.exclusion == FREE
     chosen = _by_priority(priority, np.flatnonzero(choice.chosen), present.number)
-    waiting = np.flatnonzero(free & ~choice.chosen)
+    waiting = np.flatnonzero(free & ~choice.chosen & ~choice.left_out)
     reserve = _first_by_priority(priority, waiting, present.number, RESERVE_SIZE)
     places = np.concatenate([chosen, reserve])
     kind = np.where(rules.exclusion[places] == ON_MUST, MUST, CHOSEN)
@@ -184,21 +190,46 @@ def choose_agents(ranking: Ranking, estimate: Estimate, rules: Rules, draws: Dra
     places = rules.places() - int(must.sum())
     group = rules.group[free]
     minimum = _minimums(rules, must, group, places)
+    least = float(ranking.least(draws)[0])
     part = draws._replace(agents=np.ascontiguousarray(draws.agents[free]), budget=places)
     priority, explore = np.ascontiguousarray(ranking.priority[0, free]), ranking.explore
-    taken = _take(priority, explore, group, minimum, part)
+    random = bool(places and rng.uniform(draws.branch(rng.EXPLORE), np.zeros(1, np.int64))[0, 0] < explore[0])
+    worth = np.ones(free.size, np.bool_) if least == -math.inf else priority > least
+    if random or worth.all():
+        taken = _take(priority, explore, group, minimum, part)
+    else:
+        taken = _take_worth(priority, worth, group, rules, must, part)
     chosen, probability, by_noise = must.copy(), must.astype(np.float64), np.zeros(must.size, np.bool_)
     chosen[free] = taken
-    random = bool(places and rng.uniform(draws.branch(rng.EXPLORE), np.zeros(1, np.int64))[0, 0] < explore[0])
-    noise, mean = (np.ascontiguousarray(part[0, free]) for part in (estimate.noise, estimate.expected_priority()))
+    noise, mean = (np.ascontiguousarray(each[0, free]) for each in (estimate.noise, estimate.expected_priority()))
     if noise.any():
-        best = _average_noise(mean, noise, group, minimum, part)
+        # Up to a constant, a priority is this mean and noise; the mean is 0 at break-even.
+        best = _average_noise(mean, noise, group, minimum, part, -math.inf if least == -math.inf else 0.0)
         best = np.where(taken, np.maximum(best, MIN_PROBABILITY), np.minimum(best, 1 - MIN_PROBABILITY))
-        by_noise[free] = taken & ~_take(mean, np.zeros(1), group, minimum, part)
+        gaining = np.ones(free.size, np.bool_) if least == -math.inf else mean > 0
+        by_noise[free] = taken & ~_take_worth(mean, gaining, group, rules, must, part)
     else:
-        best = _best(priority, group, minimum, part)
+        best = np.zeros(free.size)
+        fewer, narrow = _narrow(worth, group, rules, must, part)
+        best[worth] = _best(np.ascontiguousarray(priority[worth]), group[worth], fewer, narrow)
     probability[free] = explore[0] * _random(group, minimum, places) + (1 - explore[0]) * best
-    return Choice(chosen, probability, random, by_noise)
+    left_out = np.zeros(must.size, np.bool_)
+    left_out[free] = ~(worth | taken)
+    return Choice(chosen, probability, random, by_noise, left_out)
+
+
+def _narrow(worth: Bools, group: Ints, rules: Rules, must: Bools, draws: Draws) -> tuple[Ints, Draws]:
+    """The minimum of each group, and the draws, if only some of the free agents are worth acting on."""
+    fewer = _minimums(rules, must, group[worth], draws.budget)
+    agents = np.ascontiguousarray(draws.agents[worth])
+    return fewer, draws._replace(agents=agents, budget=min(draws.budget, agents.size))
+
+
+def _take_worth(priority: Floats, worth: Bools, group: Ints, rules: Rules, must: Bools, draws: Draws) -> Bools:
+    """The chosen among the free agents, without exploring, if only some of them are worth acting on."""
+    taken, (minimum, narrow) = np.zeros(worth.size, np.bool_), _narrow(worth, group, rules, must, draws)
+    taken[worth] = _take(np.ascontiguousarray(priority[worth]), np.zeros(1), group[worth], minimum, narrow)
+    return taken
 
 
 def price_rules(benefit: Floats, rules: Rules, group_names: Mapping[int, str]) -> dict[str, float]:
@@ -228,6 +259,9 @@ def _best_total(benefit: Floats, rules: Rules) -> float:
     """The total benefit of the best list under these rules, summed exactly, whatever the order of its agents."""
     free, must = np.flatnonzero(rules.free()), rules.exclusion == ON_MUST
     places = rules.places() - int(must.sum())
+    if rules.at_most:
+        free = free[benefit[free] > 0]
+        places = min(places, free.size)
     group, values = rules.group[free], np.ascontiguousarray(benefit[free])
     minimum = _minimums(rules, must, group, places)
     left = np.ones(free.size, np.bool_)
@@ -314,13 +348,13 @@ def _best(priority: Floats, group: Ints, minimum: Ints, draws: Draws) -> Floats:
     return first + (1 - first) * rest
 
 
-def _average_noise(mean: Floats, noise: Floats, group: Ints, minimum: Ints, draws: Draws) -> Floats:
+def _average_noise(mean: Floats, noise: Floats, group: Ints, minimum: Ints, draws: Draws, break_even: float) -> Floats:
     """The probability of each agent, averaged over the noise in the priorities."""
     if draws.budget == 0:
         return np.zeros(mean.size)
     number = int(np.clip(DRAWN_NUMBERS // max(mean.size, 1), MIN_DRAWS, MAX_DRAWS))
     key = draws.branch(REDRAWN)[0]
     estimated: Floats = inclusion_probabilities(
-        mean, noise, group.astype(np.int64), minimum, draws.budget, key, draws.agents, number
+        mean, noise, group.astype(np.int64), minimum, draws.budget, key, draws.agents, number, break_even
     )
     return estimated

@@ -4,7 +4,8 @@ mean, noise  [N]  priority = mean + noise · Z, with Z from `rng.near_normal`, o
 group        [N]  the group of each agent, −1 for none; groups from G on have no quota
 quota        [G]  places reserved for each group, at most its size; their sum is at most `budget`, and that at most N
 
-The `quota[g]` best agents of each group g are chosen, then, for the rest of the budget, the best of all others. Given
+The `quota[g]` best agents of each group g are chosen, then, for the rest of the budget, the best of all others; agents
+whose priority is `break_even` or less are never chosen, if it is not minus infinity. Given
 the noise of the others, an agent is chosen exactly when it exceeds a cutoff: the lower of the last place of its group
 and the last place of the rest, both without the agent itself. So the noise of all agents is drawn a few times, and the
 probability that an agent's own noise lifts it above its cutoff is averaged over these draws. This is smooth, so few
@@ -53,7 +54,15 @@ def near_normal_above(x: float) -> float:
 
 @compiled
 def inclusion_probabilities(
-    mean: Floats, noise: Floats, group: Ints, quota: Ints, budget: int, key: np.uint64, agents: Ints, draws: int
+    mean: Floats,
+    noise: Floats,
+    group: Ints,
+    quota: Ints,
+    budget: int,
+    key: np.uint64,
+    agents: Ints,
+    draws: int,
+    break_even: float = -np.inf,
 ) -> Floats:
     """The probability that each agent is chosen, [N]; `key` and the agents' numbers define the draws of noise.
 
@@ -75,7 +84,7 @@ def inclusion_probabilities(
         below = fold(key, draw)
         for n in range(mean.size):
             priority[n] = mean[n] if fixed[n] else mean[n] + noise[n] * near_normal(fold(below, agents[n]))
-        places = _find_places(priority, quota, budget, order, first)
+        places = _find_places(priority, quota, budget, order, first, break_even)
         _add_probabilities(mean, noise, fixed, priority, group, places, probability)
     return probability / times
 
@@ -114,21 +123,23 @@ def _quota_group(group: int, quota: Ints) -> int:
 
 
 @compiled
-def _find_places(priority: Floats, quota: Ints, budget: int, order: Ints, first: Ints) -> Places:
+def _find_places(priority: Floats, quota: Ints, budget: int, order: Ints, first: Ints, break_even: float) -> Places:
     """Fill the places of the groups, then those of the rest."""
     rest, reserved = quota.size, quota.sum()
     last, after, tied = np.full(rest + 2, np.inf), np.full(rest + 2, -np.inf), np.zeros(rest + 2)
     if reserved == 0:
-        last[rest], after[rest], tied[rest] = _last_place(priority, budget)
+        last[rest], after[rest], tied[rest] = _last_place(priority, budget, break_even)
         return Places(last, after, tied)
-    left, count = np.empty(priority.size - reserved), 0
+    left, count, taken = np.empty(priority.size), 0, 0
     for g in range(rest):
         if quota[g] > 0:
             inside = _gather(priority, order, first[g], first[g + 1])
-            last[g], after[g], tied[g] = _last_place(inside, quota[g])
-            count = _append_left(inside, quota[g], last[g], left, count)
-    left[count:] = _gather(priority, order, first[rest], first[rest + 1])
-    last[rest], after[rest], tied[rest] = _last_place(left, budget - reserved)
+            last[g], after[g], tied[g] = _last_place(inside, quota[g], break_even)
+            before, count = count, _append_left(inside, quota[g], last[g], break_even, left, count)
+            taken += inside.size - (count - before)
+    others = _gather(priority, order, first[rest], first[rest + 1])
+    left[count : count + others.size] = others
+    last[rest], after[rest], tied[rest] = _last_place(left[: count + others.size], budget - taken, break_even)
     return Places(last, after, tied)
 
 
@@ -141,12 +152,12 @@ def _gather(priority: Floats, order: Ints, begin: int, end: int) -> Floats:
 
 
 @compiled
-def _append_left(inside: Floats, wanted: int, cutoff: float, left: Floats, count: int) -> int:
+def _append_left(inside: Floats, wanted: int, cutoff: float, break_even: float, left: Floats, count: int) -> int:
     """Append all but the `wanted` best to `left` and return its new length; ties at the cutoff are interchangeable."""
     for m in range(inside.size):
         wanted -= inside[m] > cutoff
     for m in range(inside.size):
-        if inside[m] == cutoff and wanted > 0:
+        if inside[m] == cutoff and wanted > 0 and (cutoff > break_even or break_even == -np.inf):
             wanted -= 1
         elif inside[m] <= cutoff:
             left[count] = inside[m]
@@ -155,15 +166,20 @@ def _append_left(inside: Floats, wanted: int, cutoff: float, left: Floats, count
 
 
 @compiled
-def _last_place(values: Floats, places: int) -> tuple[float, float, float]:
-    """The last value that gets one of `places`, the next one, and the probability of a place for ties at the last."""
+def _last_place(values: Floats, places: int, break_even: float) -> tuple[float, float, float]:
+    """The last value that gets one of `places`, the next one, and the probability of a place for ties at the last.
+
+    Values get a place only above break-even, so that neither of the first two is below it.
+    """
     if places == 0:
-        return np.inf, values.max() if values.size > 0 else -np.inf, 0.0
+        return np.inf, max(values.max(), break_even) if values.size > 0 else break_even, 0.0
     cutoff = find_cutoff(values, places)
+    if break_even > -np.inf and cutoff.value <= break_even:
+        return break_even, break_even, 0.0
     share = (places - cutoff.above) / cutoff.tied
     if share < 1.0:
         return cutoff.value, cutoff.value, share
-    following = -np.inf
+    following = break_even
     for m in range(values.size):
         following = max(following, values[m] if values[m] < cutoff.value else -np.inf)
     return cutoff.value, following, share

@@ -189,7 +189,9 @@ class Lagrange(Learner[LagrangeBelief]):
         if draws.cost is not None:
             belief.cost[:] = draws.cost
         priority = self._rank(belief, state, draws.branch(rng.POSTERIOR), draws.agents, NO_PARTS)
-        return Ranking(priority, np.zeros(len(state)), -belief.price)
+        # Before the first step nothing is known, also not who would lose.
+        break_even = -belief.price if belief.step > 0 else np.full(len(state), -np.inf)
+        return Ranking(priority, np.zeros(len(state)), break_even)
 
     def estimate(self, belief: LagrangeBelief, state: Ints) -> Estimate:
         """What acting adds beyond waiting, and the parts of the priority: priority = center + noise · Z − price.

@@ -5,7 +5,7 @@ types. The rows of tables are described here but read as columns, see `restive.s
 """
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation
 
@@ -228,6 +228,10 @@ Shares = Annotated[
 Rounds = Annotated[int, Field(ge=0, le=10**6)]
 
 
+Spend = Literal["exactly", "at most"]
+SPEND = "Whether the budget is spent in any case, or only on people who are expected to gain."
+
+
 class CreateBody(Body):
     """A new program: a template and the settings that differ from it, or states and settings of its own."""
 
@@ -249,6 +253,7 @@ class CreateBody(Body):
     policy: str | None = Field(None, max_length=500, description="A name from /api/v1/policies, with settings.")
     shadow: str | None = Field(None, max_length=500, description="A second policy, which is only compared.")
     budget: Budget | None = None
+    spend: Spend | None = Field(None, description=SPEND)
     horizon: int | None = Field(None, ge=1, le=MAX_HORIZON, description="The number of rounds in all.")
     seed: int | None = Field(
         None, ge=0, le=MAX_SEED, description="The seed of all random numbers; absent: derived from the name."
@@ -281,6 +286,7 @@ class ChangeBody(Body):
     model_config = ConfigDict(json_schema_extra=_describe_change)
 
     budget: Budget = 0
+    spend: Spend = Field("exactly", description=SPEND)
     cool_down: Rounds = Field(0, description=COOL_DOWN)
     keep: Rounds = Field(0, description=KEEP)
     shares: Shares = Field(default_factory=dict)

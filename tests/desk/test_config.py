@@ -42,6 +42,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"budget": True}, "budget is True; it must be a whole number"),
     ({"budget": 10**9 + 1}, "it must be a whole number from 0 to 1000000000"),
     ({"seed": -1}, "seed is -1; it must be a whole number from 0 to"),
+    ({"spend": "most"}, "spend is 'most'; it must be 'exactly' or 'at most'."),
     ({"cool_down": -1}, "cool_down is -1; it must be a whole number from 0 to 1000000"),
     ({"keep": None}, "keep is None; it must be a whole number from 0 to 1000000"),
     ({"horizon": 0}, "horizon is 0; it must be a whole number from 1 to 1000000000"),
@@ -150,7 +151,7 @@ def test_the_horizon_is_settled_once() -> None:
 
 @pytest.mark.parametrize("name", [*sorted(set(Config(("a", "b")).as_json()) - set(CHANGEABLE)), "nothing"])
 def test_what_the_past_rests_on_cannot_change(name: str) -> None:
-    with pytest.raises(InputError, match=f"'{name}' cannot be changed in a running program; budget, cool_down"):
+    with pytest.raises(InputError, match=f"'{name}' cannot be changed in a running program; budget, spend, cool_down"):
         Config(("a", "b")).changed({name: None})
 
 

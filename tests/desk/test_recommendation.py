@@ -33,7 +33,7 @@ def make_recommendation(**changed: Any) -> Recommendation:
     }  # fmt: skip
     bar = np.array([4, 1, 0, 3, 0, 0], np.uint8)
     unknown, chosen = np.full(6, -1), np.array([1, 0, 0, 0, 1, 0]) > 0
-    about = {"policy": "egt", "explored": 0, "benefit": None, "prices": {"must list": None}}
+    about = {"policy": "egt", "explored": 0, "left_out": 0, "benefit": None, "prices": {"must list": None}}
     kept = np.arange(6) == 2
     states = States(np.arange(6), np.array([0, 1, 0, 0, 1, 1]), kept, ~kept)
     decided = Decided(DecisionInput(states, 2), about, {"exclusion": bar, "chosen": chosen}, listed)

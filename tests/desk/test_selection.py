@@ -17,6 +17,7 @@ from restive.contract import Draws, Estimate, Ranking, Shape, as_ranking
 from restive.desk import Desk
 from restive.desk.program import Program
 from restive.desk.projection import in_control
+from restive.desk.replay import replay
 from restive.desk.selection import (
     CHOSEN,
     COOLING,
@@ -512,3 +513,69 @@ def test_exactly_the_budget_or_all_who_may_are_on_the_list_in_every_round(desk: 
         )  # noise is averaged over few draws
         assert min((price for price in recommendation.prices.values() if price is not None), default=0.0) >= 0
         program.learn([{"agent": name, "next_state": int(rng.integers(2))} for name in agents[: rng.integers(1, 10)]])
+
+
+def select_at_most(
+    priority: Floats, rules: Rules, step: int = 0, explore: float = 0.0, mean: Any = None, noise: Any = None
+) -> Choice:
+    """A choice under a budget that need not be spent; a priority of −0.7 is break-even."""
+    blank = np.zeros(priority.size)
+    parts = (blank if mean is None else mean, blank, blank if noise is None else noise)
+    ranking = Ranking(priority[None], np.array([explore]), np.array([-0.7]))
+    draws = make_draws(priority.size, rules.budget, step)._replace(spend="at most")
+    return choose_agents(ranking, Estimate(*(part[None] for part in parts)), rules._replace(at_most=True), draws)
+
+
+@pytest.mark.parametrize("explore", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("case", CASES)
+def test_a_budget_that_need_not_be_spent_leaves_out_who_would_lose(case: str, explore: float) -> None:
+    priority, rules, _ = CASES[case]
+    values = np.array(priority, float) - 3.7  # three or less is not worth it
+    often, probability, times = np.zeros(values.size), np.zeros(values.size), 300
+    for step in range(times):
+        choice = select_at_most(values, rules, step, explore)
+        often, probability = often + choice.chosen, probability + choice.probability
+        assert choice.chosen.sum() <= rules.places()
+        losing = choice.chosen & (rules.exclusion == FREE) & (values <= -0.7)
+        assert choice.random or not losing.any()
+        assert choice.random or (choice.left_out == (rules.free() & (values <= -0.7))).all()
+        if not choice.random:
+            worth = rules.free() & (values > -0.7)
+            must = int((rules.exclusion == ON_MUST).sum())
+            assert choice.chosen.sum() == must + min(rules.places() - must, worth.sum())
+    assert (np.abs(often - probability) / times <= 5 * 0.5 / times**0.5).all()
+
+
+@pytest.mark.parametrize("rules", NOISY_RULES)
+def test_its_probability_with_noise_is_how_often_an_agent_is_chosen(rules: str) -> None:
+    mean = np.array([0.5, 0.3, 0.1, 0.0, -0.1, -0.3, -0.5, -0.8])
+    noise = np.array([0.5, 0.1, 0.8, 0.3, 0.0, 0.5, 1.0, 0.4])
+    bells = (np.random.default_rng(2).random((300, 8, 4)).sum(axis=-1) - 2) * 3**0.5
+    often, probability = np.zeros(8), np.zeros(8)
+    for step, bell in enumerate(bells):
+        choice = select_at_most(mean + noise * bell - 0.7, NOISY_RULES[rules], step, mean=mean, noise=noise)
+        often += choice.chosen
+        probability += choice.probability
+    assert np.abs(often - probability).max() / 300 < 5 * 0.5 / 300**0.5
+
+
+def test_a_program_says_how_much_of_its_budget_was_used(desk: Desk) -> None:
+    plain, careful = (make(desk, name, policy="lagrange", budget=7, spend=spend) for name, spend in SPENDING)
+    story = write(rounds=8)
+    for program in (plain, careful):
+        record(program, story)
+    assert plain.decide(story[0].states).as_json()["notes"] == []
+    decided = careful.decide(story[0].states)
+    answer, listed = decided.as_json(), len(decided.chosen)
+    assert listed < 7
+    assert answer["left_out"] == 9 - listed
+    assert answer["notes"] == [f"{listed} of 7 used: nobody else is expected to gain"]
+    assert careful.recommendation(9).as_json()["notes"] == answer["notes"]
+    assert decided.reserve == []
+    assert replay(careful).proven
+    careful.change(spend="exactly")
+    assert len(careful.decide(story[1].states).chosen) == 7
+    assert replay(careful).proven
+
+
+SPENDING = (("plain", "exactly"), ("careful", "at most"))

@@ -126,3 +126,23 @@ def test_the_distribution_of_near_normal_is_that_of_its_draws() -> None:
     for x in np.linspace(-3.6, 3.6, 25):
         assert near_normal_above(x) == pytest.approx((drawn > x).mean(), abs=5 * 0.5 / 400_000**0.5)
     assert (near_normal_above(np.inf), near_normal_above(-np.inf)) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("break_even", [0.05, 0.45])
+def test_nobody_below_break_even_is_chosen_and_their_places_go_to_others_above_it(case: str, break_even: float) -> None:
+    mean, noise, group, minimum, budget = CASES[case]
+    rng = np.random.default_rng(4)
+    priority = mean + noise * draw_near_normal(rng, (OFTEN // 4, mean.size))
+    worth = priority > break_even
+    taken = np.zeros(priority.shape, np.bool_)
+    for code, places in enumerate(minimum):
+        if places:
+            taken |= best(priority, (group == code) & worth, places, rng)
+    left, often = budget - taken.sum(axis=1), taken.copy()
+    for free in range(1, budget + 1):
+        some = left == free
+        often[some] |= best(priority[some], worth[some] & ~taken[some], free, rng)
+    rest = np.arange(mean.size) + 3, OFTEN // 4, break_even
+    found = inclusion_probabilities(mean, noise, group, np.array(minimum, np.int64), budget, KEY, *rest)
+    np.testing.assert_allclose(found, often.mean(axis=0), atol=2 * CLOSE)

@@ -21,6 +21,7 @@ from restive.desk.desk import Desk, from_template, make_config
 from restive.errors import Conflict, InputError, NotFound
 from restive.policies import POLICIES
 from restive.policies.base import Learner
+from restive.problem import AT_MOST, EXACTLY
 from restive.server.auth import find_signed_in, local_path, sign_in, sign_out
 from restive.server.errors import MAX_MESSAGE, describe
 from restive.server.views.base import (
@@ -41,7 +42,7 @@ OWN = "own"  # instead of the name of a template
 EMPTY_ROWS, MAX_ROWS = 3, 30  # of states
 MAX_WORD = 60  # characters
 WHOLE, DECIMAL = ("budget", "cool_down", "keep", "horizon", "seed"), ("control", "reward_range")
-FIELDS = (*WHOLE, *DECIMAL, "shares", "policy", "shadow")
+FIELDS = (*WHOLE, *DECIMAL, "spend", "shares", "policy", "shadow")
 TEMPLATE_FIELDS = ("name", "title", "about", "people", "person", "action", "every", "states")
 DEFAULT_STATES = ("low", "high")
 WRONG_TOKEN = "This token is not valid. It may be mistyped, expired or revoked. Ask the person who gave it to you."
@@ -212,6 +213,8 @@ def _read(form: Form, name: str) -> Data:
     """A setting in the type that the desk expects; empty fields are left to the desk."""
     if name == "shares":
         return {name: form.shares(name)}
+    if name == "spend":
+        return {name: AT_MOST if form.checked("at_most") else EXACTLY}
     text = form.text(name)
     if not text:
         return {"horizon": None} if name == "horizon" else {}

@@ -15,6 +15,7 @@ from restive.desk.config import Config, policy_label
 from restive.desk.explanations import count_people
 from restive.desk.program import Program
 from restive.errors import InputError, check_whole
+from restive.problem import AT_MOST, EXACTLY
 from restive.server.auth import admit
 from restive.server.errors import describe
 from restive.server.views.base import Data, Query, ask, build_page, link, program_page, render_in_thread, router
@@ -69,6 +70,7 @@ def build_settings(program: Program, _: Query) -> Data:
     policies = {"policy": policy_label(config.policy), "shadow": policy_label(config.shadow) if config.shadow else None}
     return {
         **{name: getattr(config, name) for name in NUMBERS},
+        "at_most": config.spend == AT_MOST,
         "shares": dict(config.shares),
         "groups": groups[:MAX_GROUPS],
         "fixed": {name: getattr(config, name) for name in FIXED} | policies | {"pseudonyms": bool(config.pseudonyms)},
@@ -95,6 +97,7 @@ def change_config(program: Program, form: Form, context: RequestContext) -> Data
     """Change the settings that differ from the current ones."""
     config = program.config
     wanted: Data = {name: read_whole(form.text(name)) for name in NUMBERS}
+    wanted["spend"] = AT_MOST if form.checked("at_most") else EXACTLY
     wanted["shares"] = form.shares("shares")
     settings = {name: value for name, value in wanted.items() if value != getattr(config, name)}
     return {"config": program.change(**(settings or wanted), context=context).as_json()}
