@@ -174,13 +174,13 @@ def describe_noise(noise: float) -> str:
 def two_state_setup(size: Size) -> Setup:
     """The paper's synthetic instances."""
     setup = _make_setup(size, "two-state", "two-state-v1", 1.0, size.pick(50, 13), size.pick(13, 1))
-    return replace(setup, fewer_runs={"rma2b": 4, "thompson-whittle": 4})
+    return replace(setup, fewer_runs={"rma2b": 8, "thompson-whittle": 4})
 
 
 def ten_state_setup(size: Size) -> Setup:
     """The same with ten states."""
     setup = _make_setup(size, "ten-state", "many-state-v1", 0.1, size.pick(50, 8), size.pick(13, 1))
-    return replace(setup, states=10, fewer_runs={"thompson-whittle": 1, "rma2b": 2, "ucwhittle": 4})
+    return replace(setup, states=10, fewer_runs={"thompson-whittle": 1, "rma2b": 4, "ucwhittle": 4})
 
 
 def wireless_setup(size: Size) -> Setup:
