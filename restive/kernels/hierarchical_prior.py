@@ -58,6 +58,16 @@ class Levels(NamedTuple):
     base_share: Floats
 
 
+class Pairs(NamedTuple):
+    """What the moves of all agents say of the common rows and of their weights, summed over agents."""
+
+    common: Floats  # [A, S, S] moves, those of each agent counted for what they say of the common row
+    size: Floats  # [A, S] their sums
+    trust: Floats  # [A, S] what agents with two moves or more say of the weight
+    agree: Floats  # [A, S] the share of an agent's pairs of moves with one destination, times trust
+    share: Floats  # [A, S, S] the share of each destination in an agent's moves, times trust
+
+
 def first_shares() -> Floats:
     """The shares of the candidates in the base row before there are data, [K]."""
     shares = np.full(N_CANDIDATES, (1.0 - FIRST_UNIFORM_SHARE) / (N_CANDIDATES - 1))
@@ -66,23 +76,11 @@ def first_shares() -> Floats:
 
 
 @compiled
-def count_rows(moves: Floats) -> Floats:
-    """How often each agent was in state s under action a, [N, A, S]."""
-    agents, actions, states, _ = moves.shape
-    seen = np.zeros((agents, actions, states))
-    for n in range(agents):
-        for a in range(actions):
-            for s in range(states):
-                for t in range(states):
-                    seen[n, a, s] += moves[n, a, s, t]
-    return seen
-
-
-@compiled
-def learn_pool(moves: Floats, seen: Floats, levels: Levels) -> None:
-    """Update all levels of the prior from the moves, starting from their present weights and shares."""
+def learn_pool(moves: Floats, levels: Levels) -> Floats:
+    """Update all levels of the prior from the moves, starting from their present weights and shares; returns `seen`."""
     pool, agent_weight, base_weight, base_share = levels
-    common, size = _add_agents(moves, seen, agent_weight)
+    seen, pairs = _add_agents(moves, agent_weight)
+    common, size = pairs.common, pairs.size
     candidates = _find_candidates(common, size)
     for _ in range(SHARE_ITERATIONS):
         _update_shares(common, size, base_weight[0], candidates, base_share)
@@ -97,26 +95,40 @@ def learn_pool(moves: Floats, seen: Floats, levels: Levels) -> None:
             for t in range(pool.shape[2]):
                 likely = base_weight[0] * pool[a, s, t] + UNIFORM_ROW_MOVES / pool.shape[2]
                 pool[a, s, t] = (likely + common[a, s, t]) / (rest + size[a, s])
-    _update_agent_weight(moves, seen, pool, agent_weight)
+    _update_agent_weight(pairs, pool, agent_weight)
     for a in range(pool.shape[0]):
         for s in range(pool.shape[1]):
             pool[a, s] *= _pool_weight(agent_weight[a, s], base_weight[0] + size[a, s])
+    return seen
 
 
 @compiled
-def _add_agents(moves: Floats, seen: Floats, agent_weight: Floats) -> tuple[Floats, Floats]:
-    """The moves of all agents [A, S, S], each counted for what it says of the common row, and their sums [A, S]."""
+def _add_agents(moves: Floats, agent_weight: Floats) -> tuple[Floats, Pairs]:
+    """How often each agent was in s under a, [N, A, S], and what all agents say, in one pass over the moves."""
     agents, actions, states, _ = moves.shape
-    common, size = np.zeros((actions, states, states)), np.zeros((actions, states))
+    seen, size = np.zeros((agents, actions, states)), np.zeros((actions, states))
+    common, share = np.zeros((actions, states, states)), np.zeros((actions, states, states))
+    agree, trust = np.zeros((actions, states)), np.zeros((actions, states))
     for n in range(agents):
         for a in range(actions):
             for s in range(states):
-                if seen[n, a, s] > 0.0:
-                    trust = (agent_weight[a, s] + 1.0) / (agent_weight[a, s] + seen[n, a, s])
-                    size[a, s] += trust * seen[n, a, s]
-                    for t in range(states):
-                        common[a, s, t] += trust * moves[n, a, s, t]
-    return common, size
+                number, squares = 0.0, 0.0
+                for t in range(states):
+                    number += moves[n, a, s, t]
+                    squares += moves[n, a, s, t] ** 2
+                if number == 0.0:
+                    continue
+                seen[n, a, s] = number
+                counted = (agent_weight[a, s] + 1.0) / (agent_weight[a, s] + number)
+                size[a, s] += counted * number
+                trusted = (number / (agent_weight[a, s] + number)) ** 2 if number > 1.0 else 0.0
+                if number > 1.0:
+                    trust[a, s] += trusted
+                    agree[a, s] += trusted * (squares - number) / (number * (number - 1.0))
+                for t in range(states):
+                    common[a, s, t] += counted * moves[n, a, s, t]
+                    share[a, s, t] += trusted / number * moves[n, a, s, t]
+    return seen, Pairs(common, size, trust, agree, share)
 
 
 @compiled
@@ -197,29 +209,25 @@ def _next_base_weight(common: Floats, size: Floats, base: Floats, base_weight: f
 
 
 @compiled
-def _update_agent_weight(moves: Floats, seen: Floats, row: Floats, agent_weight: Floats) -> None:
-    """Update the weight of each common row from the intra-agent correlation around it, and around all rows."""
-    agents, actions, states, _ = moves.shape
-    correlation, total = np.zeros((actions, states)), np.zeros((actions, states))
+def _update_agent_weight(pairs: Pairs, row: Floats, agent_weight: Floats) -> None:
+    """Update the weight of each common row from the intra-agent correlation around it, and around all rows.
+
+    The correlation of each row is the trusted mean over agents of what `agent_correlation` gives for one of them.
+    """
+    actions, states = agent_weight.shape
+    correlation = np.zeros((actions, states))
     for a in range(actions):
         for s in range(states):
-            square = 0.0
+            square, cross = 0.0, 0.0
             for t in range(states):
                 square += row[a, s, t] ** 2
-            for n in range(agents):
-                if seen[n, a, s] > 1.0:
-                    pairs, cross = 0.0, 0.0
-                    for t in range(states):
-                        times = moves[n, a, s, t]
-                        pairs += times * (times - 1.0)
-                        cross += times * row[a, s, t]
-                    found, trust = agent_correlation(seen[n, a, s], pairs, cross, square, agent_weight[a, s])
-                    correlation[a, s] += found
-                    total[a, s] += trust
-    everywhere = (correlation.sum() + PRIOR_AGENTS / (states + 1.0)) / (total.sum() + PRIOR_AGENTS)
+                cross += row[a, s, t] * pairs.share[a, s, t]
+            excess = pairs.agree[a, s] - 2.0 * cross + pairs.trust[a, s] * square
+            correlation[a, s] = excess / max(1.0 - square, 1e-12)
+    everywhere = (correlation.sum() + PRIOR_AGENTS / (states + 1.0)) / (pairs.trust.sum() + PRIOR_AGENTS)
     for a in range(actions):
         for s in range(states):
-            own = (correlation[a, s] + SHARED_AGENTS * everywhere) / (total[a, s] + SHARED_AGENTS)
+            own = (correlation[a, s] + SHARED_AGENTS * everywhere) / (pairs.trust[a, s] + SHARED_AGENTS)
             agent_weight[a, s] = next_weight(agent_weight[a, s], own)
 
 

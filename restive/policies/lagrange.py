@@ -29,24 +29,21 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from restive.contract import Draws, Estimate, Ranking, Shape
-from restive.kernels import rng
 from restive.kernels.feature_prior import FIRST_VARIANCE, learn_feature_prior, standardise, tilt
 from restive.kernels.forgetting import find_factor, forget
 from restive.kernels.hierarchical_prior import (
     FIRST_BASE_WEIGHT,
     Levels,
-    count_rows,
     first_shares,
     learn_pool,
     learn_rewards,
 )
 from restive.kernels.jit import compiled
 from restive.kernels.mixture import N_TYPES, learn_mixture
-from restive.kernels.rng import fold, near_normal
 from restive.policies.base import Learner, check_setting
 from restive.policies.transition_counts import Counts, no_counts
 from restive.problem import AT_MOST
-from restive.types import Bools, Floats, Ints, Keys
+from restive.types import Bools, Floats, Ints
 
 # Priors and rewards are estimated in each of the first steps, then whenever the steps have grown by a tenth.
 ESTIMATES_PER_DOUBLING = 10
@@ -61,14 +58,18 @@ DENSE_SWEEPS = 20
 PRICE_STEP, PRICE_DECAY = 0.6, 0.02
 # A row that was seen in one of x visits is uncertain as if the horizon were RARITY · x.
 RARITY = 3.0
+# Below this x, 2 x^¼ − 3.2 is negative.
+NEVER_RARE = 1.6**4
 # Waiting gets its whole bonus only after many times this number of steps.
 WAIT_BONUS_STEPS = 30.0
-# Tiny noise breaks ties between agents that differ by rounding only; net benefits below ROUNDING count as zero.
-TIE_NOISE, ROUNDING = 1e-6, 1e-12
+# Net benefits below this share of price and value count as zero.
+ROUNDING = 1e-12
+# The prior rows of types are at least this share of the pool's.
+MIN_SHARE = 1e-6
 # The state of an agent that was not observed in a step.
 UNOBSERVED = -1
 # `rank` does not ask for the parts of the priorities.
-NO_PARTS = np.empty((4, 0, 0))
+NO_PARTS = np.empty((3, 0, 0))
 
 
 class LagrangeBelief(NamedTuple):
@@ -188,27 +189,28 @@ class Lagrange(Learner[LagrangeBelief]):
         belief.at_most[:] = draws.at_most
         if draws.cost is not None:
             belief.cost[:] = draws.cost
-        priority = self._rank(belief, state, draws.branch(rng.POSTERIOR), draws.agents, NO_PARTS)
+        priority = self._rank(belief, state, NO_PARTS)
         # Before the first step nothing is known, also not who would lose.
         break_even = -belief.price if belief.step > 0 else np.full(len(state), -np.inf)
         return Ranking(priority, np.zeros(len(state)), break_even)
 
     def estimate(self, belief: LagrangeBelief, state: Ints) -> Estimate:
-        """What acting adds beyond waiting, and the parts of the priority: priority = center + noise · Z − price.
+        """What acting adds beyond waiting, and the parts of the priority: priority = center − price.
 
         Before the first step all values are 0, which makes the error 0 by its formula; it is reported as infinite.
         """
         runs, agents = state.shape
-        parts = np.empty((4, runs, agents))
-        self._rank(belief, state, np.zeros(runs, np.uint64), np.arange(agents), parts)
-        benefit, error, noise, center = parts
-        return Estimate(benefit, error if belief.step > 0 else np.full(state.shape, np.inf), noise, center)
+        parts = np.empty((3, runs, agents))
+        self._rank(belief, state, parts)
+        benefit, error, center = parts
+        error = error if belief.step > 0 else np.full(state.shape, np.inf)
+        return Estimate(benefit, error, np.zeros(state.shape), center)
 
-    def _rank(self, belief: LagrangeBelief, state: Ints, keys: Keys, agents: Ints, parts: Floats) -> Floats:
+    def _rank(self, belief: LagrangeBelief, state: Ints, parts: Floats) -> Floats:
         least_wait = float(belief.step / (belief.step + WAIT_BONUS_STEPS))
         scores = Scores(belief.posterior, belief.weight, belief.value, belief.price, belief.cost, least_wait)
         priority = np.empty(state.shape)
-        _rank(scores, state, float(self.curiosity), keys, agents, priority, parts)
+        _rank(scores, state, float(self.curiosity), priority, parts)
         return priority
 
     def learn_some(
@@ -305,7 +307,7 @@ def _prior_rows(belief: LagrangeBelief, present: int) -> Floats:
     pool, weight = belief.levels.pool, belief.weight[..., None]
     moves, posterior = belief.counts.moves[:, :present], belief.posterior[:, :present]
     # The rows of the types are not stored, but they are the posterior minus the moves, up to rounding.
-    mixed = np.maximum(posterior.mean(axis=1) - moves.mean(axis=1), TIE_NOISE * pool)
+    mixed = np.maximum(posterior.mean(axis=1) - moves.mean(axis=1), MIN_SHARE * pool)
     mixed *= weight / mixed.sum(axis=-1, keepdims=True)
     used = belief.responsibility[:, 0].sum(axis=-1) > 0.0
     rows: Floats = np.where(used[:, None, None, None], mixed, pool)
@@ -313,10 +315,8 @@ def _prior_rows(belief: LagrangeBelief, present: int) -> Floats:
 
 
 @compiled
-def _rank(
-    scores: Scores, state: Ints, curiosity: float, keys: Keys, agents: Ints, priority: Floats, parts: Floats
-) -> None:
-    """Fill the priorities and, if `parts` [4, R, N] is not empty, benefit, error, noise and center."""
+def _rank(scores: Scores, state: Ints, curiosity: float, priority: Floats, parts: Floats) -> None:
+    """Fill the priorities and, if `parts` [3, R, N] is not empty, benefit, error and center."""
     posterior, weight, value, price = scores.posterior, scores.weight, scores.value, scores.price
     asked = parts.size > 0
     for r in range(state.shape[0]):
@@ -335,11 +335,10 @@ def _rank(
             wait_bonus = np.sqrt(wait_variance * _squared_factor(visits, waited, scores.least_wait))
             act_bonus = np.sqrt(act_variance * _squared_factor(visits, acted, 1.0))
             center = (act - wait + curiosity * (act_bonus - wait_bonus)) / scores.cost[r, n]
-            noise = TIE_NOISE * (act_bonus + wait_bonus) / scores.cost[r, n]
-            priority[r, n] = center + noise * near_normal(fold(keys[r], agents[n])) - price[r]
+            priority[r, n] = center - price[r]
             if asked:
-                parts[0, r, n], parts[1, r, n] = act - wait, np.sqrt(wait_variance + act_variance)
-                parts[2, r, n], parts[3, r, n] = noise, center
+                error = np.sqrt(wait_variance + act_variance)
+                parts[0, r, n], parts[1, r, n], parts[2, r, n] = act - wait, error, center
 
 
 @compiled
@@ -348,7 +347,10 @@ def _squared_factor(visits: float, known: float, least: float) -> float:
 
     2 x^¼ − 3.2 is 2 l − log l − log 16π with l = log x, to a tenth or two up to x = 1000.
     """
-    return float(max(2.0 * np.sqrt(np.sqrt(RARITY * visits / (known + 1.0))) - 3.2, least))
+    ratio = RARITY * visits / (known + 1.0)
+    if ratio < NEVER_RARE:
+        return least
+    return float(max(2.0 * np.sqrt(np.sqrt(ratio)) - 3.2, least))
 
 
 @compiled
@@ -432,9 +434,8 @@ def _learn_priors(
     moves: Floats, levels: Levels, search: bool, responsibility: Floats, weight: Floats, posterior: Floats
 ) -> None:
     for r in range(moves.shape[0]):
-        seen = count_rows(moves[r])
         mine = Levels(levels.pool[r], levels.agent_weight[r], levels.base_weight[r], levels.base_share[r])
-        learn_pool(moves[r], seen, mine)
+        seen = learn_pool(moves[r], mine)
         learn_mixture(moves[r], seen, mine.pool, search, responsibility[r], weight[r], posterior[r])
 
 

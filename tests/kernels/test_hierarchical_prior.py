@@ -7,7 +7,6 @@ from restive.kernels.hierarchical_prior import (
     MAX_WEIGHT,
     MIN_WEIGHT,
     Levels,
-    count_rows,
     first_shares,
     learn_pool,
     learn_rewards,
@@ -34,7 +33,7 @@ def settle(moves: Floats, rounds: int = ROUNDS) -> tuple[Floats, Floats]:
     """The common rows and the weights of agents that rounds of learning come to, [A, S, S] and [A, S]."""
     levels = begin(moves)
     for _ in range(rounds):
-        learn_pool(moves, count_rows(moves), levels)
+        learn_pool(moves, levels)
     return levels.pool / levels.pool.sum(axis=-1, keepdims=True), levels.agent_weight
 
 
@@ -187,7 +186,7 @@ def test_each_round_agrees_with_counting_pairs_one_by_one(seed: int) -> None:
     levels = begin(moves)
     for _ in range(5):
         wanted = literal_pool(moves, levels)
-        learn_pool(moves, count_rows(moves), levels)
+        learn_pool(moves, levels)
         for one, other in zip(levels, wanted, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9)
 

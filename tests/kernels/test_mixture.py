@@ -8,7 +8,6 @@ import pytest
 from restive.kernels.hierarchical_prior import (
     Levels,
     agent_correlation,
-    count_rows,
     first_shares,
     learn_pool,
     next_weight,
@@ -48,8 +47,7 @@ def settle(moves: Floats, rounds: int = 20, seek: int = 10, learnt: Learnt | Non
     """Rounds of learning, kinds being sought in one of them."""
     learnt = learnt or nothing(moves)
     for number in range(rounds):
-        seen = count_rows(moves)
-        learn_pool(moves, seen, learnt.levels)
+        seen = learn_pool(moves, learnt.levels)
         learn_mixture(moves, seen, learnt.pool, number == seek, learnt.share, learnt.weight, learnt.posterior)
     return learnt
 
@@ -186,7 +184,7 @@ def test_a_round_agrees_with_a_plain_mixture(seed: int) -> None:
     learnt = Learnt(levels, share, rng.gamma(5.0, 2.0, (2, 3)), np.empty_like(moves))
     for _ in range(3):
         wanted = literal_round(moves, learnt.pool, learnt.share, learnt.weight)
-        learn_mixture(moves, count_rows(moves), learnt.pool, False, learnt.share, learnt.weight, learnt.posterior)
+        learn_mixture(moves, moves.sum(axis=-1), learnt.pool, False, learnt.share, learnt.weight, learnt.posterior)
         for one, other in zip(learnt[1:], wanted, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
         if not learnt.used:

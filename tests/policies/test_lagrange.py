@@ -47,13 +47,8 @@ def some_draws(runs: int, agents: int, step: int = 3) -> Draws:
     return Draws(rng.run_keys(9, np.arange(runs)), np.arange(agents) + 5, step, 1)
 
 
-def noise_of(draws: Draws) -> Floats:
-    keys = draws.branch(rng.POSTERIOR)
-    return np.array([[rng.near_normal(np.uint64(rng.fold(key, n))) for n in draws.agents] for key in keys])
-
-
-def literal_rank(belief: LagrangeBelief, state: Ints, curiosity: float, noise: Floats) -> Floats:
-    """The formula of the module's header, with the tiny noise that breaks ties."""
+def literal_rank(belief: LagrangeBelief, state: Ints, curiosity: float) -> Floats:
+    """The formula of the module's header."""
     where = state[:, :, None, None, None]
     here = np.take_along_axis(belief.posterior, where, axis=3)[:, :, :, 0]
     known = here.sum(axis=-1)
@@ -66,7 +61,7 @@ def literal_rank(belief: LagrangeBelief, state: Ints, curiosity: float, noise: F
     least = np.array([float(belief.step) / (float(belief.step) + 30), 1.0])
     bonus = np.sqrt(variance / (known + 1) * np.maximum(rare, least))
     gain = mean[..., 1] - mean[..., 0] + curiosity * (bonus[..., 1] - bonus[..., 0])
-    priority: Floats = gain - belief.price[:, None] + 1e-6 * bonus.sum(axis=-1) * noise
+    priority: Floats = gain - belief.price[:, None]
     return priority
 
 
@@ -92,7 +87,7 @@ def test_priorities_are_those_of_the_formula(curiosity: float, states: int) -> N
     policy = Lagrange(curiosity=curiosity)
     belief, state = some_belief(rng, policy, 4, 30, states), rng.integers(0, states, (4, 30))
     draws = some_draws(4, 30)
-    wanted = literal_rank(belief, state, curiosity, noise_of(draws))
+    wanted = literal_rank(belief, state, curiosity)
     # With one state nothing is open; but equal squares differ by rounding, and the root of that is larger.
     exact = 1e-12 if states > 1 else 1e-7
     np.testing.assert_allclose(policy.rank(belief, state, draws).priority, wanted, rtol=1e-12, atol=exact)
@@ -446,12 +441,12 @@ def test_the_estimate_is_what_the_priority_is_made_of(states: int, curiosity: fl
     benefit, error, noise, center = policy.estimate(belief, state)
     assert center is not None
     ranked = as_ranking(policy.rank(belief, state, draws), Shape(3, 7, states, 2, None, np.ones(3)), "lagrange")
-    whole = center - belief.price[:, None] + noise * noise_of(draws)
+    whole = center - belief.price[:, None]
     np.testing.assert_allclose(whole, ranked.priority, rtol=1e-12, atol=1e-12)
-    steady = literal_rank(belief, state, 0.0, np.zeros((3, 7))) + belief.price[:, None]
+    steady = literal_rank(belief, state, 0.0) + belief.price[:, None]
     np.testing.assert_allclose(benefit, steady, rtol=1e-9, atol=1e-9)
     assert np.allclose(center, benefit) == (curiosity == 0.0 or states == 1)
-    assert (noise <= 1e-5 * error + 1e-12).all()
+    assert not noise.any()
     assert error.min() >= 0
     assert (error.max() > 1e-6) == (states > 1)  # of one state nothing is open but how sums were rounded
 
