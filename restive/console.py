@@ -1,8 +1,8 @@
 """Terminal output of every command: tables that fit the width, progress bars, notices, JSON, advice on errors.
 
 Results go to standard output; progress and notices to standard error. Text that users may have chosen (names, states,
-files) is never parsed as markup, and its control characters are shown as escapes: they could move the cursor, hide text or
-change the terminal.
+files) is never parsed as markup, and its control characters are shown as escapes: they could move the cursor, hide text
+or change the terminal.
 """
 
 import json

@@ -185,8 +185,8 @@ def as_ranking(ranked: Ranking | Floats, shape: Shape, name: str) -> Ranking:
 def select_actions(ranking: Ranking, draws: Draws, first_run: int = 0) -> Ints:
     """The actions, [R, N]: 1 for exactly `draws.budget` agents of every run, those of highest priority.
 
-    With costs, for those that the budget allows; if it need not be spent, for those above break-even only. Errors number
-    the runs from `first_run` on.
+    With costs, for those that the budget allows; if it need not be spent, for those above break-even only. Errors
+    number the runs from `first_run` on.
     """
     priority, explore, budget = ranking.priority, ranking.explore, draws.budget
     keys, limited = (draws.branch(rng.EXPLORE), draws.branch(rng.TIE)), draws.cost is not None or draws.at_most

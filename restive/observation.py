@@ -3,9 +3,10 @@
     missing  the probability that the state of an agent is unknown in a step; all are known in the first
     delay    the number of steps after which the outcome of a step, its reward, is reported
 
-A policy ranks agents by their last known states, and learns from the moves whose both states are known (`learn_some`), as
-soon as their rewards are reported. The same agents are unknown in all runs. The true states and rewards do not depend on
-what is observed. This is how the desk treats people without a state in a round, and outcomes that are reported late.
+A policy ranks agents by their last known states, and learns from the moves whose both states are known (`learn_some`),
+as soon as their rewards are reported. The same agents are unknown in all runs. The true states and rewards do not
+depend on what is observed. This is how the desk treats people without a state in a round, and outcomes that are
+reported late.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """Figures of all reports: lines with bands in one panel or many, dots with intervals, and their files and inline SVG.
 
-Lines are named at their right ends. The layout is Matplotlib's constrained layout, solved once for each figure: a figure
-with a layout engine of its own would be drawn twice for each file.
+Lines are named at their right ends. The layout is Matplotlib's constrained layout, solved once for each figure: a
+figure with a layout engine of its own would be drawn twice for each file.
 """
 
 import re

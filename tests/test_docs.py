@@ -1,11 +1,11 @@
 """Documents are correct and complete: their examples are executed, and every public name is documented.
 
-A page is executed from top to bottom in one namespace and one empty folder: `>>>` examples, plain ```python blocks (with
-their printed output in a ```text block right below; one that begins with `# name.py` is also saved as that file), and
-```console blocks, whose `$ restive`, `$ curl`, `$ grep` and `$ export` lines are run. `$ restive serve ... &` starts a
-server that runs until the page ends, on a free port; the port of the page (8787, or the one it names) is replaced in
-commands and in their output. JSON that curl prints gets a blank after each comma and colon, so that a page can break
-its lines. `...` matches anything; speeds are not compared.
+A page is executed from top to bottom in one namespace and one empty folder: `>>>` examples, plain ```python blocks
+(with their printed output in a ```text block right below; one that begins with `# name.py` is also saved as that file),
+and ```console blocks, whose `$ restive`, `$ curl`, `$ grep` and `$ export` lines are run. `$ restive serve ... &`
+starts a server that runs until the page ends, on a free port; the port of the page (8787, or the one it names) is
+replaced in commands and in their output. JSON that curl prints gets a blank after each comma and colon, so that a page
+can break its lines. `...` matches anything; speeds are not compared.
 """
 
 import contextlib

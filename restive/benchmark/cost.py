@@ -1,8 +1,8 @@
 """Cost of a step: nanoseconds per agent and step, measured side by side on one thread of this machine.
 
 A step includes the simulation of the world: the cost of `random` is the cost of that. Policies take turns, round after
-round, and the best time of each counts, since every disturbance makes a measurement longer. Costs depend on the machine,
-so they are measured in each call and never cached.
+round, and the best time of each counts, since every disturbance makes a measurement longer. Costs depend on the
+machine, so they are measured in each call and never cached.
 """
 
 import time

@@ -133,8 +133,8 @@ class ScenarioResult:
     def lowest_lead(self, ahead: str, behind: str) -> Part:
         """The lead at its worst reported step.
 
-        The worst step is one whose whole interval is below 0, if any, else one whose interval reaches below 0, and among
-        those the one with the smallest mean.
+        The worst step is one whose whole interval is below 0, if any, else one whose interval reaches below 0, and
+        among those the one with the smallest mean.
         """
         return min(self.leads(ahead, behind), key=lambda lead: (WORST_FIRST.index(lead.judge(NOT_BELOW)), lead.value))
 

@@ -1,8 +1,8 @@
 """Scenarios of the benchmark, from `scenarios.toml`: a family of problems, its size and noise, and what it resembles.
 
-All policies get the same instances and random numbers: 50 agents, 1000 steps, 50 instances of 13 runs (quick: 13 of 4, or
-of 2 with ten states); the families of the desk's templates have 200 people and 100 steps. Slow policies get fewer runs;
-intervals are over instances, so theirs are wider, not wrong. Some further settings are needed only by the claims.
+All policies get the same instances and random numbers: 50 agents, 1000 steps, 50 instances of 13 runs (quick: 13 of 4,
+or of 2 with ten states); the families of the desk's templates have 200 people and 100 steps. Slow policies get fewer
+runs; intervals are over instances, so theirs are wider, not wrong. Some further settings are needed only by the claims.
 """
 
 import re

@@ -9,9 +9,9 @@ Without a token, that of the environment variable RESTIVE_TOKEN is used. Threads
 records something sends an idempotency key, a random one unless `key` is given. A second call with the same key and the
 same input, even days later from another process, records nothing and returns the first answer.
 
-Tables are what the desk accepts: a path, a polars or pandas frame, columns, rows, or a mapping from agent to state. Files
-are sent as they are. Tables in memory are sent as JSON, or as Parquet if they have many rows, or columns or types that
-JSON cannot express. polars is imported only if a table in memory is given.
+Tables are what the desk accepts: a path, a polars or pandas frame, columns, rows, or a mapping from agent to state.
+Files are sent as they are. Tables in memory are sent as JSON, or as Parquet if they have many rows, or columns or types
+that JSON cannot express. polars is imported only if a table in memory is given.
 """
 
 import re

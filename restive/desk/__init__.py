@@ -1,8 +1,8 @@
 """The live half: decisions for a real program, round by round, from tables that people bring, with nothing lost.
 
-A program is an append-only log of events in a store; what its policy believes is their projection. A decision is the same
-choice, bit for bit, that a simulation with one run would make. Names are looked up when they are first used, so that a
-command that has nothing to do with the desk starts without its libraries.
+A program is an append-only log of events in a store; what its policy believes is their projection. A decision is the
+same choice, bit for bit, that a simulation with one run would make. Names are looked up when they are first used, so
+that a command that has nothing to do with the desk starts without its libraries.
 """
 
 from importlib import import_module

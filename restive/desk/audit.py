@@ -1,8 +1,8 @@
 """Audit log: one row per transaction, inserted in that transaction; and idempotency keys.
 
-A request context may carry a key of the caller's choice. If the same key is used again with the same request, nothing is
-recorded a second time and `Repeated` carries the recorded answer. With another request the key is refused. The audit log
-is not part of the event log: the state of a program does not depend on who reported it.
+A request context may carry a key of the caller's choice. If the same key is used again with the same request, nothing
+is recorded a second time and `Repeated` carries the recorded answer. With another request the key is refused. The audit
+log is not part of the event log: the state of a program does not depend on who reported it.
 """
 
 import json

@@ -1,7 +1,8 @@
 """Corrections of states and outcomes, and their effect on the rounds after them.
 
 A correction is an event of its own; the record stays as it was. A state that a later round carried over, because nobody
-reported a newer one, is corrected there too, so that the projection ends as if the record had been right from the start.
+reported a newer one, is corrected there too, so that the projection ends as if the record had been right from the
+start.
 """
 
 from typing import NamedTuple

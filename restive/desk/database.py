@@ -1,11 +1,11 @@
 """The database of a store: its tables, connections to SQLite files and PostgreSQL servers, and failures as sentences.
 
 Transactions are durable once acknowledged: SQLite in WAL mode with synchronous=FULL, PostgreSQL with its own setting. A
-writing transaction waits for the lock for at most LOCK_TIMEOUT_SECONDS. SQLite overwrites what it deletes (secure_delete),
-because an erased name may be in a page that was freed before.
+writing transaction waits for the lock for at most LOCK_TIMEOUT_SECONDS. SQLite overwrites what it deletes
+(secure_delete), because an erased name may be in a page that was freed before.
 
-The tables are created in one step; `restive_schema` holds their version, the number of transactions that erased names, and
-how many of these were cleared from the files too.
+The tables are created in one step; `restive_schema` holds their version, the number of transactions that erased names,
+and how many of these were cleared from the files too.
 
 programs   one row each; the row is the program's lock
 events     the log: number from 0, header as JSON, digest of the chain, size of its parts in bytes

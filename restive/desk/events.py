@@ -10,9 +10,10 @@
     corrected  states or outcomes of a round that were recorded wrong
     cancelled  a round that was decided by mistake
 
-`interpret(event)` is the only place that gives stored columns a meaning; agents appear by their numbers only. An event is
-stored in parts (name, chunk, body). Columns with `number` (ascending) are cut into chunks of CHUNK agent numbers, with
-the name ""; columns without it, and each extra under its own name, are one part with the chunk WHOLE. Events are chained:
+`interpret(event)` is the only place that gives stored columns a meaning; agents appear by their numbers only. An event
+is stored in parts (name, chunk, body). Columns with `number` (ascending) are cut into chunks of CHUNK agent numbers,
+with the name ""; columns without it, and each extra under its own name, are one part with the chunk WHOLE. Events are
+chained:
 
     digest = sha256(previous digest, kind, round, at, header, parts in order of name and chunk)
 """

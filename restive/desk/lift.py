@@ -131,8 +131,8 @@ def compare_policies(
 ) -> Shadow:
     """The mean reward per agent-round if the shadow had decided, by inverse probability weighting; arrays over agent-rounds.
 
-    One-step deviation: each round as it happened, with the shadow's list instead of the policy's, and without the effect
-    of the shadow's earlier lists. chosen: on the list (whether it was then done is part of the effect).
+    One-step deviation: each round as it happened, with the shadow's list instead of the policy's, and without the
+    effect of the shadow's earlier lists. chosen: on the list (whether it was then done is part of the effect).
 
     weight = shadow_probability / probability where chosen, (1 − shadow_probability) / (1 − probability) where not
     shadow_mean = Σ weight · reward / Σ weight;   error clustered by agent, by linearisation

@@ -1,6 +1,7 @@
 """Terminal output of `restive desk`: status, lists, histories and tables, built on `restive.console`.
 
-Everything fits the width of the terminal. Names are never parsed as markup, and control characters in them are shown as escapes.
+Everything fits the width of the terminal. Names are never parsed as markup, and control characters in them are shown as
+escapes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,8 @@
     decide   states in, list out           learn    outcomes in, also late, partial or corrected ones
     leave    agents who are gone           erase    names that must be deleted
 
-Rounds count from 1. Each verb takes a request context: the actor and an idempotency key. A verb with a key that was used
-for the same request before raises `Repeated` with the recorded answer and records nothing.
+Rounds count from 1. Each verb takes a request context: the actor and an idempotency key. A verb with a key that was
+used for the same request before raises `Repeated` with the recorded answer and records nothing.
 """
 
 from collections.abc import Iterator, Sequence

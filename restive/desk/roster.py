@@ -1,7 +1,8 @@
 """The roster of a program: the names of its agents, their numbers and their pseudonyms; the only personal data.
 
 The store keeps names in chunks of ROSTER_CHUNK, in the order of joining, so that place = agent number. A chunk is its
-names joined by line feeds as UTF-8 and compressed; a name has no control characters, and an erased name is an empty line.
+names joined by line feeds as UTF-8 and compressed; a name has no control characters, and an erased name is an empty
+line.
 
     pseudonym = first 32 hex digits of HMAC-SHA256(key, name)
 
@@ -107,8 +108,8 @@ def find_key(fingerprint: str) -> Pseudonyms:
 def normalize_names(names: pl.Series) -> pl.Series:
     """Names in one spelling: composed Unicode (NFC), plain blanks, none around it, and no invisible characters.
 
-    Soft hyphens, byte order marks, zero-width spaces and marks of direction come from copying; with them a name would be
-    another person's. Zero-width joiners stay between letters of scripts that need them, such as Persian and Hindi.
+    Soft hyphens, byte order marks, zero-width spaces and marks of direction come from copying; with them a name would
+    be another person's. Zero-width joiners stay between letters of scripts that need them, such as Persian and Hindi.
 
     >>> normalize_names(pl.Series(["\\ufeffann ", "zoe\\u0308", "ben\\u00a0ali"])).to_list()
     ['ann', 'zoë', 'ben ali']

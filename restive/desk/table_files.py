@@ -1,13 +1,14 @@
 """Reads and writes tables as CSV, Excel and Parquet files by extension; `as_frame` also takes Python data.
 
-A table is a data frame. Cells of CSV and Excel are read as text, so that 007 stays 007; Parquet keeps its types. An empty
-cell is null and blank rows are left out. The first column, `row`, is the row number that a person sees: the header is row
-1, blank rows count, and a quoted cell with line breaks is part of one row; Parquet has no header row and counts from 1.
-A repeated header becomes `name (2)`.
+A table is a data frame. Cells of CSV and Excel are read as text, so that 007 stays 007; Parquet keeps its types. An
+empty cell is null and blank rows are left out. The first column, `row`, is the row number that a person sees: the
+header is row 1, blank rows count, and a quoted cell with line breaks is part of one row; Parquet has no header row and
+counts from 1. A repeated header becomes `name (2)`.
 
-Text that a spreadsheet would run as a formula (it begins with = + - @, also full-width, a tab or a line break) is written to
-CSV with an apostrophe in front and read back without it. The same holds behind a comma, semicolon, tab or line break inside
-a text, where a spreadsheet with another delimiter would begin a cell, even in quotes. Excel stores texts as texts.
+Text that a spreadsheet would run as a formula (it begins with = + - @, also full-width, a tab or a line break) is
+written to CSV with an apostrophe in front and read back without it. The same holds behind a comma, semicolon, tab or
+line break inside a text, where a spreadsheet with another delimiter would begin a cell, even in quotes. Excel stores
+texts as texts.
 """
 
 import csv

@@ -1,9 +1,9 @@
 """Validates tables of states, of outcomes and of agents; every fault is reported at once, by row and column.
 
-The `read_...` functions take a frame (see `table_files`) and return columns of fixed types, or raise `TableError` with all
-faults. Headers are compared without case and surrounding blanks, and with blanks or hyphens as underscores. A column may
-have several names (agent, agent_id, id): the first that is present is read. Unknown columns are ignored, and `unread`
-lists them; a header that almost matches a missing column is a fault.
+The `read_...` functions take a frame (see `table_files`) and return columns of fixed types, or raise `TableError` with
+all faults. Headers are compared without case and surrounding blanks, and with blanks or hyphens as underscores. A
+column may have several names (agent, agent_id, id): the first that is present is read. Unknown columns are ignored, and
+`unread` lists them; a header that almost matches a missing column is a fault.
 
 Checks run over whole columns; only wrong cells are looked at one by one, at most MAX_FAULTS of each kind.
 """

@@ -4,10 +4,11 @@ moves      [N, A, S, S]  how often each agent moved from s to t under a
 known      [N, A, S, S]  those of them that are older than the last estimate
 posterior  [N, A, S, S]  moves plus the pseudo-counts of the prior
 
-The row that predicts the latest moves of an agent is prior + factor · known, normalised. Its loss for a move to t is the
-quadratic score, Σ_j row(j)² − 2 row(t) (Brier 1950). Older moves are multiplied by the factor with the smallest loss, if
-the loss is smaller than that of factor 1 by more than MIN_EVIDENCE standard errors, with agents as the units: so dynamics
-that do not change are forgotten hardly ever, however many agents there are, and a change is noticed by all agents at once.
+The row that predicts the latest moves of an agent is prior + factor · known, normalised. Its loss for a move to t is
+the quadratic score, Σ_j row(j)² − 2 row(t) (Brier 1950). Older moves are multiplied by the factor with the smallest
+loss, if the loss is smaller than that of factor 1 by more than MIN_EVIDENCE standard errors, with agents as the units:
+so dynamics that do not change are forgotten hardly ever, however many agents there are, and a change is noticed by all
+agents at once.
 """
 
 import numpy as np

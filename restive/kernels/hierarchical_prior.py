@@ -7,16 +7,17 @@ agent_weight  [A, S]        weight of the common row for an agent, in moves
 base_weight   [1]           weight of the base row for a common row, in moves
 base_share    [K]           shares of the candidates in the base row
 
-The rows of agents are modelled as Dirichlet draws around a common row with weight `agent_weight`, and the common rows as
-draws around a base row with weight `base_weight`. The base row is a mixture of candidates: uniform; staying; the same
-displacement as from other states; the same destinations as from other states; the same row as under the other action. So
-rows with little data borrow from rows with much, in the way in which the rows with much data resemble each other.
+The rows of agents are modelled as Dirichlet draws around a common row with weight `agent_weight`, and the common rows
+as draws around a base row with weight `base_weight`. The base row is a mixture of candidates: uniform; staying; the
+same displacement as from other states; the same destinations as from other states; the same row as under the other
+action. So rows with little data borrow from rows with much, in the way in which the rows with much data resemble each
+other.
 
 Two moves of one agent from the same state agree more often than two moves of different agents, by the intra-agent
-correlation 1 / (weight + 1); so the weights follow from counting agreeing pairs, without iteration (the method of moments
-for the Dirichlet-multinomial distribution). n moves of an agent count as n · (weight + 1) / (weight + n) for the common row,
-and as (n / (weight + n))² for the weight. Rewards are shrunk by the variance within agents over the variance between them
-(one-way random effects).
+correlation 1 / (weight + 1); so the weights follow from counting agreeing pairs, without iteration (the method of
+moments for the Dirichlet-multinomial distribution). n moves of an agent count as n · (weight + 1) / (weight + n) for
+the common row, and as (n / (weight + n))² for the weight. Rewards are shrunk by the variance within agents over the
+variance between them (one-way random effects).
 """
 
 from typing import NamedTuple

@@ -43,8 +43,8 @@ def learn_mixture(
 ) -> None:
     """Update responsibilities, weights and posterior; responsibilities of 0 mean that no mixture is used.
 
-    A mixture in use gets one EM iteration; otherwise one is fitted from scratch if `search`, unless even the agents' own
-    rows explain the moves too little better than the pool.
+    A mixture in use gets one EM iteration; otherwise one is fitted from scratch if `search`, unless even the agents'
+    own rows explain the moves too little better than the pool.
     """
     agents, actions, states, _ = moves.shape
     row = np.empty_like(pool)

@@ -1,8 +1,8 @@
 """The paper's two counterexamples: greedy is not optimal with agents that differ, nor with three states.
 
 Appendix C: four two-state agents, two of each type, one action a step, 20 steps, all in state 0 at first. The
-expectations of greedy, alternating and the best policy are exact; the paper's own simulation of 300 runs is repeated, and
-every policy is simulated. Appendix D: two equal agents with three states, in exact fractions.
+expectations of greedy, alternating and the best policy are exact; the paper's own simulation of 300 runs is repeated,
+and every policy is simulated. Appendix D: two equal agents with three states, in exact fractions.
 """
 
 from fractions import Fraction

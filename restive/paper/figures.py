@@ -1,7 +1,7 @@
 """Learning curves of all policies: Figure 1, the ten states of the appendix, Figure 2, and where WIQL overtakes.
 
-The paper remarks on Figure 1 that WIQL learns more slowly but would reach the Whittle oracle; `overtaking` runs ten times
-as long to see when.
+The paper remarks on Figure 1 that WIQL learns more slowly but would reach the Whittle oracle; `overtaking` runs ten
+times as long to see when.
 """
 
 from collections.abc import Iterable

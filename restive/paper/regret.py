@@ -1,8 +1,8 @@
 """Regret: the paper's regret curve, the bound of theorem 4.4 against the measured regret, and regret over episodes.
 
 The curve has two agents, one of them better, and a threshold that comes nearer and nearer to a benefit above it. The
-bound has the constants of the proof. Appendix B measures the regret against Whittle's policy over many episodes and over
-one.
+bound has the constants of the proof. Appendix B measures the regret against Whittle's policy over many episodes and
+over one.
 """
 
 from collections.abc import Callable

@@ -61,9 +61,9 @@ def make_policy(spec: str | Policy[Any]) -> Policy[Any]:
     Parameters
     ----------
     spec
-        The name of a registered policy, or the path of a Python file that defines one, followed by a colon and, separated
-        by commas, settings `name=value` that differ from the defaults, or the name of a preset, which later settings
-        may change. A policy is returned as it is.
+        The name of a registered policy, or the path of a Python file that defines one, followed by a colon and,
+        separated by commas, settings `name=value` that differ from the defaults, or the name of a preset, which later
+        settings may change. A policy is returned as it is.
 
     Raises
     ------

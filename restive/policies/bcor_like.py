@@ -5,10 +5,10 @@ this is the logistic model of the source), where
 
     η(n, a, s, j) = intercept(a, s, j) + effect(n, a) + features(n) · coefficient(a, s)
 
-Intercepts, effects and coefficients are normal around 0; the variance of the effects is learned. Every `every` steps the
-model is fitted again by Newton's method, block by block, one model is drawn from normal distributions around the fit
-(the inverse curvature of each number by itself), and its Whittle indices are followed. So agents learn from each other,
-and from what is known of them.
+Intercepts, effects and coefficients are normal around 0; the variance of the effects is learned. Every `every` steps
+the model is fitted again by Newton's method, block by block, one model is drawn from normal distributions around the
+fit (the inverse curvature of each number by itself), and its Whittle indices are followed. So agents learn from each
+other, and from what is known of them.
 
 Departures, hence the name: any number of states; no splines in time, so dynamics are taken as constant; effects of the
 two actions are independent; a normal approximation instead of Markov chain Monte Carlo; rewards are estimated.

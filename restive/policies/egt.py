@@ -13,8 +13,8 @@ algorithm 1 has a misplaced bracket and no factor, √(log log(2n + 0.72 log(10.
 (its printed formula) with exploration="most". Until both actions were seen in a state the estimate is 0 and the bound
 infinite, as algorithm 1 initialises them; with unseen="first" the estimate is infinite too, as in the authors' code of
 related algorithms. D="theory" is the D of theorem 4.4. The paper does not print D, p, eta and most gammas of its
-experiments: the defaults are ours. gamma=None is just above minus the reward range: −8.9 for rewards 0 to 9, the paper's
-ten states.
+experiments: the defaults are ours. gamma=None is just above minus the reward range: −8.9 for rewards 0 to 9, the
+paper's ten states.
 """
 
 from dataclasses import dataclass

@@ -12,14 +12,14 @@ iteration under its posterior mean, in which acting costs a price that all agent
     bonus     = error · g, with g² = max(1, 2 x^¼ − 3.2) and x = 3 · visits of s / (Σ posterior + 1)
 
 So both actions are tried where they are uncertain, and the more the rarer an action is among the agent's visits of a
-state: g is close to the index of a normal arm with horizon x (Brezzi and Lai 2002), and needs no logarithm. Waiting comes
-by itself at first, so its least g² is steps / (steps + 30) instead of 1. The price rises while acting has a positive net
-benefit for more agents than were acted on, and falls while for fewer. If acting on agents costs more or less, the price is
-one per unit of cost: acting costs price · cost, and the priority is that of the benefit and bonus per unit of cost. If the
-budget need not be spent, the price is not below 0, and agents whose benefit and bonus add up to 0 or less are left out. The
-horizon is not used. Rewards are estimated for each agent and shrunk towards the mean of all agents. Where the dynamics
-change, older moves are forgotten (`restive.kernels.forgetting`); features of agents enter their priors
-(`restive.kernels.feature_prior`).
+state: g is close to the index of a normal arm with horizon x (Brezzi and Lai 2002), and needs no logarithm. Waiting
+comes by itself at first, so its least g² is steps / (steps + 30) instead of 1. The price rises while acting has a
+positive net benefit for more agents than were acted on, and falls while for fewer. If acting on agents costs more or
+less, the price is one per unit of cost: acting costs price · cost, and the priority is that of the benefit and bonus
+per unit of cost. If the budget need not be spent, the price is not below 0, and agents whose benefit and bonus add up
+to 0 or less are left out. The horizon is not used. Rewards are estimated for each agent and shrunk towards the mean of
+all agents. Where the dynamics change, older moves are forgotten (`restive.kernels.forgetting`); features of agents
+enter their priors (`restive.kernels.feature_prior`).
 """
 
 from collections.abc import Mapping

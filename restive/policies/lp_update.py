@@ -1,14 +1,14 @@
 """`lp-update`: model predictive control on the posterior mean, after Narasimha and Gast (2025), arXiv 2511.08097.
 
 In every step the finite-horizon linear program of the fluid bound (`restive.solvers.fluid`) is solved over the next
-`tau` steps from the current states, and its first decision is taken. With agents in known states the program acts on
-a whole number of agents but for a few ties, so the `budget` largest fractions are acted on. The source knows the model;
-here the model is the posterior mean of each agent's transitions (Dirichlet, the same prior as `cet-whittle`), so the two
-differ in the decision rule alone. Like that control it never explores.
+`tau` steps from the current states, and its first decision is taken. With agents in known states the program acts on a
+whole number of agents but for a few ties, so the `budget` largest fractions are acted on. The source knows the model;
+here the model is the posterior mean of each agent's transitions (Dirichlet, the same prior as `cet-whittle`), so the
+two differ in the decision rule alone. Like that control it never explores.
 
 Departures: the largest fractions instead of randomized rounding; with `every` above 1 the next decisions of a plan are
-taken too, each for the states that were reached; the program is solved to a relative gap of `gap`. Rewards are the means
-that the agent has seen, else those of all agents.
+taken too, each for the states that were reached; the program is solved to a relative gap of `gap`. Rewards are the
+means that the agent has seen, else those of all agents.
 """
 
 from collections.abc import Mapping

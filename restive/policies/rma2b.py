@@ -7,8 +7,8 @@ within a box around the observed transition frequencies, and its index is follow
 
 Departures: the original assumes that every state and action can be sampled freely; here, as in the eps-GT paper,
 exploration ends after a fixed number of steps. That number and the radius' constant are ours; width=0 plans for the
-frequencies themselves. Rewards are estimated (the mean seen by the agent, else by all agents), the original assumes that
-they are known. explore=None is a tenth of the horizon.
+frequencies themselves. Rewards are estimated (the mean seen by the agent, else by all agents), the original assumes
+that they are known. explore=None is a tenth of the horizon.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """Application domains: simulated people with the states and rewards of the desk's templates.
 
-Nothing here was fitted to data. In a round people move up or down by at most one state. Each person has a type, speeds p
-and q of moving up and down, uniform on [0.5, 1.5], and a response r to the action, uniform on the range of the type; all
-are [I, N]. With the domain's climb, slip and lift of each state:
+Nothing here was fitted to data. In a round people move up or down by at most one state. Each person has a type, speeds
+p and q of moving up and down, uniform on [0.5, 1.5], and a response r to the action, uniform on the range of the type;
+all are [I, N]. With the domain's climb, slip and lift of each state:
 
     waiting:  up = p · climb          down = q · slip                still = 1 − up − down
     acting:   up' = up + g · still    down' = (1 − g) · down         g = r · lift, if the action helps

@@ -3,8 +3,8 @@
     logit P(s → 1 | a) = SPREAD · (√share · features · direction(a, s) + √(1 − share) · own(a, s)),  share = relevance / 100
 
 The features of each agent and the own part of each agent, action and state are standard normal; the direction of each
-action and state is uniform on the unit sphere, one for each instance. So the distribution of the probabilities, [I, N, A,
-S], is the same for every relevance: at 0 features say nothing, and at 100 everything.
+action and state is uniform on the unit sphere, one for each instance. So the distribution of the probabilities, [I, N,
+A, S], is the same for every relevance: at 0 features say nothing, and at 100 everything.
 """
 
 import numpy as np

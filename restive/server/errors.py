@@ -2,8 +2,8 @@
 
     InputError 422    NotFound 404    Conflict 409    StoreError 503    HTTPException: its own    all others 500
 
-Messages of `StoreError` name the address of the store and quote the database, and those of unexpected errors can contain
-anything; both are for the log only. `location` is answered if it is a text; a path on this machine is not.
+Messages of `StoreError` name the address of the store and quote the database, and those of unexpected errors can
+contain anything; both are for the log only. `location` is answered if it is a text; a path on this machine is not.
 """
 
 import json

@@ -1,7 +1,8 @@
 """JSON bodies and the tables in them: lists of rows or an object of columns.
 
-Tables are checked column by column, without an object for each row, so that a hundred thousand rows cost little more than
-parsing; only a faulty table is searched row by row. The module imports little, because a child process uses it too.
+Tables are checked column by column, without an object for each row, so that a hundred thousand rows cost little more
+than parsing; only a faulty table is searched row by row. The module imports little, because a child process uses it
+too.
 """
 
 import json

@@ -5,9 +5,8 @@ before that: invalid tokens cannot exhaust a valid token's quota or create new b
 recently used bucket is dropped first. IPv6 addresses are counted by their /64 network.
 
 Bodies are limited by size and by duration, counted as they arrive. Anonymous bodies and sign-in forms are limited to
-`max_anonymous_bytes`. All bodies in progress share `max_total_bytes`; one that does not fit is rejected at once and makes
-room for the others. Those without a verified credential share a
-sixteenth of it, which is counted apart.
+`max_anonymous_bytes`. All bodies in progress share `max_total_bytes`; one that does not fit is rejected at once and
+makes room for the others. Those without a verified credential share a sixteenth of it, which is counted apart.
 """
 
 import asyncio

@@ -4,8 +4,8 @@ Requests for a program wait for its lock in the order of arrival, up to `queue_s
 `max_concurrent_requests` at one program. Work runs in threads, so that the event loop stays responsive; work that has
 begun is always finished before the lock is released. Writing files needs no program and has its own semaphore.
 
-A function that records something may have to wait for the store. Such functions have threads of their own, and where the
-store has one writer at a time (SQLite) they wait for it before they take the program's lock, so that reads go on.
+A function that records something may have to wait for the store. Such functions have threads of their own, and where
+the store has one writer at a time (SQLite) they wait for it before they take the program's lock, so that reads go on.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Request models of the API: JSON bodies and query strings.
 
-All models forbid unknown fields, so that a typo such as `dryrun` is refused instead of recorded. Bodies are strict about
-types. The rows of tables are described here but read as columns, see `restive.server.uploads`.
+All models forbid unknown fields, so that a typo such as `dryrun` is refused instead of recorded. Bodies are strict
+about types. The rows of tables are described here but read as columns, see `restive.server.uploads`.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The command `restive serve`: check the settings, open the socket, serve until a signal.
 
-The server does not listen beyond this machine without tokens, nor without TLS unless the settings allow it. The desk and
-the web framework are imported when the command runs, so that other commands start fast and do not need them.
+The server does not listen beyond this machine without tokens, nor without TLS unless the settings allow it. The desk
+and the web framework are imported when the command runs, so that other commands start fast and do not need them.
 """
 
 import errno

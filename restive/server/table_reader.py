@@ -1,11 +1,11 @@
 """Read uploaded tables; Parquet and Excel files, large tables in JSON, and large or unusual CSV files in a child process.
 
-A damaged file can crash the process that reads it, a few bytes can expand to a billion rows, and parsing JSON blocks all
-threads of a process. The child has limits
-on memory, time and the size of its result, gets none of the server's environment, and is the first to be killed when
-the machine runs out of memory. It writes the table as an Arrow stream to a temporary folder that only this user can
-read and that is always removed: short texts and numbers, each cell in full, so that the size of the result bounds the
-memory that the server needs for it. The cells of columns that no table has are left out.
+A damaged file can crash the process that reads it, a few bytes can expand to a billion rows, and parsing JSON blocks
+all threads of a process. The child has limits on memory, time and the size of its result, gets none of the server's
+environment, and is the first to be killed when the machine runs out of memory. It writes the table as an Arrow stream
+to a temporary folder that only this user can read and that is always removed: short texts and numbers, each cell in
+full, so that the size of the result bounds the memory that the server needs for it. The cells of columns that no table
+has are left out.
 
     python -m restive.server.table_reader FILE RESULT MEMORY_BYTES CPU_SECONDS TIMEOUT_SECONDS RESULT_BYTES
 """

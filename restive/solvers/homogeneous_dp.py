@@ -89,8 +89,8 @@ class _Tables(NamedTuple):
 
     Counts are sorted by the number of agents in state 1 or above, then in 2 or above, and so on: the counts of fewer
     agents come first, and agents in state 0 do not change the position. size[n] is the number of counts of n agents; a
-    count is its `parent` with one more agent in state `last`; grow [C, S] adds one agent; together [waiting, acted] adds
-    two counts.
+    count is its `parent` with one more agent in state `last`; grow [C, S] adds one agent; together [waiting, acted]
+    adds two counts.
     """
 
     waiting: int

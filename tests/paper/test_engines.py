@@ -1,6 +1,7 @@
 """Every engine gives the same results, even if a worker dies; an engine that is not available is refused.
 
-Jobs synchronize by files, not by the clock: a job that has begun creates a file, and continues when there is a file `go`.
+Jobs synchronize by files, not by the clock: a job that has begun creates a file, and continues when there is a file
+`go`.
 """
 
 import logging

@@ -1,7 +1,8 @@
 """How far estimated benefits stray: the width of the paper's concentration lemma against Gaussian rewards.
 
-An agent is visited n times in one state and acted on with some probability at each visit, n₁ times in all and n₀ = n − n₁
-times not. With rewards of variance 1 the error of its estimated benefit, given n₁, is normal of variance 1/n₁ + 1/n₀.
+An agent is visited n times in one state and acted on with some probability at each visit, n₁ times in all and n₀ = n −
+n₁ times not. With rewards of variance 1 the error of its estimated benefit, given n₁, is normal of variance 1/n₁ +
+1/n₀.
 
     width(n, alpha)   1.7 √((log log 2n + 0.72 log(10.4 / alpha)) / n)         Howard et al. (2021), one mean of n rewards
     printed lemma     |error| < width(n, alpha)                                 n: visits under both actions

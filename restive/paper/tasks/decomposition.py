@@ -1,7 +1,8 @@
 """The regret decomposition lemma on small instances, exactly, for policies that depend on the whole history.
 
-Joint states J, sets of B agents C, steps T. A policy draws a set with probabilities that depend on the history of states
-and sets; the reference policy π^b depends on the joint state alone. The cost of a set is Σ max(γ − I, 0) over its agents.
+Joint states J, sets of B agents C, steps T. A policy draws a set with probabilities that depend on the history of
+states and sets; the reference policy π^b depends on the joint state alone. The cost of a set is Σ max(γ − I, 0) over
+its agents.
 
     regret              E_π[Σ_t cost] − V^b_0(s_0)
     regret of step t    E_π[cost_t + V^b_{t+1}(s_{t+1})] − V^b_t(s_t),   V^b: the cost that π^b still expects

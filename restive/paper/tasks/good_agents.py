@@ -5,10 +5,10 @@ programming over all joint states and all sets of exactly B agents, least_0 = 0 
 
     least_{k+1}(s) = min over sets of Σ_{n in set} cost_n(s_n) + E[ least_k(s') | set ]
 
-All terms are 0 or more and none is rounded away, so the computed value is 0 exactly where the true one is. Arrays are [M, K, G]: M
-instances, K = S**N joint states of which each is a start, G thresholds. These are every benefit of the instance, at
-which its agent and state are still good, and one just above, at which they are not: any other threshold makes the same
-agents and states good as one of these.
+All terms are 0 or more and none is rounded away, so the computed value is 0 exactly where the true one is. Arrays are
+[M, K, G]: M instances, K = S**N joint states of which each is a start, G thresholds. These are every benefit of the
+instance, at which its agent and state are still good, and one just above, at which they are not: any other threshold
+makes the same agents and states good as one of these.
 """
 
 from collections.abc import Iterator

@@ -4,10 +4,10 @@ WIQL learns Q* of each agent by itself, without a price for acting, so it tends 
 
     Q*(s, a) = Σ_t transition[a, s, t] · (reward[t] + discount · max_b Q*(t, b))
 
-For N equal agents with S states the joint state is the counts of agents in each state. An index policy serves the states
-in the order of their indices. The distribution of the next counts is a product of multinomials, by Fourier transforms;
-the stationary distribution of this chain gives the average reward, and a linear program over the occupancy of one agent
-the bound that no policy can exceed.
+For N equal agents with S states the joint state is the counts of agents in each state. An index policy serves the
+states in the order of their indices. The distribution of the next counts is a product of multinomials, by Fourier
+transforms; the stationary distribution of this chain gives the average reward, and a linear program over the occupancy
+of one agent the bound that no policy can exceed.
 """
 
 from collections.abc import Mapping

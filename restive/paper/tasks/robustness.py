@@ -1,12 +1,12 @@
 """Where results end: the worst that greedy can do, slow chains, and rewards that are not stationary.
 
-Greedy: two different two-state agents, one action, rewards 0 and 1, both in state 0 at first. One family of such pairs has
-an agent A that acting brings to state 1 with probability ε at every step, and who falls back at once; and an agent B that
-acting brings to state 1 with a probability just below ε, and who stays there. Greedy always acts on A and collects ε T;
-acting on B collects about T − 1/ε.
+Greedy: two different two-state agents, one action, rewards 0 and 1, both in state 0 at first. One family of such pairs
+has an agent A that acting brings to state 1 with probability ε at every step, and who falls back at once; and an agent
+B that acting brings to state 1 with a probability just below ε, and who stays there. Greedy always acts on A and
+collects ε T; acting on B collects about T − 1/ε.
 
-Slow chains: an agent has a context, which it leaves with a small probability whatever is done, and a payoff of 0 or 1 on
-arrival, whose probability depends on context and action. So benefits do not depend on how slow the context is.
+Slow chains: an agent has a context, which it leaves with a small probability whatever is done, and a payoff of 0 or 1
+on arrival, whose probability depends on context and action. So benefits do not depend on how slow the context is.
 """
 
 from collections.abc import Mapping

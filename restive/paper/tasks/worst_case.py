@@ -1,10 +1,10 @@
 """The hardest two-state agents for theorem 3.1 of Xu et al.: where greedy comes closest to losing.
 
-An instance is four probabilities of reaching state 1, which pays 1, from state 0, which pays 0, by waiting and by acting.
-The proof goes by cases of these four numbers, `CASES`, and treats benefit(1) ≤ benefit(0) alone. The rest, `mirror`, is
-not the same with the states renamed, as their rewards would change places too, but with the actions renamed: to act on
-B is to wait with N − B, and both benefits change their sign. So all that is true of `mirror` with a budget of B is true
-of the other cases with N − B.
+An instance is four probabilities of reaching state 1, which pays 1, from state 0, which pays 0, by waiting and by
+acting. The proof goes by cases of these four numbers, `CASES`, and treats benefit(1) ≤ benefit(0) alone. The rest,
+`mirror`, is not the same with the states renamed, as their rewards would change places too, but with the actions
+renamed: to act on B is to wait with N − B, and both benefits change their sign. So all that is true of `mirror` with a
+budget of B is true of the other cases with N − B.
 
 Random numbers are a pure function of the seed: a search finds the same instance on any number of threads.
 """

@@ -6,8 +6,8 @@ same: the template at `path` and the data itself at `path` + ".json". `program_p
     @program_page("status", "status.html")
     def build_status(program: Program, query: Query) -> dict[str, Any]: ...
 
-Templates see the data as `data`, and `principal`, `may(role)`, `static(file)`, `link(...)` and `why(word)`, the question
-mark that opens a definition. Errors in a route of `router` are shown as a page, or as a fragment for htmx.
+Templates see the data as `data`, and `principal`, `may(role)`, `static(file)`, `link(...)` and `why(word)`, the
+question mark that opens a definition. Errors in a route of `router` are shown as a page, or as a fragment for htmx.
 """
 
 import hashlib

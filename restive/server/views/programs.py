@@ -1,8 +1,8 @@
 """Pages of the whole server: sign-in, the programs that a user may see, the glossary, and the form for a new program.
 
-The form of a program has two steps: choose a template, then change its settings. The desk checks each field by itself, so that the
-page shows all errors at once, each at its field. Only built-in policies can be chosen: a policy in a file would be code
-that runs on the server.
+The form of a program has two steps: choose a template, then change its settings. The desk checks each field by itself,
+so that the page shows all errors at once, each at its field. Only built-in policies can be chosen: a policy in a file
+would be code that runs on the server.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,7 @@
 """Clients of a server: anonymous, with a token for each role in all programs or in one, in another program, expired.
 
-`LocalServer` is a server in this process with all of them; no answer may contain a secret or anything of another program.
+`LocalServer` is a server in this process with all of them; no answer may contain a secret or anything of another
+program.
 """
 
 import asyncio
