@@ -26,6 +26,16 @@ def test_an_agent_that_is_lifted_for_good_goes_before_one_that_must_be_held_up()
     assert priority.round(3).tolist() == [[0.0, 1.0, 0.0]]
 
 
+@pytest.mark.parametrize(("tau", "chosen"), [(1, [1.0, 0.0]), (6, [0.0, 1.0])])
+def test_a_longer_plan_prefers_the_smaller_reward_that_lasts(tau: int, chosen: list[float]) -> None:
+    problem = Problem([[FALL, CLIMB], [STAY, CLIMB]], [[0.0, 1.0], [0.0, 0.6]], 1, start=[0, 0])
+    world, policy = World(problem, runs=1), LpUpdate(tau=tau)
+    belief = policy.start(world.shape)
+    belief.counts.moves[0], belief.counts.arrivals[:] = 1e6 * problem.transition, 1.0
+    belief.counts.total[0] = problem.reward
+    assert policy.rank(belief, np.zeros((1, 2), np.int64), world.draws(0)).priority.round(3).tolist() == [chosen]
+
+
 def test_priorities_are_the_first_fractions_of_the_plan_for_the_posterior_mean() -> None:
     world = World(make_problems("many-state-v1", agents=6, budget=2, states=3, seed=2)[0], runs=2, seed=4)
     game = Simulation(world, LpUpdate(tau=4, prior=2.0))
