@@ -104,6 +104,13 @@ def test_a_program_without_a_template_has_its_own_states_words_and_rules(site: S
     assert (config.words.person, config.words.people) == ("patient", "people")
 
 
+def test_a_program_can_spend_at_most_its_budget(site: Site, browser: Browser) -> None:
+    fields = read_form(browser, "pharmacy") | {"name": "mine"}
+    assert send(browser, fields)[0] == 303
+    assert send(browser, fields | {"name": "careful", "at_most": "yes", "key": "another"})[0] == 303
+    assert [site.desk.program(name).config.spend for name in ("mine", "careful")] == ["exactly", "at most"]
+
+
 def test_rewards_can_be_reported(site: Site, browser: Browser) -> None:
     fields = read_form(browser, "pharmacy") | {"name": "mine", "reported": "yes", "reward_range": "9"}
     assert send(browser, fields)[0] == 303

@@ -40,6 +40,14 @@ def test_settings_change_from_the_next_round_on(site: Site, admin: Browser) -> N
     assert (context.by.partition(" (token")[0], context.verb) == ("the-admin", "changed")
 
 
+def test_a_ticked_box_spends_at_most_the_budget_until_it_is_cleared(site: Site, admin: Browser) -> None:
+    send(admin, NOW | {"at_most": "yes", "key": "k1"})
+    assert list(site.desk.program("coupons").log())[-1].header == {"spend": "at most"}
+    assert 'name="at_most" value="yes" checked' in admin.get(SETTINGS).text
+    send(admin, NOW | {"key": "k2"})
+    assert site.desk.program("coupons").config.spend == "exactly"
+
+
 def test_only_changed_settings_are_recorded(site: Site, admin: Browser) -> None:
     send(admin, NOW | {"budget": "5", "key": "k1"})
     assert list(site.desk.program("coupons").log())[-1].header == {"budget": 5}
