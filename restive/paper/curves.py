@@ -376,7 +376,8 @@ def _spaced(steps: Ints) -> list[int]:
 
 def _describe_setup(setup: Setup, policies: tuple[str, ...]) -> str:
     """Where the numbers of a figure come from, in a line."""
-    fewer = [f"{name} {show_count(setup.fewer_runs[name], 'run')}" for name in policies if name in setup.fewer_runs]
+    slow = {name: setup.fewer_runs[name] for name in policies if setup.fewer_runs.get(name, setup.runs) < setup.runs}
+    fewer = [f"{name} {show_count(runs, 'run')}" for name, runs in slow.items()]
     runs = f"{show_count(setup.instances, 'instance')} × {show_count(setup.runs, 'run')}"
     return (
         f"{setup.family}, {runs}{''.join(f' ({each})' for each in fewer)}, seed {setup.seed}, restive {__version__}. "
