@@ -11,11 +11,11 @@ variance      [F]           of the coefficients of each feature
 
 So agents with little data, and newcomers, borrow from those who are like them. The coefficients have a normal prior of
 mean 0, whose variance for each feature is estimated from all coefficients (automatic relevance determination, MacKay
-1992): useless features are shrunk to nothing. Each update is one step of Newton's method with the curvature of
-independent Poisson counts, which is never too small, and one step of expectation-maximisation for the variances. As in
+1992): useless features are shrunk towards nothing. Each update is one step of Newton's method with the curvature of
+independent Poisson counts, which is never too small, and one step of MacKay's fixed point for the variances. As in
 `restive.kernels.mixture`, n moves of an agent count as n · (weight + 1) / (weight + n), because agents also differ in
-what features do not say. The weight stays as it is, although rows that features explain deserve more: a weight that was
-estimated around them gained little, and cost as much where features are useless.
+what features do not say. The weight stays as it is: one that was estimated around the rows with features gained a little
+where features matter, and cost more than 0.01 of the gap with 50 agents where they are useless.
 """
 
 import numpy as np
