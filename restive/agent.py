@@ -200,15 +200,17 @@ class Agent:
         present, state, draws, ranking, action = self._last
         whole = present.size == self._agents.size
         belief = self.belief if whole else take(self.belief, self._axes(), present)
-        benefit, error, noise = (part[0] for part in self.policy.estimate(belief, state[None])[:3])
+        estimate = self.policy.estimate(belief, state[None])
+        benefits = self.policy.benefits(self.belief, self._shape(), present)
+        here = np.arange(present.size), state
         return Explanation(
             agent=self._agents.select(present),
             state=self._states.select(state),
             chosen=action == 1,
-            probability=_probability(ranking, benefit, noise, draws),
+            probability=_probability(ranking, estimate.expected_priority()[0], estimate.noise[0], draws),
             priority=ranking.priority[0],
-            benefit=benefit,
-            error=error,
+            benefit=benefits.benefit[0][here],
+            error=benefits.error[0][here],
         )
 
     def add_agents(self, agents: int | Iterable[Name], features: ArrayLike | None = None) -> list[Any]:
@@ -454,14 +456,14 @@ def _as_numbers(entry: NDArray[Any]) -> tuple[Floats, Bools]:
     return found, ~np.isnan(found)
 
 
-def _probability(ranking: Ranking, benefit: Floats, noise: Floats, draws: Draws) -> Floats:
+def _probability(ranking: Ranking, center: Floats, noise: Floats, draws: Draws) -> Floats:
     """The probability that each agent is chosen, over exploration, ties and the noise of the priorities, [M]."""
     if not noise.any() or not draws.budget:
         closed: Floats = inclusion(ranking.priority, ranking.explore, draws.budget)[0]
         return closed
     free = np.full(noise.size, -1)
     best = inclusion_probabilities(
-        np.ascontiguousarray(benefit), np.ascontiguousarray(noise), free, np.zeros(0, np.int64), draws.budget,
+        np.ascontiguousarray(center), np.ascontiguousarray(noise), free, np.zeros(0, np.int64), draws.budget,
         draws.branch(REDRAWN)[0], draws.agents, N_DRAWS,
     )  # fmt: skip
     explore = ranking.explore[0]

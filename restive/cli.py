@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from restive.benchmark.benchmark import Benchmark
     from restive.paper.claims import Claim
-    from restive.paper.jobs import Job, Run
+    from restive.paper.jobs import Job, Run, Size
 
 app = typer.Typer(
     name="restive",
@@ -315,6 +315,12 @@ def compare(
     markdown: Annotated[
         Path | None, typer.Option(help="Also write summary, tables and verdicts as a Markdown page.")
     ] = None,
+    calibration: Annotated[
+        bool,
+        typer.Option(
+            "--calibration", help="Only check whether the benefits that lagrange states are true as often as it says."
+        ),
+    ] = False,
     listed: Annotated[bool, typer.Option("--list", help="List the scenarios and exit.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -326,6 +332,9 @@ def compare(
     from restive.paper.jobs import Size, require_writable
 
     size = Size(quick, check_whole("seed", seed, 0, MAX_SEED))
+    if calibration:
+        _print_calibration(scenario or [], size, as_json)
+        return
     extra = check_policies(policy or [], engine)
     known = plans(extra)
     chosen = find_scenarios(scenario or [], known)
@@ -347,6 +356,16 @@ def compare(
     else:
         _print_benchmark(benchmark)
     print_notices(f"wrote {folder / 'comparison.html'}, comparison.json, figures and results")
+
+
+def _print_calibration(names: list[str], size: "Size", as_json: bool) -> None:
+    from restive.benchmark import calibration
+
+    rows = calibration.calibrate_all(names, size, print_notices)
+    if as_json:
+        print_json([calibration.as_json(row) for row in rows])
+    else:
+        print_report_table(calibration.tabulate_calibration(rows))
 
 
 def _print_benchmark(benchmark: "Benchmark") -> None:

@@ -131,7 +131,7 @@ def rank_index(index: Floats, draws: Draws) -> Ranking:
 
 
 class Estimate(NamedTuple):
-    """A policy's estimate of the benefit of acting now, for explanations and inclusion probabilities."""
+    """What a policy decides by, for inclusion probabilities; what is shown to people is `Benefits`."""
 
     benefit: Floats  # [R, N] what acting now adds to the reward, NaN where unknown
     error: Floats  # [R, N] its standard error, NaN where unknown, infinite where nothing was observed
@@ -142,6 +142,15 @@ class Estimate(NamedTuple):
     def expected_priority(self) -> Floats:
         """The priority without its random term, up to a constant of each run, [R, N]."""
         return self.benefit if self.center is None else self.center
+
+
+class Benefits(NamedTuple):
+    """What acting brings to M agents in each state, for explanations; NaN where it is not known."""
+
+    benefit: Floats  # [R, M, S] what acting in a state adds to the reward
+    error: Floats  # [R, M, S] its standard error, NaN if the policy does not state one, infinite where nothing was observed
+    mean: Floats  # [R, S] of the benefits over these agents
+    mean_error: Floats  # [R, S] its standard error; agents share what is uncertain, so it is not that of a sample
 
 
 def without_noise(benefit: Floats) -> Estimate:

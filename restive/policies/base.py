@@ -4,7 +4,8 @@
     ranking = policy.rank(belief, state, draws)        priority [R, N] and, per run, the probability of exploring
     policy.learn(belief, state, action, reward, after) update the belief's arrays in place
     policy.learn_some(belief, agents, ...)             the same when only some agents were observed
-    policy.estimate(belief, state)                     the estimated benefit of acting, for explanations
+    policy.estimate(belief, state)                     what the policy decides by: benefit, error, noise
+    policy.benefits(belief, shape, agents)             the benefit of acting in each state, as it is shown to people
     policy.welcome(belief, newcomers)                  initialise agents added at the end (restive.policies.belief)
 
 Settings are the fields of a frozen dataclass. A learner gets only the shape; an oracle also gets the model. All
@@ -20,7 +21,7 @@ from typing import Any, ClassVar, Generic, TypeVar, Union, get_args, get_origin,
 
 import numpy as np
 
-from restive.contract import Draws, Estimate, Model, Ranking, Shape, without_noise
+from restive.contract import Benefits, Draws, Estimate, Model, Ranking, Shape, without_noise
 from restive.errors import InputError
 from restive.types import Floats, Ints
 
@@ -90,6 +91,21 @@ class Policy(ABC, Generic[Belief]):
     def estimate(self, belief: Belief, state: Ints) -> Estimate:
         """The benefit of acting now in these states, [R, N]; does not change the belief."""
         return without_noise(np.full(state.shape, np.nan))
+
+    def benefits(self, belief: Belief, shape: Shape, agents: Ints) -> Benefits:
+        """The benefits of the agents at these positions in all states, as they are shown to people.
+
+        Those of `estimate`, unless a policy has another model to explain with; not known where nothing was observed.
+        """
+        from restive.policies import belief as arrays  # belief.py needs Learner
+
+        part = arrays.take(belief, arrays.agent_axes(self, belief), agents)
+        found = [self.estimate(part, np.full((shape.runs, agents.size), s)) for s in range(shape.states)]
+        error = np.stack([each.error for each in found], axis=-1)
+        benefit = np.where(np.isinf(error), np.nan, np.stack([each.benefit for each in found], axis=-1))
+        known = np.isfinite(benefit)
+        mean = np.where(known, benefit, 0.0).sum(axis=1) / np.where(known.any(axis=1), known.sum(axis=1), np.nan)
+        return Benefits(benefit, error, mean, np.full(mean.shape, np.nan))
 
     def welcome(self, belief: Belief, newcomers: int) -> None:
         """Initialise the last `newcomers` agents, added as new ones at the end, from what is known of the others."""

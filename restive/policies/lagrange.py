@@ -28,7 +28,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from restive.contract import Draws, Estimate, Ranking, Shape
+from restive.contract import Benefits, Draws, Estimate, Ranking, Shape
 from restive.kernels.feature_prior import FIRST_VARIANCE, learn_feature_prior, standardise, tilt
 from restive.kernels.forgetting import find_factor, forget
 from restive.kernels.hierarchical_prior import (
@@ -41,6 +41,7 @@ from restive.kernels.hierarchical_prior import (
 from restive.kernels.jit import compiled
 from restive.kernels.mixture import N_TYPES, learn_mixture
 from restive.policies.base import Learner, check_setting
+from restive.policies.benefits import estimate_benefits
 from restive.policies.transition_counts import Counts, no_counts
 from restive.problem import AT_MOST
 from restive.types import Bools, Floats, Ints
@@ -205,6 +206,11 @@ class Lagrange(Learner[LagrangeBelief]):
         benefit, error, center = parts
         error = error if belief.step > 0 else np.full(state.shape, np.inf)
         return Estimate(benefit, error, np.zeros(state.shape), center)
+
+    def benefits(self, belief: LagrangeBelief, shape: Shape, agents: Ints) -> Benefits:
+        """Benefits and errors to show, from another model than the one that decides (`restive.policies.benefits`)."""
+        price = belief.price[:, None] * belief.cost
+        return estimate_benefits(belief.counts, belief.squared_deviations, price, self.discount, agents)
 
     def _rank(self, belief: LagrangeBelief, state: Ints, parts: Floats) -> Floats:
         least_wait = float(belief.step / (belief.step + WAIT_BONUS_STEPS))

@@ -145,7 +145,7 @@ def test_the_probability_with_noise_is_how_often_an_agent_is_chosen(rules: str, 
 
 
 @pytest.mark.parametrize("times", TIMES)
-def test_the_probability_of_lagrange_is_how_often_its_noise_chooses(times: int) -> None:
+def test_the_probability_of_lagrange_is_how_often_it_chooses(times: int) -> None:
     policy, agents, rng = make_policy("lagrange"), 12, np.random.default_rng(3)
     assert isinstance(policy, Learner)
     shape = Shape(1, agents, 2, 3, None, np.ones(1))
@@ -158,7 +158,7 @@ def test_the_probability_of_lagrange_is_how_often_its_noise_chooses(times: int) 
         state = after
     rules, often, probability = make_rules([FREE] * agents, 3), np.zeros(agents), np.zeros(agents)
     estimate = policy.estimate(belief, state)
-    assert estimate.noise.any()
+    assert not estimate.noise.any()  # its exploration is a bonus, so that probabilities are exact
     for step in range(times):
         draws = make_draws(agents, 3, step)
         choice = choose_agents(as_ranking(policy.rank(belief, state, draws), shape, ""), estimate, rules, draws)
