@@ -54,8 +54,7 @@ def check_engine(name: str, workers: int | None = None) -> None:
     >>> check_engine("fax")
     Traceback (most recent call last):
         ...
-    restive.errors.InputError: the engine is 'fax'; it must be processes, threads, dask, or dask://host:port of a
-    scheduler.
+    restive.errors.InputError: the engine is 'fax'; it must be processes, threads, dask, or dask://host:port of a scheduler.
     """
     if workers is not None:
         check_whole("workers", workers, 1)

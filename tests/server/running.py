@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -117,6 +118,8 @@ def ask_all(app: ASGIApp, requests: list[tuple[str, str, dict[str, Any]]]) -> li
 @contextmanager
 def run_server(app: ASGIApp, settings: Settings) -> Iterator[tuple[str, int]]:
     """Serve on a real socket while the block runs; yields the address."""
+    if isinstance(app, FastAPI):
+        app.openapi()  # here: Python 3.11 cannot parse in two threads at once (SystemError: recursion depth mismatch)
     listener = listen("127.0.0.1", 0)
     server = Server(make_config(app, settings))
     thread = threading.Thread(target=server.run, args=[[listener]])
