@@ -42,7 +42,7 @@ class Shape(NamedTuple):
 
     @property
     def places(self) -> int:
-        """The number of agents that the budget suffices for, whoever they are."""
+        """The number of agents that the budget suffices for, whichever they are."""
         return self.budget if self.cost is None else min(self.agents, int(self.budget / float(self.cost.max())))
 
 
@@ -131,7 +131,7 @@ def rank_index(index: Floats, draws: Draws) -> Ranking:
 
 
 class Estimate(NamedTuple):
-    """What a policy decides by, for inclusion probabilities; what is shown to people is `Benefits`."""
+    """What a policy decides by, for inclusion probabilities and lists; `Benefits` are for explanations."""
 
     benefit: Floats  # [R, N] what acting now adds to the reward, NaN where unknown
     error: Floats  # [R, N] its standard error, NaN where unknown, infinite where nothing was observed

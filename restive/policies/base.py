@@ -5,7 +5,7 @@
     policy.learn(belief, state, action, reward, after) update the belief's arrays in place
     policy.learn_some(belief, agents, ...)             the same when only some agents were observed
     policy.estimate(belief, state)                     what the policy decides by: benefit, error, noise
-    policy.benefits(belief, shape, agents)             the benefit of acting in each state, as it is shown to people
+    policy.benefits(belief, shape, agents)             the benefit of acting in each state, to explain with
     policy.welcome(belief, newcomers)                  initialise agents added at the end (restive.policies.belief)
 
 Settings are the fields of a frozen dataclass. A learner gets only the shape; an oracle also gets the model. All
@@ -93,7 +93,7 @@ class Policy(ABC, Generic[Belief]):
         return without_noise(np.full(state.shape, np.nan))
 
     def benefits(self, belief: Belief, shape: Shape, agents: Ints) -> Benefits:
-        """The benefits of the agents at these positions in all states, as they are shown to people.
+        """The benefits of the agents at these positions in all states, to explain with.
 
         Those of `estimate`, unless a policy has another model to explain with; not known where nothing was observed.
         """

@@ -46,8 +46,8 @@ from restive.policies.transition_counts import Counts, no_counts
 from restive.problem import AT_MOST
 from restive.types import Bools, Floats, Ints
 
-# Priors and rewards are estimated in each of the first steps, then whenever the steps have grown by a tenth.
-ESTIMATES_PER_DOUBLING = 10
+# Priors and rewards are estimated in each of the first steps, then whenever the steps have grown by 1 / this number.
+STEPS_PER_PAUSE = 10
 # A mixture is fitted after this many steps, and if none is found again after twice as many.
 FIRST_SEARCH = 50
 # With a half-life there are at least so many estimates in it; what has changed is forgotten from this step on.
@@ -238,7 +238,7 @@ class Lagrange(Learner[LagrangeBelief]):
         belief.step[...] += 1
         step = int(belief.step)
         if step >= belief.next_estimate:
-            belief.next_estimate[...] = step + max(1, min(step // ESTIMATES_PER_DOUBLING, self._max_pause()))
+            belief.next_estimate[...] = step + max(1, min(step // STEPS_PER_PAUSE, self._max_pause()))
             self._forget(belief)
             _estimate_rewards(belief.counts.arrivals, belief.counts.total, belief.squared_deviations, belief.reward)
             if self.prior is None:

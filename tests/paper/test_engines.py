@@ -167,7 +167,7 @@ def test_after_an_error_in_the_block_busy_processes_end(tmp_path: Path) -> None:
         result_of(jobs[1], "figure 1")
 
 
-ENDED = """
+SCRIPT = """
 import os, signal, sys
 from pathlib import Path
 sys.path.append(sys.argv[2])
@@ -177,12 +177,17 @@ from paper.test_engines import play, wait_until
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     folder = Path(sys.argv[1])
+"""
+ENDED = (
+    SCRIPT
+    + """\
     with open_engine("processes", 2) as engine:
         jobs = [engine.submit(play, folder, seed) for seed in range(3)]
         wait_until(lambda: len(list(folder.iterdir())) == 2)
         print("busy", flush=True)
         jobs[0].result()
 """
+)
 
 
 @pytest.mark.parametrize(
@@ -361,16 +366,9 @@ def test_a_cancelled_job_is_lost() -> None:
         result_of(job, "figure 2")
 
 
-INTERRUPTED = """
-import os, signal, sys
-from pathlib import Path
-sys.path.append(sys.argv[2])
-from restive.paper.engines import open_engine
-from paper.test_engines import play, wait_until
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
-    folder = Path(sys.argv[1])
+INTERRUPTED = (
+    SCRIPT
+    + """\
     with open_engine("dask", 1) as engine:
         assert engine.submit(abs, -3).result() == 3
     with open_engine("dask", 2) as engine:
@@ -381,6 +379,7 @@ if __name__ == "__main__":
         print("busy", flush=True)
         jobs[0].result()
 """
+)
 
 
 @pytest.mark.parametrize("send", [os.kill, os.killpg])
