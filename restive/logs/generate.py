@@ -1,0 +1,48 @@
+"""Histories with a known truth, for the acceptance checks and tests: people of a problem family under a logging rule."""
+
+import numpy as np
+import polars as pl
+
+from restive.logs.history import History
+from restive.problem import Problem
+from restive.types import Floats
+
+
+def generate_history(
+    problem: Problem, rounds: int, seed: int, rule: Floats | float = 0.3, known_propensity: bool = True
+) -> History:
+    """The history of a problem's agents, each acted on with the probability `rule`, a number or [S] by state.
+
+    >>> from restive import make_problems
+    >>> history = generate_history(make_problems("two-state-v1", instances=1)[0], rounds=4, seed=1)
+    >>> history.n_agents, history.n_rounds, history.agent.size
+    (50, 4, 200)
+    """
+    agents, states = problem.shape
+    generator = np.random.default_rng(seed)
+    probability = np.broadcast_to(np.asarray(rule, float), states)
+    state = np.empty((agents, rounds + 1), np.int64)
+    action = np.empty((agents, rounds), np.int64)
+    state[:, 0] = generator.integers(states, size=agents) if problem.start is None else problem.start
+    everyone = np.arange(agents)
+    cumulative = problem.transition.cumsum(axis=-1)
+    for step in range(rounds):
+        now = state[:, step]
+        action[:, step] = generator.random(agents) < probability[now]
+        rows = cumulative[everyone, action[:, step], now]
+        state[:, step + 1] = np.minimum((generator.random((agents, 1)) >= rows).sum(axis=-1), states - 1)
+    agent = np.repeat(everyone, rounds)
+    after = state[:, 1:].ravel()
+    return History(
+        agents=pl.Series([f"p{number}" for number in everyone]),
+        states=problem.states or tuple(f"s{number}" for number in range(states)),
+        rounds=pl.Series(range(1, rounds + 1)),
+        agent=agent,
+        round=np.tile(np.arange(1, rounds + 1), agents),
+        state=state[:, :-1].ravel(),
+        action=action.ravel(),
+        next_state=after,
+        reward=problem.reward[agent, after],
+        value=problem.reward.mean(axis=0),
+        propensity=probability[state[:, :-1].ravel()] if known_propensity else None,
+    )

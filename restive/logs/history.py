@@ -1,0 +1,108 @@
+"""A history: who was in which state in which round, who was acted on, and what followed.
+
+Arrays have one entry for each row, sorted by agent and then by round; agents and states are positions, rounds count
+from 1. The reward of a row is that of arriving in the next state, as everywhere in this package.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from restive.types import Bools, Floats, Ints
+
+BY_ROW = (
+    "agent", "round", "state", "action", "next_state", "reward", "propensity", "advised", "arm", "group", "available"
+)  # fmt: skip
+UNKNOWN = -1  # a next state, action, advice, arm or group that is not known
+
+
+@dataclass(frozen=True)
+class History:
+    """A validated history; `restive.logs.tables` reads one from a file or a frame.
+
+    Attributes
+    ----------
+    agents
+        [N] names, in the order of their positions.
+    states
+        The S names of states, in the order of their positions: worst first where there is an order.
+    rounds
+        [T] what each round is called in the source: whole numbers or dates, rising.
+    agent, round, state, action, next_state, reward
+        One entry for each row. `next_state` is -1 and `reward` NaN where they are not known; `action` is 0 or 1.
+    value
+        [S] the expected reward on arriving in each state: the mean of what was observed, or as given.
+    propensity
+        The probability of acting, before the draw; None if the source does not have it.
+    advised, arm, group
+        Whether acting was advised; 1 for the program and 0 for the control group; a position in `groups`. -1 where
+        not known; None if the source does not have them.
+    available
+        Whether acting was possible.
+    features
+        [N, F] fixed numbers of each agent, NaN where unknown, named by `feature_names`.
+    notes
+        What reading found and a reader should know, in sentences.
+    """
+
+    agents: pl.Series
+    states: tuple[str, ...]
+    rounds: pl.Series
+    agent: Ints
+    round: Ints
+    state: Ints
+    action: Ints
+    next_state: Ints
+    reward: Floats
+    value: Floats
+    propensity: Floats | None = None
+    advised: Ints | None = None
+    arm: Ints | None = None
+    group: Ints | None = None
+    groups: tuple[str, ...] = ()
+    available: Bools | None = None
+    features: Floats | None = None
+    feature_names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_agents(self) -> int:
+        """N."""
+        return len(self.agents)
+
+    @property
+    def n_states(self) -> int:
+        """S."""
+        return len(self.states)
+
+    @property
+    def n_rounds(self) -> int:
+        """T."""
+        return len(self.rounds)
+
+    @cached_property
+    def known(self) -> Bools:
+        """The rows whose next state is known: the moves."""
+        return self.next_state >= 0
+
+    @cached_property
+    def counts(self) -> Floats:
+        """How often each agent moved under each action from each state to each state, [N, A, S, S]."""
+        shape = (self.n_agents, 2, self.n_states, self.n_states)
+        rows = (part[self.known] for part in (self.agent, self.action, self.state, self.next_state))
+        counts = np.bincount(np.ravel_multi_index(tuple(rows), shape), minlength=math.prod(shape))
+        return counts.reshape(shape).astype(np.float64)
+
+    @cached_property
+    def last_state(self) -> Ints:
+        """The latest known state of each agent, [N]."""
+        last = np.append(np.flatnonzero(np.diff(self.agent)), self.agent.size - 1)
+        return np.asarray(np.where(self.known[last], self.next_state[last], self.state[last]))
+
+    def select(self, rows: Bools | Ints) -> "History":
+        """The history of some rows, with the same agents, states and rounds."""
+        parts = {name: getattr(self, name) for name in BY_ROW}
+        return replace(self, **{name: part[rows] for name, part in parts.items() if part is not None})
