@@ -15,6 +15,7 @@ import numpy as np
 from restive import checkpoint
 from restive.contract import Ranking, Shape, as_ranking
 from restive.errors import InputError, check_whole
+from restive.kernels.step import Outcome
 from restive.observation import Observation
 from restive.parallel import available_processors, map_chunks
 from restive.policies import make_policy
@@ -73,15 +74,21 @@ class Simulation:
         except InputError as error:
             raise InputError(f"{self.policy.name}: {error}") from None
 
+    def take_step(self) -> tuple[Ints, Ints, Outcome]:
+        """Simulate one step: the states before it, the actions and the outcome."""
+        state, draws = self.state, self.world.draws(self.step)
+        seen = self.observation.see(state, self.step)
+        _, action = self._decide(seen)
+        outcome = self.world.advance(state, action, draws)
+        self.observation.learn(self.policy, self.belief, seen, action, outcome, draws)
+        self.state, self.step = outcome.after, self.step + 1
+        return state, action, outcome
+
     def advance(self, steps: int = 1) -> tuple[Floats, Floats]:
         """Simulate `steps` more steps and return their expected rewards and costs, [R, steps] each."""
         reward, cost = np.empty((2, self.world.shape.runs, check_whole("steps", steps, 0)))
         for t in range(steps):
-            seen, draws = self.observation.see(self.state, self.step), self.world.draws(self.step)
-            _, action = self._decide(seen)
-            outcome = self.world.advance(self.state, action, draws)
-            self.observation.learn(self.policy, self.belief, seen, action, outcome, draws)
-            self.state, self.step = outcome.after, self.step + 1
+            _, _, outcome = self.take_step()
             reward[:, t], cost[:, t] = outcome.total, outcome.cost
         return reward, cost
 

@@ -52,6 +52,8 @@ class World:
         The probability that the state of an agent is unknown to the policy in a step; see `restive.observation`.
     delay
         The number of steps after which the outcome of a step is reported to the policy.
+    first_instance
+        The number of the first problem: a world of some of many instances has the random numbers of the whole one.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class World:
         horizon: int | None = None,
         missing: float = 0.0,
         delay: int = 0,
+        first_instance: int = 0,
     ) -> None:
         problems = _require_alike(problems)
         runs = check_whole("runs", runs, 1)
@@ -94,7 +97,7 @@ class World:
         self.benefit = benefit(self.model.transition, reward)
         self.threshold = _thresholds(threshold, self.benefit, self.shape.places)
         self.cumulative = _cumulate(self.model.transition)
-        self.keys = rng.run_keys(seed, _run_numbers(len(problems), runs))
+        self.keys = rng.run_keys(seed, first_instance * MAX_REPETITIONS + _run_numbers(len(problems), runs))
         self.common_key = rng.run_keys(seed, NO_RUN)  # of draws that all runs share
         self.agents = np.arange(agents)
         self.first_run = 0
@@ -120,6 +123,12 @@ class World:
         part.segment = NO_SEGMENT
         part.first_run = self.first_run + first
         return part
+
+    def with_budget(self, budget: int) -> "World":
+        """The same agents and random numbers with another budget; the thresholds stay."""
+        changed = copy(self)
+        changed.shape = self.shape._replace(budget=budget)
+        return changed
 
     def permute(self, order: Ints) -> "World":
         """The same agents with the same random numbers, in another order."""

@@ -57,7 +57,7 @@ class Plan(NamedTuple):
     share: Floats  # [T] the fraction of a pair exactly at the level
     width: float  # in advantage, half the distance from a fraction of 0 to a fraction of 1
     sweeps: int
-    budget: int
+    budget: float
     start: Floats  # [N, S]
     agents: Agents
     checkpoint: Floats  # [T / stride, N, S] the value at the end of each block
@@ -117,7 +117,7 @@ class Plan(NamedTuple):
 def plan(
     transition: Floats,
     reward: Floats,
-    budget: int,
+    budget: float,
     horizon: int,
     start: Floats | None = None,
     radius: Floats | None = None,
@@ -170,7 +170,7 @@ def bound_at(
     price: Floats,
     transition: Floats,
     reward: Floats,
-    budget: int,
+    budget: float,
     start: Floats | None = None,
     radius: Floats | None = None,
     cost: Floats | None = None,
@@ -217,7 +217,7 @@ def _anneal(unit: float) -> Iterator[float]:
             width *= COOLING ** (0.5**k)
 
 
-def _first_prices(agents: Agents, budget: int, horizon: int, lowest: float) -> Floats:
+def _first_prices(agents: Agents, budget: float, horizon: int, lowest: float) -> Floats:
     """Prices of 0, or beyond all advantages if nobody or everybody is acted on, so that the bound is exact."""
     beyond = horizon * float(np.ptp(agents.reward) / agents.cost.min())
     everybody = budget == len(agents.reward) and lowest < 0.0
@@ -273,7 +273,7 @@ def _copy(what: str, given: Floats, shape: tuple[int, ...]) -> Floats:
 
 
 def _require(
-    agents: Agents, budget: int, horizon: int, gap: float = 0.0, sweeps: int = 1, limited: bool = True
+    agents: Agents, budget: float, horizon: int, gap: float = 0.0, sweeps: int = 1, limited: bool = True
 ) -> None:
     count = len(agents.reward)
     if not 0 <= budget <= (count if limited else np.inf):
