@@ -21,6 +21,7 @@ from restive.paper.jobs import Job, Results, Size
 DEFAULT = "egt"  # eta is 1, and gamma just above minus the range of the rewards
 ETAS = (0.1, 0.5, 1.0, 1.5)
 GAMMA_SHARES = (-0.5, 0.0, 0.25, 0.5)  # of the range of the rewards
+ABLATION_RUNS = 6
 QUICK_ETAS, QUICK_GAMMA_SHARES = (0.1, 1.0), (0.0, 0.5)
 
 Policies = Callable[[Size, Setup], tuple[str, ...]]
@@ -51,8 +52,17 @@ def gamma_jobs(size: Size) -> list[Job]:
 def _list_jobs(size: Size, policies: Policies) -> list[Job]:
     """The policies and the two ends of the gap."""
     return [
-        job for setup in family_setups(size).values() for job in setup.jobs((*policies(size, setup), FLOOR, CEILING))
+        job for setup in _list_setups(size).values() for job in setup.jobs((*policies(size, setup), FLOOR, CEILING))
     ]
+
+
+def _list_setups(size: Size) -> dict[str, Setup]:
+    """The families, with fewer runs of the settings that only an ablation has."""
+    setups = family_setups(size)
+    for family, setup in setups.items():
+        own = {*eta_policies(size, setup), *gamma_policies(size, setup)} - {DEFAULT}
+        setups[family] = replace(setup, fewer_runs={**setup.fewer_runs, **dict.fromkeys(own, ABLATION_RUNS)})
+    return setups
 
 
 def measure_eta(size: Size, results: Results) -> Measured:
@@ -86,7 +96,7 @@ def measure_gamma(size: Size, results: Results) -> Measured:
 
 
 def _read_boards(size: Size, results: Results) -> dict[str, Scoreboard]:
-    return {family: Scoreboard(setup, results) for family, setup in family_setups(size).items()}
+    return {family: Scoreboard(setup, results) for family, setup in _list_setups(size).items()}
 
 
 def _list_leads(

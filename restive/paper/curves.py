@@ -106,7 +106,7 @@ class Setup:
     states: int = 2
     agents: int = AGENTS
     horizon: int = HORIZON
-    fewer_runs: Mapping[str, int] = field(default_factory=dict)  # of slow policies
+    fewer_runs: Mapping[str, int] = field(default_factory=dict)  # of slow policies, or of one with its settings
     reading: Reading = field(default_factory=Reading)
     observed: Mapping[str, float] = field(default_factory=dict)  # missing and delay, if not 0
     settings_of_family: Mapping[str, int] = field(default_factory=dict)  # other than sizes, budget and seed
@@ -117,10 +117,11 @@ class Setup:
 
     def job(self, policy: str, budget: int, noise: float, runs: int | None = None) -> Job:
         """The job of simulating a policy; one that does not learn from rewards is simulated without noise."""
-        policy = self.reading.specify(policy)
+        asked, policy = policy, self.reading.specify(policy)
         simulated = make_policy(policy)
         noise = noise if isinstance(simulated, Learner) and simulated.name != FLOOR else 0.0
-        runs = runs or min(self.runs, self.fewer_runs.get(simulated.name, self.runs))
+        fewer = self.fewer_runs.get(asked, self.fewer_runs.get(simulated.name, self.runs))
+        runs = runs or min(self.runs, fewer)
         nanoseconds = NANOSECONDS.get(simulated.name, USUAL_NANOSECONDS)[self.states > 2]
         seconds = self.horizon * (SECONDS_PER_STEP + 1e-9 * nanoseconds * self.instances * runs * self.agents)
         settings = {
@@ -173,19 +174,19 @@ def describe_noise(noise: float) -> str:
 
 def two_state_setup(size: Size) -> Setup:
     """The paper's synthetic instances."""
-    setup = _make_setup(size, "two-state", "two-state-v1", 1.0, size.pick(50, 13), size.pick(13, 1))
+    setup = _make_setup(size, "two-state", "two-state-v1", 1.0, size.pick(50, 7), size.pick(13, 1))
     return replace(setup, fewer_runs={"rma2b": 8, "thompson-whittle": 4})
 
 
 def ten_state_setup(size: Size) -> Setup:
     """The same with ten states."""
-    setup = _make_setup(size, "ten-state", "many-state-v1", 0.1, size.pick(50, 8), size.pick(13, 1))
+    setup = _make_setup(size, "ten-state", "many-state-v1", 0.1, size.pick(50, 5), size.pick(13, 1))
     return replace(setup, states=10, fewer_runs={"thompson-whittle": 1, "rma2b": 4, "ucwhittle": 4})
 
 
 def wireless_setup(size: Size) -> Setup:
     """The satellite channels; each instance draws its own assignment of channels to agents, and has one run."""
-    return _make_setup(size, "wireless", "wireless-v1", 0.1, size.pick(100, 10), 1)
+    return _make_setup(size, "wireless", "wireless-v1", 0.1, size.pick(100, 6), 1)
 
 
 def _make_setup(size: Size, name: str, family: str, noise: float, instances: int, runs: int) -> Setup:
