@@ -72,17 +72,20 @@ def read_npz(path: str | PathLike[str]) -> Columns:
     return arrays
 
 
-def write_parquet(path: str | PathLike[str], kind: str, spec: Mapping[str, Any], columns: Columns) -> None:
+def write_parquet(
+    path: str | PathLike[str], kind: str, spec: Mapping[str, Any], columns: Mapping[str, Any], checksum: bool = True
+) -> None:
     """Write columns of one length, [rows, ...] each, with their format `kind` and a description in the metadata."""
     import polars
 
-    content, checksum = BytesIO(), _checksum_file(path)
+    content, beside = BytesIO(), _checksum_file(path)
     polars.DataFrame(columns).write_parquet(content, metadata={"format": kind, "spec": json.dumps(spec)})
     # Without a checksum a file is read as it is, so an interruption in between leaves nothing that looks damaged.
-    checksum.unlink(missing_ok=True)
+    beside.unlink(missing_ok=True)
     write_atomic(path, content.getvalue())
-    digest = hashlib.sha256(content.getbuffer()).hexdigest()
-    write_atomic(checksum, f"{digest}  {Path(path).name}\n".encode())
+    if checksum:
+        digest = hashlib.sha256(content.getbuffer()).hexdigest()
+        write_atomic(beside, f"{digest}  {Path(path).name}\n".encode())
 
 
 def read_parquet(path: str | PathLike[str], kind: str, what: str) -> tuple[dict[str, Any], Columns]:

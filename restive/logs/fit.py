@@ -1,22 +1,82 @@
-"""Fit the model of a history."""
+"""Fit the model of a history: the distribution of people's rows, with draws of it given the history."""
 
 import numpy as np
 
+from restive.logs.calibration import hold_out
 from restive.logs.history import History
 from restive.logs.model import FittedModel, Logged, Prior
+from restive.logs.row_prior import count_tails, sample_alpha
+from restive.types import Floats
+
+DRAWS, HELD_OUT_DRAWS = 200, 60
 
 
-def fit(history: History) -> FittedModel:
-    """The model of a history."""
-    counts = history.counts
-    pooled = counts.sum(axis=0) + 1.0
-    alpha = 5 * pooled / pooled.sum(axis=-1, keepdims=True)
+def fit(history: History, seed: int = 0, draws: int = DRAWS, held_out: bool = True) -> FittedModel:
+    """The model of a history.
+
+    Parameters
+    ----------
+    seed
+        Of the draws; the same seed gives the same model.
+    draws
+        How many draws of the distribution of rows.
+    held_out
+        Whether to fit again without some rounds and people, and to judge the predictions of them.
+    """
+
+    def fit_part(counts: Floats) -> Prior:
+        return center(fit_prior(counts, np.random.default_rng([seed, 3]), HELD_OUT_DRAWS))
+
+    priors = fit_prior(history.counts, np.random.default_rng([seed, 0]), draws)
+    return FittedModel(
+        history.agents,
+        history.states,
+        history.value,
+        history.counts,
+        history.last_state,
+        center(priors),
+        priors,
+        describe_logged(history),
+        find_value_error(history),
+        hold_out(history, fit_part, seed) if held_out else {},
+        history.notes,
+    )
+
+
+def fit_prior(counts: Floats, generator: np.random.Generator, draws: int = DRAWS) -> tuple[Prior, ...]:
+    """Draws of the distribution of rows, given the moves of people [N, A, S, S]."""
+    alpha = sample_alpha(count_tails(counts), draws, generator)
+    return tuple(Prior(np.ones(1), each[None]) for each in alpha)
+
+
+def center(priors: tuple[Prior, ...]) -> Prior:
+    """The distribution with the mean row, and with the mean correlation of two moves of one person, of some draws.
+
+    That is exactly the posterior mean of somebody with one move, if row and correlation are independent.
+    """
+    alpha = np.stack([prior.alpha for prior in priors])
+    total = alpha.sum(axis=-1, keepdims=True)
+    weight = 1 / (1 / (1 + total)).mean(axis=0) - 1
+    return Prior(np.mean([prior.share for prior in priors], axis=0), weight * (alpha / total).mean(axis=0))
+
+
+def describe_logged(history: History) -> Logged:
+    """What the logged program did."""
     seen = np.bincount(history.state, minlength=history.n_states)
     acted = np.bincount(history.state, history.action, history.n_states)
-    logged = Logged(
+    return Logged(
         history.n_rounds, history.agent.size, history.action.sum() / history.n_rounds, acted / np.maximum(seen, 1)
     )
-    prior = Prior(np.ones(1), alpha[None])
-    return FittedModel(
-        history.agents, history.states, history.value, counts, history.last_state, prior, (prior,), logged
-    )
+
+
+def find_value_error(history: History) -> Floats:
+    """The standard error of the mean reward on arriving in each state, with errors clustered by person, [S]."""
+    known = history.known & ~np.isnan(history.reward)
+    state, agent = history.next_state[known], history.agent[known]
+    rest = history.reward[known] - history.value[state]
+    number = np.bincount(state, minlength=history.n_states)
+    cell = agent * history.n_states + state
+    sums = np.bincount(cell, rest, history.n_agents * history.n_states).reshape(history.n_agents, -1)
+    people = np.maximum((np.bincount(cell, minlength=sums.size).reshape(sums.shape) > 0).sum(axis=0), 2)
+    error = np.sqrt((sums**2).sum(axis=0) * people / (people - 1)) / np.maximum(number, 1)
+    return np.where(number > 0, error, np.nan)

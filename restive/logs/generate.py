@@ -8,6 +8,17 @@ from restive.problem import Problem
 from restive.types import Floats
 
 
+def draw_people(alpha: Floats, value: Floats, people: int, seed: int, budget: int = 0) -> Problem:
+    """People whose rows are drawn from Dirichlet distributions with parameters [A, S, S], as a problem.
+
+    >>> draw_people(np.full((2, 3, 3), 2.0), np.arange(3.0), people=5, seed=1).shape
+    (5, 3)
+    """
+    rows = np.random.default_rng([seed, 1]).standard_gamma(np.broadcast_to(alpha, (people, *alpha.shape)))
+    rows = np.maximum(rows, np.finfo(float).tiny)
+    return Problem(rows / rows.sum(axis=-1, keepdims=True), value, budget)
+
+
 def generate_history(
     problem: Problem, rounds: int, seed: int, rule: Floats | float = 0.3, known_propensity: bool = True
 ) -> History:

@@ -1,17 +1,26 @@
 """A fitted model: a prior over people's transition rows, learnt from a history, and everybody's own counts.
 
-Rows of agent i: P_i(a, s, .) ~ Dirichlet(alpha[k_i, a, s, .]), the type k_i with probability share[k]; features shift
-alpha. What is uncertain about the prior itself is kept as draws of it.
+Rows of agent i: P_i(a, s, .) ~ Dirichlet(alpha[k_i, a, s, .]), the type k_i with probability share[k]. What is uncertain
+about the prior itself is kept as draws of it. The file is one Parquet file: a row for each agent, and the rest in the
+metadata.
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from restive.files import read_parquet, write_parquet
+from restive.logs.row_prior import log_likelihood
 from restive.problem import Problem
 from restive.types import Floats, Ints
+
+if TYPE_CHECKING:
+    from restive.logs.sections import Section
+
+FORMAT = "restive-model-1"
 
 
 class Prior(NamedTuple):
@@ -19,6 +28,10 @@ class Prior(NamedTuple):
 
     share: Floats  # [K]
     alpha: Floats  # [K, A, S, S] parameters of the Dirichlet distributions
+
+    def mean(self) -> Floats:
+        """The expected rows of somebody of whom nothing is known, [A, S, S]."""
+        return np.asarray(np.tensordot(self.share, _normalize(self.alpha), 1))
 
 
 class Logged(NamedTuple):
@@ -32,32 +45,148 @@ class Logged(NamedTuple):
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A model of the people of a history, with its uncertainty."""
+    """A model of the people of a history, with its uncertainty.
+
+    Attributes
+    ----------
+    agents, states
+        Their names, in the order of their positions.
+    value, value_error
+        [S] the expected reward on arriving in a state, and its standard error: 0 where it is known.
+    counts
+        [N, A, S, S] how often each agent moved under each action from each state to each state.
+    last_state
+        [N] the latest known state.
+    prior, draws
+        The distribution of rows, and draws of that distribution given the history.
+    logged
+        What the logged program did.
+    held_out
+        Figures on rounds and people that were left out of the fit, by `restive.logs.calibration`; empty if there are
+        too few.
+    notes
+        What a reader should know, in sentences.
+    """
 
     agents: pl.Series
     states: tuple[str, ...]
-    value: Floats  # [S] the expected reward on arriving in a state
-    counts: Floats  # [N, A, S, S]
-    last_state: Ints  # [N]
+    value: Floats
+    counts: Floats
+    last_state: Ints
     prior: Prior
-    draws: tuple[Prior, ...]  # of the prior, given the history
+    draws: tuple[Prior, ...]
     logged: Logged
+    value_error: Floats = field(default_factory=lambda: np.zeros(0))
+    held_out: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def responsibility(self, prior: Prior | None = None) -> Floats:
+        """The probability that each agent is of each type, given its moves, [N, K]."""
+        share, alpha = prior or self.prior
+        if share.size == 1:
+            return np.ones((len(self.agents), 1))
+        score = np.log(share) + log_likelihood(alpha, self.counts)
+        weight = np.exp(score - score.max(axis=1, keepdims=True))
+        return np.asarray(weight / weight.sum(axis=1, keepdims=True))
 
     def posterior_mean(self) -> Floats:
         """The expected rows of each agent, [N, A, S, S]."""
-        return _normalize(self.prior.alpha[0] + self.counts)
+        types = zip(self.responsibility().T, self.prior.alpha, strict=True)
+        return np.asarray(sum(part[:, None, None, None] * _normalize(alpha + self.counts) for part, alpha in types))
 
     def draw(self, number: int, seed: int = 0) -> Floats:
         """One draw of everybody's rows, [N, A, S, S]: of the prior, then of the rows given the counts."""
-        prior = self.draws[number % len(self.draws)] if self.draws else self.prior
-        generator = np.random.default_rng([seed, number])
-        return _normalize(generator.standard_gamma(prior.alpha[0] + self.counts))
+        prior, generator = self._drawn_prior(number, seed)
+        kind = _draw_types(self.responsibility(prior), generator)
+        return _draw_rows(prior.alpha[kind] + self.counts, generator)
+
+    def newcomers(self, number: int, size: int, seed: int = 0) -> Floats:
+        """One draw of the rows of `size` people of whom nothing is known, [size, A, S, S]."""
+        prior, generator = self._drawn_prior(number, seed)
+        kind = _draw_types(np.broadcast_to(prior.share, (size, prior.share.size)), generator)
+        return _draw_rows(prior.alpha[kind], generator)
 
     def problem(self, budget: int, number: int | None = None, seed: int = 0) -> Problem:
         """The people of the history as a problem: at their expected rows, or at one draw of them."""
         rows = self.posterior_mean() if number is None else self.draw(number, seed)
         return Problem(rows, self.value, budget, start=self.last_state, states=self.states)
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to one Parquet file."""
+        columns = {
+            "agent": self.agents,
+            "last_state": self.last_state,
+            "counts": self.counts.astype(np.int32).reshape(len(self.agents), -1),
+        }
+        spec = {
+            "states": self.states,
+            "value": self.value.tolist(),
+            "value_error": self.value_error.tolist(),
+            "prior": _prior_as_json(self.prior),
+            "draws": [_prior_as_json(prior) for prior in self.draws],
+            "logged": self.logged._asdict() | {"probability": self.logged.probability.tolist()},
+            "held_out": self.held_out,
+            "notes": self.notes,
+        }
+        write_parquet(path, FORMAT, spec, columns, checksum=False)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "FittedModel":
+        """Read a model that `save` wrote."""
+        spec, columns = read_parquet(path, FORMAT, "a fitted model")
+        states, logged = tuple(spec["states"]), spec["logged"]
+        return cls(
+            pl.Series(columns["agent"].tolist()),
+            states,
+            np.array(spec["value"]),
+            columns["counts"].reshape(-1, 2, len(states), len(states)).astype(np.float64),
+            columns["last_state"],
+            _prior_from_json(spec["prior"]),
+            tuple(map(_prior_from_json, spec["draws"])),
+            Logged(**logged | {"probability": np.array(logged["probability"])}),
+            np.array(spec["value_error"]),
+            spec["held_out"],
+            tuple(spec["notes"]),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The numbers as plain data."""
+        from restive.logs.fit_report import summarize
+
+        return summarize(self)
+
+    def sections(self) -> "tuple[Section, ...]":
+        """What to show."""
+        from restive.logs.fit_report import describe
+
+        return describe(self)
+
+    def _drawn_prior(self, number: int, seed: int) -> tuple[Prior, np.random.Generator]:
+        prior = self.draws[number % len(self.draws)] if self.draws else self.prior
+        return prior, np.random.default_rng([seed, number])
+
+
+def _draw_types(probability: Floats, generator: np.random.Generator) -> Ints:
+    """A type for each person, [N], from probabilities [N, K]."""
+    if probability.shape[1] == 1:
+        return np.zeros(probability.shape[0], np.int64)
+    drawn = generator.random((probability.shape[0], 1))
+    return np.asarray((probability.cumsum(axis=1)[:, :-1] < drawn).sum(axis=1))
+
+
+def _draw_rows(alpha: Floats, generator: np.random.Generator) -> Floats:
+    """Rows from Dirichlet distributions; the mean where all gamma variates of a row underflow."""
+    drawn = generator.standard_gamma(alpha)
+    return _normalize(np.where(drawn.sum(axis=-1, keepdims=True) > 0, drawn, alpha))
+
 
 def _normalize(rows: Floats) -> Floats:
     return np.asarray(rows / rows.sum(axis=-1, keepdims=True))
+
+
+def _prior_as_json(prior: Prior) -> dict[str, Any]:
+    return {name: part.tolist() for name, part in prior._asdict().items()}
+
+
+def _prior_from_json(given: dict[str, Any]) -> Prior:
+    return Prior(**{name: np.array(part) for name, part in given.items()})
