@@ -11,6 +11,7 @@ from restive.version import __version__
 if TYPE_CHECKING:
     from restive.agent import Agent
     from restive.errors import InputError
+    from restive.logs.history import History
     from restive.policies import POLICIES, make_policy
     from restive.problem import Problem
     from restive.problems import PROBLEMS, make_problems
@@ -22,6 +23,7 @@ __all__ = [
     "POLICIES",
     "PROBLEMS",
     "Agent",
+    "History",
     "InputError",
     "Problem",
     "Simulation",
@@ -36,6 +38,7 @@ __all__ = [
 _MODULES = {
     "Agent": "agent",
     "InputError": "errors",
+    "History": "logs.history",
     "POLICIES": "policies",
     "make_policy": "policies",
     "Problem": "problem",

@@ -8,10 +8,8 @@ import os
 import shlex
 import signal
 import sys
-import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,7 +19,6 @@ from rich.text import Text
 
 from restive.console import (
     advise,
-    make_console,
     print_json,
     print_notices,
     print_report_table,
@@ -32,6 +29,7 @@ from restive.console import (
 from restive.desk.cli import desk
 from restive.errors import InputError, check_whole
 from restive.kernels.rng import MAX_SEED
+from restive.logs.cli import GROUPS, VERBS, check_targets
 from restive.policies import POLICIES
 from restive.problem import Problem
 from restive.problems import PROBLEMS, make_problems
@@ -39,11 +37,9 @@ from restive.server.run import serve
 from restive.version import __version__
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from restive.benchmark.benchmark import Benchmark
     from restive.paper.claims import Claim
-    from restive.paper.jobs import Job, Run, Size
+    from restive.paper.jobs import Size
 
 app = typer.Typer(
     name="restive",
@@ -54,6 +50,10 @@ app = typer.Typer(
 )
 app.add_typer(desk)
 app.command()(serve)
+for verb in VERBS:
+    app.command()(verb)
+for group in GROUPS:
+    app.add_typer(group)
 ProblemOption = Annotated[
     str, typer.Option(help="The id of a family (see `restive problems`) or a .json or .npz file.")
 ]
@@ -160,7 +160,7 @@ def simulate(
     from restive.comparison import CEILING, FLOOR, compare
     from restive.report.tables import tabulate_comparison
 
-    _check_targets(figure, page)
+    check_targets(figure, page)
     if figure or page:  # a missing package is reported before anything is simulated
         from restive.plotting import draw_comparison, write_figure
         from restive.report.pages import write_page
@@ -263,6 +263,7 @@ def reproduce(
     """Repeat the experiments of the paper, and judge each of its claims under two readings of it."""
     from restive.paper.engines import check_engine
     from restive.paper.jobs import Size, require_writable
+    from restive.paper.progress import complete
     from restive.paper.readings import READINGS, make_reading
     from restive.paper.reproduction import examine_all, find_experiments, prepare, write_all
     from restive.plotting import FORMATS, parse_formats
@@ -278,7 +279,7 @@ def reproduce(
     if markdown:
         require_writable(markdown)
     run = prepare(chosen, size, folder, readings)
-    with _complete(run, engine, workers, draw=True) as executor:
+    with complete(run, engine, workers, draw=True) as executor:
         reproduction = examine_all(run, executor, kinds)
         write_all(reproduction, folder, shlex.join(["restive", *sys.argv[1:]]), markdown)
     if as_json:
@@ -330,6 +331,7 @@ def compare(
     from restive.benchmark.scenarios import check_policies, find_scenarios, plans
     from restive.paper.engines import check_engine
     from restive.paper.jobs import Size, require_writable
+    from restive.paper.progress import complete
 
     size = Size(quick, check_whole("seed", seed, 0, MAX_SEED))
     if calibration:
@@ -346,7 +348,7 @@ def compare(
     if markdown:
         require_writable(markdown)
     run = prepare(chosen, known, size, folder)
-    with _complete(run, engine, workers):
+    with complete(run, engine, workers):
         pass
     scores = examine(run, extra)
     benchmark = Benchmark(scores, measure_costs(scores.all_policies(), size, print_notices) if cost else None)
@@ -405,81 +407,6 @@ def _print_names(names: Sequence[Mapping[str, str]], as_json: bool) -> None:
         print_json(names)
     else:
         print_table(names, list(names[0])[1:], header=False)
-
-
-@contextmanager
-def _complete(run: "Run", engine: str, workers: int | None, draw: bool = False) -> "Iterator[Executor | None]":
-    """Run missing jobs with progress bars, and print how long those of each plan took and what is done in the block.
-
-    With `draw` the block gets the executor, if its workers are processes of this machine. Without need no engine is
-    opened.
-    """
-    from restive.paper.engines import open_engine
-
-    draw = draw and engine == "processes"
-    taken = {name: 0.0 for name, jobs in run.missing.items() if jobs}
-    if not taken and not draw:
-        yield None
-        return
-    with open_engine(engine, workers) as executor:
-        with _job_progress(run) as progress:
-
-            def report(name: str, job: "Job", seconds: float) -> None:
-                taken[name] += seconds
-                progress(name, job, seconds)
-
-            run.complete(executor, report)
-        begun = time.monotonic()
-        yield executor if draw else None
-    if taken:
-        _print_times(taken, {name: len(run.missing[name]) for name in taken}, time.monotonic() - begun)
-
-
-def _print_times(taken: Mapping[str, float], jobs: Mapping[str, int], rest: float) -> None:
-    """Print where the time went, the longest first."""
-    rows = [
-        {"jobs of": name, "number": jobs[name], "seconds": f"{seconds:.1f}"}
-        for name, seconds in sorted(taken.items(), key=lambda each: -each[1])
-    ]
-    note = f"Seconds of all workers together. Figures and pages took {rest:.1f} s after the jobs."
-    print_table(rows, ["jobs of"], title="Where the time went", note=note, console=make_console(stderr=True))
-
-
-@contextmanager
-def _job_progress(run: "Run") -> "Iterator[Callable[[str, Job, float], None]]":
-    """A bar for each plan with missing jobs, and one for all; without a terminal, a line as each plan is finished."""
-    weights = {name: sum(job.weight for job in jobs) for name, jobs in run.missing.items() if jobs}
-    if make_console(stderr=True).is_terminal:
-        found = f" ({len(run.columns)} results exist)" if run.columns else ""
-        with progress_bars(weights, overall=f"all{found}") as advance:
-            yield lambda name, job, seconds: advance(name, job.weight)
-        return
-    waiting, begun, done = {name: len(run.missing[name]) for name in weights}, time.monotonic(), 0.0
-
-    def report(name: str, job: "Job", seconds: float) -> None:
-        nonlocal done
-        done += job.weight
-        waiting[name] -= 1
-        if waiting[name] == 0:
-            spent = time.monotonic() - begun
-            left = max(0.0, spent * (sum(weights.values()) - done) / done)
-            print_notices(f"{name} done after {spent:.0f} s, about {left:.0f} s left")
-
-    yield report
-
-
-def _check_targets(figure: Path | None, page: Path | None) -> None:
-    """Refuse files that could not be written, before anything is simulated; make their folders."""
-    if figure:
-        from restive.plotting import check_ending
-
-        check_ending(figure)
-    if page and page.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"{page}: a page ends in .html.")
-    for place in filter(None, (figure, page)):
-        if place.is_dir():
-            raise InputError(f"{place}: there is a folder of that name.")
-        place.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _make(

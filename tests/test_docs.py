@@ -4,8 +4,8 @@ A page is executed from top to bottom in one namespace and one empty folder: `>>
 (with their printed output in a ```text block right below; one that begins with `# name.py` is also saved as that file),
 and ```console blocks, whose `$ restive`, `$ curl`, `$ grep` and `$ export` lines are run. `$ restive serve ... &`
 starts a server that runs until the page ends, on a free port; the port of the page (8787, or the one it names) is
-replaced in commands and in their output. JSON that curl prints gets a blank after each comma and colon, so that a page
-can break its lines. `...` matches anything; speeds are not compared.
+replaced in commands and in their output. `examples` is the folder of this repository. JSON that curl prints gets a blank
+after each comma and colon, so that a page can break its lines. `...` matches anything; speeds are not compared.
 """
 
 import contextlib
@@ -28,6 +28,7 @@ import typer.main
 
 import restive
 from restive.cli import app
+from restive.logs.cli import logs_verb
 from restive.policies import POLICIES
 from restive.problems import PROBLEMS
 
@@ -44,7 +45,21 @@ def find_verbs(group: Any, before: str = "") -> dict[str, Any]:
     return verbs
 
 
+def find_shared_options() -> dict[tuple[str, str], Any]:
+    """The options of every verb that reads a history or shows an answer, by name and help."""
+
+    def verb(history: object, output: object) -> None:
+        """A verb."""
+
+    alone = typer.Typer(add_completion=False)
+    alone.command()(logs_verb(verb))
+    params: list[Any] = list(typer.main.get_command(alone).params)
+    return {(option.name, option.help): option for option in params}
+
+
 VERBS = find_verbs(typer.main.get_command(app))
+LOGS = DOCS / "logs"
+SHARED = find_shared_options()
 MACHINE = re.compile(r"(?<![\w.:/])/(work|home|root|tmp|usr|var|opt|etc|mnt|Users)\b|\b[A-Z]:\\")
 INDEX_HOST = re.compile(r"index-url|find-links|/simple/|\bpackages?\.\w+\.\w+", re.IGNORECASE)
 RUN = ("restive ", "curl ", "grep ", "export ")
@@ -233,6 +248,7 @@ def run_page(text: str, page: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_page_shows_what_its_examples_print(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("examples").symlink_to(ROOT / "examples")
     failed = run_page(page.read_text(encoding="utf-8"), name_of(page))
     assert not failed, "\n".join(failed)
 
@@ -340,11 +356,21 @@ def test_verbs_of_groups_are_among_the_verbs() -> None:
     assert {"desk", "desk init", "desk decide", "desk erase", "desk token", "desk token make", "simulate"} <= set(VERBS)
 
 
+def table_of_options(text: str) -> list[tuple[str, ...]]:
+    return [tuple(row[:2]) for row in rows(text, "option", "default", "meaning")]
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_a_section_with_exactly_its_options_and_defaults(verb: str) -> None:
-    documented = section(read("docs/command.md"), f"`restive {verb}`")
-    named = [tuple(row[:2]) for row in rows(documented, "option", "default", "meaning")]
-    assert named == [(describe_names(option), describe_default(option)) for option in VERBS[verb].params]
+    pages = "".join(page.read_text(encoding="utf-8") for page in (DOCS / "command.md", *sorted(LOGS.glob("*.md"))))
+    own = [option for option in VERBS[verb].params if (option.name, option.help) not in SHARED]
+    documented = table_of_options(section(pages, f"`restive {verb}`"))
+    assert documented == [(describe_names(option), describe_default(option)) for option in own]
+
+
+def test_options_of_all_verbs_that_answer_from_logs_are_documented_once() -> None:
+    documented = table_of_options(section(read("docs/logs/README.md"), "Options"))
+    assert documented == [(describe_names(option), describe_default(option)) for option in SHARED.values()]
 
 
 def test_every_public_module_and_name_is_documented() -> None:

@@ -5,8 +5,10 @@ from 1. The reward of a row is that of arriving in the next state, as everywhere
 """
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -36,7 +38,8 @@ class History:
     value
         [S] the expected reward on arriving in each state: the mean of what was observed, or as given.
     propensity
-        The probability of acting, before the draw; None if the source does not have it.
+        The probability of acting, before the draw, or of being advised, where `advised` is known; None if the source
+        does not have it.
     advised, arm, group
         Whether acting was advised; 1 for the program and 0 for the control group; a position in `groups`. -1 where
         not known; None if the source does not have them.
@@ -44,6 +47,8 @@ class History:
         Whether acting was possible.
     features
         [N, F] fixed numbers of each agent, NaN where unknown, named by `feature_names`.
+    by_row
+        Other columns of numbers that change over time, one entry for each row, NaN where unknown.
     notes
         What reading found and a reader should know, in sentences.
     """
@@ -66,7 +71,15 @@ class History:
     available: Bools | None = None
     features: Floats | None = None
     feature_names: tuple[str, ...] = ()
+    by_row: Mapping[str, Floats] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, source: object, *, store: str | None = None, **options: Any) -> "History":
+        """The history in a file, a frame, an export or a program; see `restive.logs.tables.read_history`."""
+        from restive.logs.tables import read_history
+
+        return read_history(source, store=store, **options)
 
     @property
     def n_agents(self) -> int:
@@ -89,6 +102,18 @@ class History:
         return self.next_state >= 0
 
     @cached_property
+    def actions(self) -> tuple[int, ...]:
+        """The actions that were taken: (0, 1), or one of them."""
+        return tuple(np.unique(self.action).tolist())
+
+    @cached_property
+    def decided_by_state(self) -> bool:
+        """Whether both actions were taken, but only one of them in each state, where acting was possible."""
+        possible = slice(None) if self.available is None else self.available
+        pairs = np.unique(self.state[possible] * 2 + self.action[possible])
+        return len(self.actions) == 2 and np.unique(pairs // 2).size == pairs.size
+
+    @cached_property
     def counts(self) -> Floats:
         """How often each agent moved under each action from each state to each state, [N, A, S, S]."""
         shape = (self.n_agents, 2, self.n_states, self.n_states)
@@ -105,4 +130,5 @@ class History:
     def select(self, rows: Bools | Ints) -> "History":
         """The history of some rows, with the same agents, states and rounds."""
         parts = {name: getattr(self, name) for name in BY_ROW}
-        return replace(self, **{name: part[rows] for name, part in parts.items() if part is not None})
+        by_row = {name: part[rows] for name, part in self.by_row.items()}
+        return replace(self, by_row=by_row, **{name: part[rows] for name, part in parts.items() if part is not None})

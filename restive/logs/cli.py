@@ -1,0 +1,185 @@
+"""The verbs that answer from logs: one short function each, over the library.
+
+A verb asks for what it needs by the names of its parameters: `history` is read from the argument HISTORY and the options
+of `read_source`, `output` is where the answer goes. `logs_verb` replaces both by their options, and `verb` also
+registers the verb with the command.
+"""
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from restive.errors import InputError
+
+if TYPE_CHECKING:
+    from restive.logs.history import History
+    from restive.logs.sections import Answer
+
+SeedOption = Annotated[int, typer.Option(help="Same seed, same answer.")]
+VERBS: list[Callable[..., None]] = []  # of the command
+GROUPS: list[typer.Typer] = []  # of verbs
+
+
+class Output(NamedTuple):
+    """Where an answer goes: as text or JSON to standard output, as a page and as a figure into files."""
+
+    json: bool = False
+    page: Path | None = None
+    figure: Path | None = None
+
+    def show(self, answer: "Answer", title: str) -> None:
+        """Print an answer, and write it where it was asked for."""
+        from restive.logs.sections import show
+
+        show(answer, title, *self)
+
+
+def read_source(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="HISTORY",
+            help="A .csv, .xlsx or .parquet file, the folder of an export, or program:NAME.",
+            show_default=False,
+        ),
+    ],
+    column: Annotated[
+        list[str] | None, typer.Option(help="The header of a column, such as agent=customer_id; several times.")
+    ] = None,
+    states: Annotated[
+        str | None, typer.Option(help="Names of the states, the worst first: lapsed,active.", show_default="by reward")
+    ] = None,
+    rewards: Annotated[
+        str | None,
+        typer.Option(help="The reward of each state: lapsed=0,active=1.", show_default="the column reward"),
+    ] = None,
+    action_is: Annotated[
+        str | None, typer.Option(help="Texts that mean acting, such as called,emailed.", show_default="1")
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(help="The length of a round: 12h, 7d, 1mo, or 7 of whole numbers.", show_default="each time"),
+    ] = None,
+    reward_on: Annotated[
+        str | None, typer.Option(help="What a row's reward belongs to: arrival or departure.", show_default="arrival")
+    ] = None,
+    propensity_of: Annotated[
+        str | None, typer.Option(help="What propensities are of: acting or done.", show_default="acting")
+    ] = None,
+    feature: Annotated[
+        list[str] | None, typer.Option(help="A column to use as a feature; several times.", show_default="all fixed")
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(envvar="RESTIVE_STORE", help="The store of program:NAME.", show_default="as `restive desk`"),
+    ] = None,
+) -> "History":
+    """The history that the options of a verb name; what there is to note goes to standard error."""
+    from restive.console import print_notices
+    from restive.logs.history import History
+
+    given = {
+        "columns": split_pairs(column, "column"),
+        "states": split_names(states),
+        "rewards": split_numbers(rewards, "rewards"),
+        "action_is": split_names(action_is),
+        "every": every,
+        "reward_on": reward_on,
+        "propensity_of": propensity_of,
+        "features": tuple(feature) if feature else None,
+    }
+    history = History.read(source, store=store, **given)
+    print_notices(*history.notes)
+    return history
+
+
+def open_output(
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    page: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Draw the first figure into a .png, .svg or .pdf file.")] = None,
+) -> Output:
+    """Where an answer goes; files that cannot be written are refused before anything is computed."""
+    check_targets(figure, page)
+    return Output(json, page, figure)
+
+
+def check_targets(figure: Path | None, page: Path | None) -> None:
+    """Refuse files that could not be written; make their folders."""
+    if figure:
+        from restive.plotting import check_ending
+
+        check_ending(figure)
+    if page and page.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{page}: a page ends in .html.")
+    for place in filter(None, (figure, page)):
+        if place.is_dir():
+            raise InputError(f"{place}: there is a folder of that name.")
+        place.parent.mkdir(parents=True, exist_ok=True)
+
+
+PARTS: dict[str, Callable[..., Any]] = {"output": open_output, "history": read_source}
+
+
+def logs_verb(function: Callable[..., None]) -> Callable[..., None]:
+    """A verb whose parameters `history` and `output` are replaced by the options that they are made from.
+
+    Arguments come first, then the verb's own options, then those of the history and of the output.
+    """
+    own = inspect.signature(function).parameters
+    parts = {name: inspect.signature(PARTS[name]).parameters for name in PARTS if name in own}
+
+    def run(**given: Any) -> None:
+        made = {name: PARTS[name](**{each: given.pop(each) for each in needed}) for name, needed in parts.items()}
+        function(**made, **given)
+
+    history, output = (list(parts.get(name, {}).values()) for name in ("history", "output"))
+    rest = [each for name, each in own.items() if name not in parts]
+    ordered = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*history[:1], *rest, *history[1:], *output)
+    ]
+    run.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in ordered}
+    run.__name__, run.__doc__ = function.__name__, function.__doc__
+    return run
+
+
+def split_names(text: str | None) -> tuple[str, ...]:
+    """Names with commas between.
+
+    >>> split_names("lapsed, active")
+    ('lapsed', 'active')
+    """
+    return tuple(part.strip() for part in text.split(",")) if text else ()
+
+
+def split_pairs(texts: "list[str] | tuple[str, ...] | None", option: str) -> dict[str, str]:
+    """Pairs such as agent=customer_id."""
+    pairs = [text.partition("=") for text in texts or ()]
+    for name, sign, value in pairs:
+        if not (name.strip() and sign and value.strip()):
+            raise InputError(f"{name + sign + value!r} is not a pair; write it like name=value.", location=option)
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def split_numbers(text: str | None, option: str) -> dict[str, float]:
+    """Numbers by name.
+
+    >>> split_numbers("lapsed=0,active=1", "rewards")
+    {'lapsed': 0.0, 'active': 1.0}
+    """
+    numbers = {}
+    for name, value in split_pairs(split_names(text), option).items():
+        try:
+            numbers[name] = float(value)
+        except ValueError:
+            raise InputError(f"{value!r} is not a number, of {name!r}.", location=option) from None
+    return numbers
+
+
+def verb(function: Callable[..., None]) -> Callable[..., None]:
+    """Register a verb of the command."""
+    VERBS.append(logs_verb(function))
+    return VERBS[-1]
