@@ -32,10 +32,9 @@ from restive.types import Floats, Ints
 from restive.world import World
 
 # A draw is played at most so often, and up to this number of agent-steps of all draws; one in four at least twice.
-MAX_RUNS, MAX_STEPS, REPEATED_SHARE = 8, 20_000_000, 4
-# The fluid bound is computed for so many draws, with prices planned on at most so many people.
-MAX_BOUNDS, MAX_PLANNED = 40, 1_000
-PLAN_GAP, PLAN_SWEEPS = 3e-3, 20
+MAX_RUNS, MAX_STEPS, REPEATED_SHARE = 8, 10_000_000, 4
+# The prices of the fluid bound are planned on at most so many people.
+MAX_PLANNED, PLAN_GAP, PLAN_SWEEPS = 1_000, 3e-3, 20
 INDEX_DISCOUNT = 0.95
 
 
@@ -47,6 +46,7 @@ class Programs(NamedTuple):
     rounds: int
     draws: int = 100
     seed: int = 0
+    bounds: int = 40  # the number of draws whose fluid bound is computed
 
 
 class Played(NamedTuple):
@@ -111,8 +111,10 @@ def find_policy(model: FittedModel, given: str | Policy[Any]) -> Policy[Any]:
     return policy
 
 
-def gains_of_acting(transition: Floats, value: Floats, rounds: int) -> tuple[Floats, Floats]:
+def gains_of_acting(transition: Floats, reward: Floats, rounds: int) -> tuple[Floats, Floats]:
     """What one action adds if nobody is acted on afterwards, [T, N, S], and the reward of acting on nobody, [N, S].
+
+    The reward is that of arriving in a state, [N, S] or [S].
 
     >>> stay, climb = [[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]  # state 1 pays 1 and is never left
     >>> gain, nobody = gains_of_acting(np.array([[stay, climb]]), np.array([0.0, 1.0]), rounds=3)
@@ -121,7 +123,8 @@ def gains_of_acting(transition: Floats, value: Floats, rounds: int) -> tuple[Flo
     """
     transition = np.require(transition, requirements=("C", "W"))
     agents, _, states, _ = transition.shape
-    people = Agents(transition, np.empty((agents, 2, 0)), np.tile(value, (agents, 1)), np.ones(agents))
+    reward = np.array(np.broadcast_to(reward, (agents, states)), order="C")
+    people = Agents(transition, np.empty((agents, 2, 0)), reward, np.ones(agents))
     gain, nobody = np.empty((rounds, agents, states)), np.zeros((agents, states))
     unused = np.empty((0, agents, states))
     work = Workspace(unused, gain, unused.astype(np.int64), np.empty((0, 0), np.int64), transition, unused[:, :, 0])
@@ -142,7 +145,7 @@ def play(
     (agents, _, states, _), draws = model.counts.shape, programs.draws
     runs = min(MAX_RUNS, max(1, MAX_STEPS // (draws * agents * programs.rounds)))
     shape = len(programs.policies), len(programs.budgets), draws
-    bounds = len(programs.budgets), min(draws, MAX_BOUNDS)
+    bounds = len(programs.budgets), min(draws, programs.bounds)
     lift = np.full((*shape, max(2, runs)), np.nan)
     played = Played(np.empty(draws), np.empty(shape[1:]), lift, np.empty(shape), *np.empty((2, *bounds)))
     jobs = _cut(draws, runs, fitting_runs(Shape(1, agents, states, 0, None, np.ones(1))))
@@ -178,7 +181,7 @@ def _play_chunk(model: FittedModel, programs: Programs, first: int, last: int, r
     world = World(problems, runs, seed, horizon=rounds, first_instance=first)
     draws, agents, _, states, _ = world.model.transition.shape
     flat = world.model.transition.reshape(draws * agents, 2, states, states)
-    gain, nobody = gains_of_acting(flat, model.value, rounds)
+    gain, nobody = gains_of_acting(flat, world.model.reward.reshape(draws * agents, states), rounds)
     gain = gain.reshape(rounds, draws, agents, states)
     start = world.model.start
     played.nobody[first:last] = (nobody.reshape(start.shape) * start).sum(axis=(1, 2))
