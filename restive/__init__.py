@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from restive.agent import Agent
     from restive.errors import InputError
     from restive.logs.history import History
+    from restive.logs.forecast import forecast
     from restive.policies import POLICIES, make_policy
     from restive.problem import Problem
     from restive.problems import PROBLEMS, make_problems
@@ -30,6 +31,7 @@ __all__ = [
     "Trace",
     "World",
     "__version__",
+    "forecast",
     "make_policy",
     "make_problems",
     "simulate",
@@ -39,6 +41,7 @@ _MODULES = {
     "Agent": "agent",
     "InputError": "errors",
     "History": "logs.history",
+    "forecast": "logs.forecast",
     "POLICIES": "policies",
     "make_policy": "policies",
     "Problem": "problem",

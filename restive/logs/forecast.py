@@ -7,7 +7,8 @@ Every program is played on draws of the fitted model (`restive.logs.play`). Two 
 
 The noise of the runs within a draw is taken out of the lifts: with B the variance between draws, W within them and k
 runs, lift_b = mean + (lift̄_b − mean) · √(B / (B + W / k)), which has variance B (constrained empirical Bayes, Louis
-1984). A variance B that is lost in the noise counts as its standard error, not as 0. Differences between policies are taken run by run first, since all of them meet the same random numbers.
+1984). A variance B that is lost in the noise counts as its standard error, not as 0. Differences between policies are
+taken run by run first, since all of them meet the same random numbers.
 """
 
 from collections.abc import Callable, Sequence
@@ -168,7 +169,14 @@ class Forecast:
         )
 
     def _tabulate(self) -> Table:
-        heads = ("program", f"{self.words.reward} a {self.words.round}", "lift", "will be seen", "over random", "over as now")
+        heads = (
+            "program",
+            f"{self.words.reward} a {self.words.round}",
+            "lift",
+            "will be seen",
+            "over random",
+            "over as now",
+        )
         lines = [
             (
                 f"{row.budget:,} {row.policy}",
@@ -356,7 +364,9 @@ def _notes(model: FittedModel, rounds: int) -> list[str]:
         thin = [name for name, seen in zip(model.states, moves[action], strict=True) if seen < MIN_MOVES]
         if thin:
             seen = f"Fewer than {MIN_MOVES} moves of people who were {what} are known in {enumerate_words(thin)}"
-            notes.append(f"{seen}: what happens there is taken from the other people and states, and is not known well.")
+            notes.append(
+                f"{seen}: what happens there is taken from the other people and states, and is not known well."
+            )
     if rounds > model.logged.rounds:
         notes.append(f"The forecast is for {rounds} rounds; the history has {model.logged.rounds}.")
     notes += [

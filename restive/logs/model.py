@@ -108,8 +108,16 @@ class FittedModel:
 
     def problem(self, budget: int, number: int | None = None, seed: int = 0) -> Problem:
         """The people of the history as a problem: at their expected rows, or at one draw of them."""
-        rows = self.posterior_mean() if number is None else self.draw(number, seed)
-        return Problem(rows, self.value, budget, start=self.last_state, states=self.states)
+        if number is None:
+            rows, value = self.posterior_mean(), self.value
+        else:
+            rows, value = self.draw(number, seed), self.draw_value(number, seed)
+        return Problem(rows, value, budget, start=self.last_state, states=self.states)
+
+    def draw_value(self, number: int, seed: int = 0) -> Floats:
+        """One draw of the expected reward of each state, [S]; where its error is not known, the estimate."""
+        error = np.nan_to_num(self.value_error) if self.value_error.size else np.zeros(self.value.size)
+        return np.asarray(self.value + error * np.random.default_rng([seed, number, 1]).standard_normal(error.size))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one Parquet file."""

@@ -110,11 +110,15 @@ def simulate_trials(
 
     def work(first: int, last: int) -> None:
         program, control = [], []
-        places = [_sample(len(model.counts), people, [seed, number, 1]) for number in range(first, last)]
+        places = [_sample(len(model.counts), people, [seed, number, 2]) for number in range(first, last)]
         for number, taken in zip(range(first, last), places, strict=True):
-            rows, start = model.draw(number, seed)[taken], model.last_state[taken]
-            program.append(Problem(rows[:n_program], model.value, budget, start[:n_program]))
-            control.append(Problem(rows[n_program:], model.value, 0, start[n_program:]))
+            rows, value, start = (
+                model.draw(number, seed)[taken],
+                model.draw_value(number, seed),
+                model.last_state[taken],
+            )
+            program.append(Problem(rows[:n_program], value, budget, start[:n_program]))
+            control.append(Problem(rows[n_program:], value, 0, start[n_program:]))
         mine = chosen
         if isinstance(chosen, Informed):
             mine = Informed(np.stack([chosen.indices[taken[:n_program]] for taken in places]))

@@ -47,7 +47,8 @@ def test_more_actions_bring_more_and_choosing_brings_more_than_chance(answer: Fo
     assert answer.best(12).lift.mean > answer.best(3).lift.mean > 0
     for row in answer.rows:
         assert row.lift.low <= row.lift.mean <= row.lift.high
-        assert row.seen.low < row.lift.low and row.lift.high < row.seen.high
+        assert row.seen.low < row.lift.low
+        assert row.lift.high < row.seen.high
     for budget in (3, 12):
         rows = {row.policy: row for row in answer.rows if row.budget == budget}
         assert list(rows) == ["lagrange", "informed", AT_RANDOM, AS_NOW]
@@ -86,7 +87,7 @@ def test_budgets_are_by_default_around_that_of_now(model: FittedModel) -> None:
 def test_a_history_with_one_action_is_refused(model: FittedModel) -> None:
     counts = model.counts.copy()
     counts[:, 1] = 0
-    with pytest.raises(InputError, match="nobody was ever acted on.*restive trial plan") as refused:
+    with pytest.raises(InputError, match=r"nobody was ever acted on.*restive trial plan") as refused:
         forecast(replace(model, counts=counts), (3,))
     assert refused.value.code == "one_action"
     with pytest.raises(InputError, match="everybody was ever acted on"):

@@ -1,8 +1,8 @@
 """Forecasts against the truth: coverage of the intervals, the policy that is named best, and the promised power."""
 
-from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,9 +41,9 @@ class Setting(NamedTuple):
 
 
 SETTINGS = {
-    "forecast: two states, short": Setting("two-state-v1", 100, 8, (0.3,), 10),
-    "forecast: few types, long": Setting("few-types-v1", 200, 30, (0.3,), 20),
-    "forecast: acting by state": Setting("patient-management-v1", 200, 12, (0.4, 0.3, 0.2), 20),
+    "two states, short": Setting("two-state-v1", 100, 8, (0.3,), 10),
+    "few types, long": Setting("few-types-v1", 200, 30, (0.3,), 20),
+    "acting by state": Setting("patient-management-v1", 200, 12, (0.4, 0.3, 0.2), 20),
 }
 
 
@@ -58,11 +58,13 @@ class Outcome(NamedTuple):
 
 def forecast_one(setting: Setting, number: int) -> Outcome:
     """Generate a history, forecast from it, and play the same policies on the true people."""
-    problem = make_problems(setting.family, instances=1, agents=setting.agents, budget=1, seed=10_000 * SEED + number)[0]
+    problem = make_problems(setting.family, instances=1, agents=setting.agents, budget=1, seed=10_000 * SEED + number)[
+        0
+    ]
     rule = np.array(setting.rule) if len(setting.rule) > 1 else setting.rule[0]
     history = generate_history(problem, setting.rounds, 10_000 * SEED + number, rule)
     model = fit(history, seed=number, draws=DRAWS, held_out=False)
-    policies: tuple[Policy[object], ...] = tuple(
+    policies: tuple[Policy[Any], ...] = tuple(
         Random() if name == AT_RANDOM else find_policy(model, name) for name in NAMES
     )
     programs = Programs((*policies, Random()), (setting.budget,), ROUNDS, DRAWS, number, bounds=0)
@@ -78,7 +80,7 @@ def forecast_one(setting: Setting, number: int) -> Outcome:
     return Outcome(np.array(inside, float), np.array(held, float), bool(lift[best] - lift[second] > error), bool(named))
 
 
-def _play_true(problem: Problem, policies: tuple[Policy[object], ...], number: int) -> tuple[Floats, Floats]:
+def _play_true(problem: Problem, policies: tuple[Policy[Any], ...], number: int) -> tuple[Floats, Floats]:
     """The true lift of each policy, and what one run of it shows."""
     world = World(problem, TRUE_RUNS, 10**6 + number, horizon=ROUNDS)
     gain, nobody = gains_of_acting(problem.transition, problem.reward, ROUNDS)
@@ -91,24 +93,29 @@ def _play_true(problem: Problem, policies: tuple[Policy[object], ...], number: i
     return np.array(lift), np.array(seen)
 
 
-def check_coverage(setting: Setting, quick: bool) -> list[Result]:
+def check_coverage(name: str, quick: bool) -> list[Result]:
     """How often intervals hold the truth, and the right policy is named."""
+    setting = SETTINGS[name]
     outcomes = [forecast_one(setting, number) for number in range(HISTORIES[quick])]
     low, high = COVERAGE
     slack = 3.0 * (0.05 * 0.95 / len(outcomes)) ** 0.5 if quick else 0.0
     results = []
     for part, what in (("inside", "lift"), ("seen", "what will be seen")):
         shares = np.mean([getattr(outcome, part) for outcome in outcomes], axis=0)
-        for name, share in zip(NAMES, shares, strict=True):
-            holds = low - slack <= share <= high + slack
-            results.append(
-                Result(f"coverage of {what}, {name}", f"{low:.2f} to {high:.2f}", f"{share:.3f}", bool(holds))
-            )
+        for policy, share in zip(NAMES, shares, strict=True):
+            holds = bool(low - slack <= share <= high + slack)
+            results.append(Result(f"coverage of {what}, {policy}, {name}", f"{low}–{high}", f"{share:.3f}", holds))
     clear = [outcome.named for outcome in outcomes if outcome.clear]
     share = float(np.mean(clear)) if clear else np.nan
     note = f"{len(clear)} of {len(outcomes)} histories differ by more than a standard error"
     results.append(
-        Result("right policy named best", f"≥ {NAMED_RIGHT}", f"{share:.3f}", not share < NAMED_RIGHT - slack, note)
+        Result(
+            f"right policy named best, {name}",
+            f"≥ {NAMED_RIGHT}",
+            f"{share:.3f}",
+            not share < NAMED_RIGHT - slack,
+            note,
+        )
     )
     return results
 
@@ -127,8 +134,6 @@ def _check_power_of(
     model: FittedModel, policy: str, share: float, per_person: float, trials: int, quick: bool
 ) -> Result:
     """Plan a trial from a pilot, then simulate it; the people vary, the model does not."""
-    from dataclasses import replace
-
     model = replace(model, draws=())
     pilot = simulate_trials(model, 800, ROUNDS, round(800 * share * per_person), share, policy, 400, SEED + 1, 1)
     program, control = (float(variance.mean()) for variance in pilot.variances)
@@ -144,11 +149,7 @@ def _check_power_of(
     return Result(f"power of a trial of {policy}", wanted, f"{reached:.3f}", holds, f"{needed} people in all")
 
 
-def _runner(setting: Setting) -> Callable[[bool], list[Result]]:
-    return partial(check_coverage, setting)
-
-
 CHECKS: tuple[Check, ...] = (
-    *(Check(name, _runner(setting)) for name, setting in SETTINGS.items()),
+    *(Check(name, partial(check_coverage, name)) for name in SETTINGS),
     Check("power", check_power),
 )
