@@ -11,8 +11,8 @@ from restive.version import __version__
 if TYPE_CHECKING:
     from restive.agent import Agent
     from restive.errors import InputError
-    from restive.logs.history import History
     from restive.logs.forecast import forecast
+    from restive.logs.history import History
     from restive.policies import POLICIES, make_policy
     from restive.problem import Problem
     from restive.problems import PROBLEMS, make_problems

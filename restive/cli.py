@@ -55,9 +55,13 @@ for verb in VERBS:
 for group in GROUPS:
     app.add_typer(group)
 ProblemOption = Annotated[
-    str, typer.Option(help="The id of a family (see `restive problems`) or a .json or .npz file.")
+    str,
+    typer.Option(
+        help="The id of a family (see `restive problems`), a .json or .npz file, or a .parquet model of `restive fit`."
+    ),
 ]
-INSTANCES = 10
+INSTANCES, QUICK_INSTANCES, RUNS = 10, 4, 4
+FILES = (".json", ".npz")  # of one problem
 # The extra of this package that installs a module.
 EXTRAS = {
     "fastexcel": "desk", "sqlalchemy": "desk", "xlsxwriter": "desk", "fastapi": "server", "uvicorn": "server",
@@ -183,7 +187,9 @@ def simulate(
 
 @app.command()
 def solve(
-    problem: Annotated[str, typer.Option(help="A .json or .npz file, or the id of a family.")],
+    problem: Annotated[
+        str, typer.Option(help="A .json or .npz file, the id of a family, or a .parquet model of `restive fit`.")
+    ],
     horizon: Annotated[int, typer.Option(help="T, for the fluid bound.")] = 1000,
     discount: Annotated[float, typer.Option(help="Of the Whittle index; 1 for the average reward.")] = 0.9,
     agents: Annotated[int | None, typer.Option(help="N, for a family.", show_default="the family's")] = None,
@@ -309,6 +315,12 @@ def compare(
         list[str] | None,
         typer.Option(help="A policy to add to the standard ones, or your own .py file; several times."),
     ] = None,
+    problem: Annotated[
+        str | None,
+        typer.Option(help="Instead of scenarios: your own people, a .parquet model of `restive fit` or a problem."),
+    ] = None,
+    budget: Annotated[int | None, typer.Option(help="B, with --problem.", show_default="as in the history")] = None,
+    horizon: Annotated[int, typer.Option(help="T, with --problem.")] = 100,
     engine: EngineOption = "threads",
     workers: WorkersOption = None,
     seed: Annotated[int, typer.Option(help="Seed of instances and simulations.")] = 0,
@@ -328,7 +340,7 @@ def compare(
     """Compare all online policies on some twenty scenarios: which is best where, by how much, and at what cost."""
     from restive.benchmark.benchmark import Benchmark, examine, prepare, write_benchmark
     from restive.benchmark.cost import measure_costs
-    from restive.benchmark.scenarios import check_policies, find_scenarios, plans
+    from restive.benchmark.scenarios import RANKED, check_policies, find_scenarios, plans
     from restive.paper.engines import check_engine
     from restive.paper.jobs import Size, require_writable
     from restive.paper.progress import complete
@@ -338,16 +350,22 @@ def compare(
         _print_calibration(scenario or [], size, as_json)
         return
     extra = check_policies(policy or [], engine)
+    if problem is not None:
+        page = (out or Path("comparison")) / "comparison.html"
+        instances = None if Path(problem).suffix in FILES else size.pick(INSTANCES, QUICK_INSTANCES)
+        runs, chosen = size.pick(RUNS, 1), [*RANKED, *extra]
+        simulate(problem, chosen, instances, runs, None, None, budget, horizon, seed, page=page, as_json=as_json)
+        return
     known = plans(extra)
-    chosen = find_scenarios(scenario or [], known)
+    found = find_scenarios(scenario or [], known)
     if listed:
-        _print_names([{"scenario": each.name, "about": each.title} for each in chosen], as_json)
+        _print_names([{"scenario": each.name, "about": each.title} for each in found], as_json)
         return
     check_engine(engine, workers)
     folder = out or Path("comparison-quick" if quick else "comparison")
     if markdown:
         require_writable(markdown)
-    run = prepare(chosen, known, size, folder)
+    run = prepare(found, known, size, folder)
     with complete(run, engine, workers):
         pass
     scores = examine(run, extra)
@@ -412,10 +430,12 @@ def _print_names(names: Sequence[Mapping[str, str]], as_json: bool) -> None:
 def _make(
     problem: str, instances: int | None, agents: int | None, states: int | None, budget: int | None, seed: int
 ) -> list[Problem]:
-    """The instances of a family, or the one problem in a file."""
+    """The instances of a family, the one problem in a file, or draws of a fitted model."""
     asked = {"instances": instances, "agents": agents, "states": states, "budget": budget}
     given = {name: value for name, value in asked.items() if value is not None}
-    if Path(problem).suffix in (".json", ".npz"):
+    if Path(problem).suffix == ".parquet":
+        return _draw_people(problem, given, seed)
+    if Path(problem).suffix in FILES:
         own = Problem.load(problem)
         if foreign := set(given) - {"budget"}:
             raise InputError(f"{problem}: a file is one problem with its own agents; --{min(foreign)} is for families.")
@@ -423,3 +443,14 @@ def _make(
     known = inspect.signature(PROBLEMS[problem]).parameters if problem in PROBLEMS else {}
     usual = {name: value for name, value in {"instances": INSTANCES, "seed": seed}.items() if name in known}
     return make_problems(problem, **(usual | given))
+
+
+def _draw_people(path: str, given: Mapping[str, int], seed: int) -> list[Problem]:
+    """Draws of the people of a fitted model: what its history leaves open differs between them."""
+    from restive.logs.model import FittedModel
+
+    if foreign := set(given) - {"budget", "instances"}:
+        raise InputError(f"{path}: a model has its own people; --{min(foreign)} is for families.")
+    model = FittedModel.load(path)
+    budget = given.get("budget", round(model.logged.actions_per_round))
+    return [model.problem(budget, number, seed) for number in range(given.get("instances", INSTANCES))]

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,6 +53,13 @@ class Drift(NamedTuple):
         """Transitions and rewards in a segment, if these are the first ones."""
         share = segment / (self.changes.size - 1)
         return (1 - share) * transition + share * self.transition, (1 - share) * reward + share * self.reward
+
+
+class People(Protocol):
+    """Something that knows people as a problem: a history or a fitted model."""
+
+    def problem(self, budget: int) -> "Problem":
+        """The people with a budget."""
 
 
 class Problem:
@@ -184,6 +191,11 @@ class Problem:
             return cls(**_read_drift(given))
         except InputError as error:
             raise InputError(f"{file}: {error}") from None
+
+    @classmethod
+    def from_history(cls, history: People, budget: int) -> "Problem":
+        """The people of a history, or of a model fitted to one, with the moves expected of each and in their last state."""
+        return history.problem(budget)
 
     def __repr__(self) -> str:
         named = f"{self.name!r}, " if self.name else ""

@@ -183,3 +183,51 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
     """Register a verb of the command."""
     VERBS.append(logs_verb(function))
     return VERBS[-1]
+
+
+def split_budgets(text: str | None) -> tuple[int, ...]:
+    """Whole numbers with commas between.
+
+    >>> split_budgets("10,20, 40")
+    (10, 20, 40)
+    """
+    try:
+        return tuple(map(int, split_names(text)))
+    except ValueError:
+        raise InputError(f"{text!r} must be whole numbers with commas between, such as 10,20,40.") from None
+
+
+@verb
+def forecast(
+    output: Output,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file of `restive fit`.", show_default=False)],
+    budget: Annotated[
+        str | None, typer.Option(help="Actions in each round: 10,20,40.", show_default="as now, half and twice")
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="How long the program lasts.")] = 26,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A policy that learns, `informed`, or your own .py file; several times.",
+            show_default="lagrange, informed",
+        ),
+    ] = None,
+    draws: Annotated[int, typer.Option(help="How many draws of the model are played.")] = 200,
+    words: Annotated[
+        str | None,
+        typer.Option(
+            help="What an action, a round and the reward are called: call,week,orders.", show_default="action,round"
+        ),
+    ] = None,
+    seed: SeedOption = 0,
+) -> None:
+    """Say what a program would bring: lift by budget and policy, the worth of one more action, and power."""
+    from restive.console import progress_bar
+    from restive.logs import forecast as verb
+    from restive.logs.model import FittedModel
+
+    fitted, budgets, chosen = FittedModel.load(model), split_budgets(budget), tuple(policy or verb.POLICIES)
+    said = verb.name_things(fitted, split_names(words))
+    with progress_bar("programs") as progress:
+        answer = verb.forecast(fitted, budgets, rounds, chosen, draws, seed, said, progress=progress)
+    output.show(answer, "Forecast")

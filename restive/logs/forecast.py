@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from restive.errors import InputError, check_whole
-from restive.formats import UNKNOWN, enumerate_words, show_count, show_fixed, show_interval, show_number, show_percent
+from restive.formats import UNKNOWN, enumerate_words, show_count, show_number, show_percent, typeset
 from restive.logs.model import FittedModel
 from restive.logs.play import AsNow, Played, Programs, find_policy, play
 from restive.logs.power import people_needed, power_of, simulate_trials
@@ -53,15 +53,17 @@ class Interval(NamedTuple):
         >>> Interval(41.2, 17.6, 66.3).show(), Interval(0.1234, 0.1, 0.15).show()
         ('41 [18, 66]', '0.123 [0.100, 0.150]')
         """
-        return show_interval(*self, self._decimals())
+        low, high = self.show_ends()
+        return f"{self._show(self.mean)} [{low}, {high}]"
 
     def show_ends(self) -> tuple[str, str]:
         """The two ends of the interval."""
-        return show_fixed(self.low, self._decimals()), show_fixed(self.high, self._decimals())
+        return self._show(self.low), self._show(self.high)
 
-    def _decimals(self) -> int:
+    def _show(self, number: float) -> str:
         width = self.high - self.low
-        return int(np.clip(1 - np.floor(np.log10(width)), 0, 4)) if width > 0 else 0
+        decimals = int(np.clip(1 - np.floor(np.log10(width)), 0, 4)) if width > 0 else 0
+        return typeset(f"{round(number, decimals) + 0.0:,.{decimals}f}")
 
 
 class Words(NamedTuple):
@@ -256,7 +258,7 @@ def forecast(
     people = len(model.counts)
     nobody = make_interval(played.nobody / rounds)
     notes = tuple(_notes(model, rounds))
-    said = words or Words(reward=_name_reward(model))
+    said = words or name_things(model)
     return Forecast(tuple(rows), tuple(limits), nobody, rounds, people, draws, seed, said, notes)
 
 
@@ -348,12 +350,14 @@ def _usual_budgets(model: FittedModel) -> tuple[int, ...]:
     return tuple(min(each, len(model.counts)) for each in (max(1, now // 2), now, 2 * now))
 
 
-def _name_reward(model: FittedModel) -> str:
-    """The reward in words, if it is whether people are in some states."""
+def name_things(model: FittedModel, given: Sequence[str] = ()) -> Words:
+    """What things are called: as given, and the reward by its states if it is whether people are in them."""
     good = [name for name, value in zip(model.states, model.value, strict=True) if value == 1]
-    if not good or set(np.unique(model.value)) - {0.0, 1.0}:
-        return Words().reward
-    return f"rounds of people in {enumerate_words(good)}"
+    counted = good and not set(np.unique(model.value)) - {0.0, 1.0}
+    usual = Words(reward=f"rounds of people in {enumerate_words(good)}") if counted else Words()
+    if len(given) > len(usual):
+        raise InputError(f"{', '.join(given)}: words are an action, a round and a reward.", location="words")
+    return Words(*given, *usual[len(given) :])
 
 
 def _notes(model: FittedModel, rounds: int) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from restive.problem import Problem
 from restive.types import Bools, Floats, Ints
 
 BY_ROW = (
@@ -80,6 +81,12 @@ class History:
         from restive.logs.tables import read_history
 
         return read_history(source, store=store, **options)
+
+    def problem(self, budget: int) -> Problem:
+        """The people as a problem, with the moves expected of each after a fit."""
+        from restive.logs.fit import fit
+
+        return fit(self, held_out=False).problem(budget)
 
     @property
     def n_agents(self) -> int:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from restive import InputError, make_problems
+from restive import InputError, Problem, make_problems
+from restive.cli import app
 from restive.logs.fit import fit
 from restive.logs.forecast import AS_NOW, AT_RANDOM, Forecast, Interval, Words, forecast, settle
 from restive.logs.generate import generate_history
@@ -110,5 +112,42 @@ def test_a_harmful_action_is_best_left_out(model: FittedModel) -> None:
 
 
 def test_numbers_are_shown_to_two_digits_of_their_interval() -> None:
-    assert Interval(1234.4, 1000.0, 1500.0).show() == "1234 [1000, 1500]"
+    assert Interval(1234.4, 1000.0, 1500.0).show() == "1,234 [1,000, 1,500]"
     assert Interval(1.0, 1.0, 1.0).show() == "1 [1, 1]"
+
+
+def test_the_command_says_the_same_as_the_library(model: FittedModel, tmp_path: Path) -> None:
+    path = tmp_path / "model.parquet"
+    model.save(path)
+    options = ("--budget", "3,6", "--rounds", "4", "--draws", "20", "--policy", "informed", "--json")
+    printed = CliRunner().invoke(app, ["forecast", str(path), *options])
+    assert printed.exit_code == 0
+    answer = forecast(FittedModel.load(path), (3, 6), rounds=4, draws=20, policies=("informed",))
+    assert json.loads(printed.stdout) == json.loads(json.dumps(answer.as_json()))
+    for wrong, said in (("--budget", "many"), ("--words", "a,b,c,d")):
+        assert isinstance(CliRunner().invoke(app, ["forecast", str(path), wrong, said]).exception, InputError)
+
+
+def test_all_learners_play_on_the_people_of_a_model(model: FittedModel, tmp_path: Path) -> None:
+    path = tmp_path / "model.parquet"
+    model.save(path)
+    options = ("--budget", "5", "--horizon", "5", "--quick", "--out", str(tmp_path), "--json")
+    printed = CliRunner().invoke(app, ["compare", "--problem", str(path), *options])
+    assert printed.exit_code == 0
+    result = json.loads(printed.stdout)
+    assert (result["instances"], result["agents"]) == (4, 60)
+    assert {"egt", "lagrange", "rma2b"} < {row["policy"] for row in result["policies"]}
+    assert (tmp_path / "comparison.html").exists()
+    refused = CliRunner().invoke(app, ["simulate", "--problem", str(path), "--agents", "7"]).exception
+    assert isinstance(refused, InputError)
+
+
+def test_a_history_is_a_problem() -> None:
+    problem = make_problems("two-state-v1", instances=1, agents=30, budget=3)[0]
+    history = generate_history(problem, rounds=300, seed=2)
+    own = Problem.from_history(history, budget=7)
+    assert own.budget == 7
+    assert own.start is not None
+    assert own.start.tolist() == history.last_state.tolist()
+    assert np.abs(own.transition - problem.transition).mean() < 0.05
+    assert np.array_equal(own.transition, Problem.from_history(fit(history, held_out=False), 2).transition)
