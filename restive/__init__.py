@@ -11,6 +11,7 @@ from restive.version import __version__
 if TYPE_CHECKING:
     from restive.agent import Agent
     from restive.errors import InputError
+    from restive.logs.evaluate import evaluate
     from restive.logs.forecast import forecast
     from restive.logs.history import History
     from restive.policies import POLICIES, make_policy
@@ -31,6 +32,7 @@ __all__ = [
     "Trace",
     "World",
     "__version__",
+    "evaluate",
     "forecast",
     "make_policy",
     "make_problems",
@@ -41,6 +43,7 @@ _MODULES = {
     "Agent": "agent",
     "InputError": "errors",
     "History": "logs.history",
+    "evaluate": "logs.evaluate",
     "forecast": "logs.forecast",
     "POLICIES": "policies",
     "make_policy": "policies",

@@ -21,6 +21,7 @@ from restive.policies.base import Learner, Policy
 from restive.types import Floats, Ints
 
 NOBODY, STATE, COLUMN = "nobody", "state:", "column:"
+DRAWS = 30  # of the model of an oracle, which plans with its mean
 
 
 class Windows(NamedTuple):
@@ -58,7 +59,7 @@ def make_candidate(
     if isinstance(policy, np.ndarray):
         return _from_scores(history, policy.astype(np.float64), "scores", windows)
     if isinstance(policy, str) and policy.startswith(COLUMN):
-        return _from_scores(history, _feature(history, policy.removeprefix(COLUMN)), policy, windows)
+        return _from_scores(history, _read_column(history, policy.removeprefix(COLUMN)), policy, windows)
     if policy == NOBODY:
         return _from_states(history, np.zeros(history.n_states), NOBODY, windows)._replace(budget=0)
     if isinstance(policy, str) and policy.startswith(STATE):
@@ -66,20 +67,22 @@ def make_candidate(
     return _from_policy(history, make_policy(policy), windows, model, seed)
 
 
-def _feature(history: History, name: str) -> Floats:
-    if history.features is None or name not in history.feature_names:
-        known = history.feature_names
-        raise InputError(f"policy: there is no column {name!r}{did_you_mean(name, known)}", location="policy")
-    return np.asarray(history.features[history.agent, history.feature_names.index(name)])
+def _read_column(history: History, name: str) -> Floats:
+    """The numbers of a column for each row: one that changes over time, or a feature."""
+    if name in history.by_row:
+        return history.by_row[name]
+    if history.features is not None and name in history.feature_names:
+        return np.asarray(history.features[history.agent, history.feature_names.index(name)])
+    known = (*history.by_row, *history.feature_names)
+    raise InputError(f"policy: there is no column {name!r} of numbers{did_you_mean(name, known)}", location="policy")
 
 
 def _rank_states(history: History, rule: str) -> Floats:
     """The priority of each state in a rule such as "state:lapsed,new first"."""
     names = [name.strip() for name in rule.removeprefix(STATE).removesuffix(" first").split(",")]
     if unknown := [name for name in names if name not in history.states]:
-        raise InputError(
-            f"policy: there is no state {unknown[0]!r}{did_you_mean(unknown[0], history.states)}", location="policy"
-        )
+        known = ", ".join(history.states)
+        raise InputError(f"policy: there is no state {unknown[0]!r}; the states are {known}.", location="policy")
     priority = np.zeros(history.n_states)
     for place, name in enumerate(names):
         priority[history.states.index(name)] = len(names) - place
@@ -170,7 +173,7 @@ class Planner(NamedTuple):
         if model is None:
             from restive.logs.fit import fit
 
-            model = fit(history)
+            model = fit(history, draws=DRAWS, held_out=False)
         return cls(history, model, known_elsewhere(model, history))
 
     def plan(self, number: int) -> Model:

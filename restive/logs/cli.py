@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from restive.logs.sections import Answer
 
 SeedOption = Annotated[int, typer.Option(help="Same seed, same answer.")]
+REFUSED = 3  # the exit code if the log cannot say what was asked
 VERBS: list[Callable[..., None]] = []  # of the command
 GROUPS: list[typer.Typer] = []  # of verbs
 
@@ -231,3 +232,32 @@ def forecast(
     with progress_bar("programs") as progress:
         answer = verb.forecast(fitted, budgets, rounds, chosen, draws, seed, said, progress=progress)
     output.show(answer, "Forecast")
+
+
+@verb
+def evaluate(
+    history: "History",
+    output: Output,
+    policy: Annotated[
+        str,
+        typer.Option(
+            help="A policy by name or file, state:NAME for people in that state first, column:NAME for the highest "
+            "numbers first, or nobody.",
+            show_default=False,
+        ),
+    ],
+    rounds: Annotated[int, typer.Option(help="How many rounds in a row.")] = 1,
+    model: Annotated[Path | None, typer.Option(help="A model file of `restive fit`.", show_default="fitted")] = None,
+    budget: Annotated[int | None, typer.Option(help="People acted on in a round.", show_default="as logged")] = None,
+    resamples: Annotated[int, typer.Option(help="Bootstrap resamples of people.")] = 200,
+    seed: SeedOption = 0,
+) -> None:
+    """Say what another policy would have brought in a logged program; exit code 3 if the log cannot say."""
+    from restive.logs.evaluate import evaluate as evaluate_policy
+    from restive.logs.model import FittedModel
+
+    fitted = None if model is None else FittedModel.load(model)
+    answer = evaluate_policy(history, policy, rounds, model=fitted, budget=budget, resamples=resamples, seed=seed)
+    output.show(answer, f"What {answer.policy!r} would have brought")
+    if answer.refusal:
+        raise typer.Exit(REFUSED)

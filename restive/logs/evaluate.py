@@ -13,7 +13,7 @@ with the thresholds solved again and the working models held; the difference to 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -52,7 +52,7 @@ class Estimate(NamedTuple):
 
     value: Band
     difference: Band
-    effective: float  # NaN where it is that of another
+    effective: float  # NaN for the model
 
     def as_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -106,25 +106,29 @@ class Evaluation:
     def sections(self) -> tuple[Section, ...]:
         """The answer, and what it rests on."""
         basis = Section("What this rests on", (*self._support(), *self.notes))
+        title = f"What {self.policy!r} would have brought"
         if self.refusal:
-            return (Section(f"What {self.policy} would have brought", (self.refusal,)), basis)
+            return (Section(title, (self.refusal,)), basis)
         caption = "Difference to what was logged, for each person and round, with 95% intervals."
         return (
-            Section(f"What {self.policy} would have brought", self._sentences(), self._table(), self._draw, caption),
+            Section(title, self._sentences(), self._table(), self._draw, caption),
             basis,
         )
 
     def _sentences(self) -> tuple[str, ...]:
         value, gain = self.value, self.difference
-        verdict = "more" if gain.low > 0 else "less" if gain.high < 0 else ""
-        said = f"{self.policy} would have brought {verdict} than what was done"
+        digits = _digits(gain)
+        verdict = (
+            "higher" if round(float(gain.low), digits) > 0 else "lower" if round(float(gain.high), digits) < 0 else ""
+        )
+        said = f"Under {self.policy!r} rewards would have been {verdict} than logged"
         if not verdict:
-            said = f"This history cannot tell whether {self.policy} would have brought more or less than what was done"
-        scale, digits = self.people_per_round, _digits(gain)
+            said = f"This history cannot tell whether rewards would have been higher or lower under {self.policy!r}"
+        scale = self.people_per_round
         whole = show_interval(scale * float(gain.mean), scale * float(gain.low), scale * float(gain.high), 1)
         return (
-            f"{said}: {_show(gain, digits)} for each person and round, 95% interval.",
-            f"Mean reward: {_show(value, digits)} with it, {_show(self.logged, digits)} as logged.",
+            f"{said}: difference {_show(gain, digits)} for each person and round, with its 95% interval.",
+            f"Mean reward: {_show(value, digits)} under it, {_show(self.logged, digits)} as logged.",
             f"For the {show_number(round(scale))} people of a round together: {whole} a round.",
         )
 
@@ -144,7 +148,7 @@ class Evaluation:
         return (
             f"{show_number(self.people)} people, {show_number(self.units)} {unit}; weighted to the policy they count as "
             f"{show_number(round(self.effective))}, and {show_number(round(self.effective_acted))} in which both act.",
-            f"Decisions of {self.policy} that the log never took in such a case: {show_percent(self.unsupported)}.",
+            f"Decisions of {self.policy!r} that the log never took in such a case: {show_percent(self.unsupported)}.",
         )
 
     def _draw(self) -> "Figure":
@@ -165,7 +169,7 @@ def _plain(band: Band) -> dict[str, float | None]:
 
 def _digits(band: Band) -> int:
     reach = float(band.high - band.low)
-    return int(np.clip(1 - np.floor(np.log10(reach)), 1, 6)) if np.isfinite(reach) and reach > 0 else 3
+    return int(np.clip(2 - np.floor(np.log10(reach)), 1, 6)) if np.isfinite(reach) and reach > 0 else 3
 
 
 def _show(band: Band, digits: int) -> str:
@@ -177,7 +181,7 @@ def _count(effective: float) -> str:
 
 
 def evaluate(
-    history: History,
+    history: History | object,
     policy: "str | Policy[Any] | Floats",
     rounds: int = 1,
     *,
@@ -191,6 +195,8 @@ def evaluate(
 
     Parameters
     ----------
+    history
+        A history, or what `History.read` reads.
     policy
         A policy, its name with settings or its file; "state:a,b" for people in state a first, then b; "column:score"
         for a feature; "nobody"; or an array of scores, one for each row of the history.
@@ -201,6 +207,7 @@ def evaluate(
     resamples
         How many bootstrap resamples of people.
     """
+    history, told = _prepare(history if isinstance(history, History) else History.read(history))
     rounds = check_whole("rounds", rounds, 1, history.n_rounds)
     windows = Windows.of(history, rounds)
     candidate = make_candidate(history, policy, windows, model, seed)
@@ -225,7 +232,7 @@ def evaluate(
         runs = {ROBUST: bootstrap.run(values, NO_RATIO)}
         if candidate.exact:
             runs[MARGINAL] = bootstrap.run(values, plan.ratio.T.ravel()[order])
-    notes = (*assumed, *candidate.notes, *_say_left_out(units, windows))
+    notes = (*told, *assumed, *candidate.notes, *_say_left_out(units, windows))
     return _conclude(candidate.name, rounds, runs, units, bootstrap.n_people, notes)
 
 
@@ -258,6 +265,18 @@ class _Bootstrap:
         return np.bincount(drawn, minlength=self.n_people).astype(np.float64)
 
 
+def _prepare(history: History) -> tuple[History, tuple[str, ...]]:
+    """The rows of the program, with what was advised as the action; and what a reader should know of it."""
+    notes = []
+    if history.arm is not None and (history.arm == 0).any():
+        history = history.select(history.arm != 0)
+        notes.append("The control group is left out: nobody in it could be acted on.")
+    if history.advised is not None:
+        history = replace(history, action=history.advised)
+        notes.append("What is judged is whom to advise; what was done may differ.")
+    return history, tuple(notes)
+
+
 def _propensities(history: History, available: Bools) -> tuple[Floats, tuple[str, ...]]:
     """The probability of acting in each row, and what is assumed about it."""
     if history.propensity is not None:
@@ -286,8 +305,8 @@ def _propensities(history: History, available: Bools) -> tuple[Floats, tuple[str
 def _say_left_out(units: Units, windows: Windows) -> tuple[str, ...]:
     said = []
     if units.incomplete:
-        what = "round" if windows.rounds == 1 else f"window of {windows.rounds} rounds"
-        said.append(f"Left out: {show_count(units.incomplete, what)} of a person with a gap or without a reward.")
+        what = ("row", "rows") if windows.rounds == 1 else ("person-history", "person-histories")
+        said.append(f"Left out: {show_count(units.incomplete, *what)} with a gap or without a reward.")
     if (early := int(windows.first[0]) - 1) > 0:
         said.append(f"Left out: the first {show_count(early, 'round')}, which fill no window.")
     return tuple(said)
@@ -307,7 +326,7 @@ def _conclude(
         each: Estimate(
             _band(value, n_people),
             _band(value - logged, n_people),
-            supports[each].effective if each in supports else np.nan,
+            np.nan if each == MODEL else supports.get(each, supports[ROBUST]).effective,
         )
         for each, value in values.items()
     }
@@ -389,7 +408,7 @@ class _Support(NamedTuple):
 
     def refuse(self, name: str, rounds: int, units: int) -> str:
         """Why nothing can be said, in a sentence; empty if something can."""
-        asked = f"{show_count(rounds, 'round')} under {name}"
+        asked = f"{show_count(rounds, 'round')} under {name!r}"
         unit = "person-round" if rounds == 1 else "person-history"
         many = "person-rounds" if rounds == 1 else "person-histories"
         if self.unsupported > MAX_UNSUPPORTED:
