@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from restive.agent import Agent
     from restive.errors import InputError
     from restive.logs.evaluate import evaluate
+    from restive.logs.fit import fit
     from restive.logs.forecast import forecast
     from restive.logs.history import History
+    from restive.logs.model import FittedModel
     from restive.policies import POLICIES, make_policy
     from restive.problem import Problem
     from restive.problems import PROBLEMS, make_problems
@@ -25,6 +27,7 @@ __all__ = [
     "POLICIES",
     "PROBLEMS",
     "Agent",
+    "FittedModel",
     "History",
     "InputError",
     "Problem",
@@ -33,6 +36,7 @@ __all__ = [
     "World",
     "__version__",
     "evaluate",
+    "fit",
     "forecast",
     "make_policy",
     "make_problems",
@@ -41,7 +45,9 @@ __all__ = [
 
 _MODULES = {
     "Agent": "agent",
+    "FittedModel": "logs.model",
     "InputError": "errors",
+    "fit": "logs.fit",
     "History": "logs.history",
     "evaluate": "logs.evaluate",
     "forecast": "logs.forecast",

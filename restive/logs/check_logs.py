@@ -28,6 +28,13 @@ INTRODUCTION = """\
 
 Written by `restive check-logs --markdown docs/logs/acceptance.md`{quick}. Every figure comes from simulated histories whose
 truth is known, with fixed seeds: the same version prints the same figures.
+
+```python
+>>> from restive.logs.check_logs import find_checks
+>>> "fit/coverage" in find_checks()
+True
+
+```
 """
 
 

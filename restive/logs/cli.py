@@ -261,3 +261,51 @@ def evaluate(
     output.show(answer, f"What {answer.policy!r} would have brought")
     if answer.refusal:
         raise typer.Exit(REFUSED)
+
+
+@verb
+def fit(
+    history: "History",
+    output: Output,
+    out: Annotated[Path | None, typer.Option(help="Write the model to this .parquet file.")] = None,
+    types: Annotated[
+        int | None, typer.Option(help="How many types of people.", show_default="by held-out people")
+    ] = None,
+    seed: SeedOption = 0,
+) -> None:
+    """Fit a model of people to a history: what acting changes in each state, how alike people are, how well it predicts."""
+    from restive.console import print_notices
+    from restive.logs.fit import fit as fit_model
+
+    if out is not None and out.suffix != ".parquet":
+        raise InputError(f"{out}: a model is written to a .parquet file.")
+    model = fit_model(history, seed, types=types)
+    if out is not None:
+        model.save(out)
+    output.show(model, "Model of a history")
+    if out is not None:
+        print_notices(f"wrote {out}")
+
+
+@verb
+def check_logs(
+    quick: Annotated[bool, typer.Option("--quick", help="A small part of the size, with wider limits.")] = False,
+    only: Annotated[list[str] | None, typer.Option(help="Checks of one verb, such as fit; several times.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Keep figures in this folder, and continue from there.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Also write the table as a Markdown page.")] = None,
+    workers: Annotated[int | None, typer.Option(help="How many checks at once.", show_default="processors")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Check on simulated histories that what is said from logs is as right as it claims."""
+    from restive.console import print_json, print_notices, print_table, print_text
+    from restive.logs.check_logs import find_checks, run_checks, summarize, tabulate, write_markdown
+
+    outcomes = run_checks(list(find_checks(only or [])), quick, out, print_notices, workers)
+    if markdown is not None:
+        write_markdown(markdown, outcomes, quick)
+    if json:
+        print_json([outcome.as_json() for outcome in outcomes])
+        return
+    table = tabulate(outcomes)
+    print_table(table.records(), table.heads, drop=("note",))
+    print_text(summarize(outcomes))

@@ -2,51 +2,65 @@
 
 import numpy as np
 
+from restive.formats import show_count
 from restive.logs.calibration import hold_out
 from restive.logs.history import History
+from restive.logs.mixture import choose_types, sample_priors
 from restive.logs.model import FittedModel, Logged, Prior
-from restive.logs.row_prior import count_tails, sample_alpha
 from restive.types import Floats
 
 DRAWS, HELD_OUT_DRAWS = 200, 60
 
 
-def fit(history: History, seed: int = 0, draws: int = DRAWS, held_out: bool = True) -> FittedModel:
+def fit(
+    source: object, seed: int = 0, draws: int = DRAWS, types: int | None = None, held_out: bool = True
+) -> FittedModel:
     """The model of a history.
 
     Parameters
     ----------
+    source
+        A `History`, or what `History.read` takes: a frame, a file, an export, a program.
     seed
         Of the draws; the same seed gives the same model.
     draws
         How many draws of the distribution of rows.
+    types
+        How many types of people; None to choose the number by the log score of held-out people.
     held_out
         Whether to fit again without some rounds and people, and to judge the predictions of them.
     """
+    history = source if isinstance(source, History) else History.read(source)
+    moves, notes = _leave_out_unavailable(history)
+    types, gains = (types, []) if types else choose_types(moves.counts, np.random.default_rng([seed, 4]))
 
     def fit_part(counts: Floats) -> Prior:
-        return center(fit_prior(counts, np.random.default_rng([seed, 3]), HELD_OUT_DRAWS))
+        return center(sample_priors(counts, types, HELD_OUT_DRAWS, np.random.default_rng([seed, 3])))
 
-    priors = fit_prior(history.counts, np.random.default_rng([seed, 0]), draws)
+    priors = sample_priors(moves.counts, types, draws, np.random.default_rng([seed, 0]))
     return FittedModel(
         history.agents,
         history.states,
         history.value,
-        history.counts,
+        moves.counts,
         history.last_state,
         center(priors),
         priors,
         describe_logged(history),
         find_value_error(history),
-        hold_out(history, fit_part, seed) if held_out else {},
-        history.notes,
+        gains,
+        hold_out(moves, fit_part, seed) if held_out else {},
+        (*history.notes, *notes),
     )
 
 
-def fit_prior(counts: Floats, generator: np.random.Generator, draws: int = DRAWS) -> tuple[Prior, ...]:
-    """Draws of the distribution of rows, given the moves of people [N, A, S, S]."""
-    alpha = sample_alpha(count_tails(counts), draws, generator)
-    return tuple(Prior(np.ones(1), each[None]) for each in alpha)
+def _leave_out_unavailable(history: History) -> tuple[History, tuple[str, ...]]:
+    """The rows in which acting was possible: waiting elsewhere cannot be compared with acting."""
+    if history.available is None or history.available.all():
+        return history, ()
+    lost = int((history.known & ~history.available).sum())
+    note = f"{show_count(lost, 'move')} in rows where acting was not possible {'is' if lost == 1 else 'are'} left out."
+    return history.select(history.available), (note,)
 
 
 def center(priors: tuple[Prior, ...]) -> Prior:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FEW_MOVES = 30  # below, a row is drawn strongly towards equal probabilities, and is shown as such
 LEVEL = 0.95
-HELD_OUT = {"rounds": "the last fifth of everybody's rounds", "people": "a fifth of the people, as newcomers"}
+HELD_OUT = {"rounds": "the last fifth of everybody's moves", "people": "a fifth of the people, as newcomers"}
 
 
 class Estimate(NamedTuple):
@@ -131,6 +131,7 @@ def summarize(model: FittedModel) -> dict[str, Any]:
         ],
         "between_people": {name: each.as_json() for name, each in find_correlations(model).items()},
         "types": model.prior.share.tolist(),
+        "type_gains": model.type_gains,
         "held_out": model.held_out,
         "notes": list(model.notes),
     }
@@ -202,10 +203,17 @@ def _describe_people(model: FittedModel, effects: list[Effect]) -> Section:
     types = model.prior.share
     if types.size > 1:
         shares = ", ".join(show_percent(float(share)) for share in types)
-        sentences.append(f"People are of {types.size} types, with shares {shares}.")
-    else:
-        sentences.append("Types of people did not earn their place: people differ, but gradually.")
+        sentences.append(f"People are of {types.size} types, with shares {shares}{_say_gain(model)}.")
+    elif model.type_gains:
+        sentences.append("Types of people did not earn their place by the log score of held-out people.")
     return Section("How alike people are", tuple(sentences), _tabulate_types(model) if types.size > 1 else None)
+
+
+def _say_gain(model: FittedModel) -> str:
+    if not model.type_gains:
+        return ""
+    gain, error = model.type_gains[model.prior.share.size - 1]
+    return f": the log score of held-out people is better by {show_fixed(gain, 3)} ± {show_fixed(error, 3)} a person"
 
 
 def _tabulate_types(model: FittedModel) -> Table:
@@ -232,7 +240,7 @@ def _describe_held_out(model: FittedModel) -> Section:
         )
         rows.append(
             (
-                about,
+                name,
                 f"{figures['moves']:,}",
                 f"{show_fixed(gain, 4)} ± {show_fixed(error, 4)}",
                 "{} ± {}".format(*(show_fixed(part, 4) for part in figures["gain_over_stay"])),

@@ -61,6 +61,9 @@ class FittedModel:
         The distribution of rows, and draws of that distribution given the history.
     logged
         What the logged program did.
+    type_gains
+        For 1, 2, ... types of people, the gain in log score per held-out person over one type, with its standard error;
+        empty if the number was given.
     held_out
         Figures on rounds and people that were left out of the fit, by `restive.logs.calibration`; empty if there are
         too few.
@@ -77,6 +80,7 @@ class FittedModel:
     draws: tuple[Prior, ...]
     logged: Logged
     value_error: Floats = field(default_factory=lambda: np.zeros(0))
+    type_gains: list[list[float]] = field(default_factory=list)
     held_out: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -133,6 +137,7 @@ class FittedModel:
             "prior": _prior_as_json(self.prior),
             "draws": [_prior_as_json(prior) for prior in self.draws],
             "logged": self.logged._asdict() | {"probability": self.logged.probability.tolist()},
+            "type_gains": self.type_gains,
             "held_out": self.held_out,
             "notes": self.notes,
         }
@@ -153,6 +158,7 @@ class FittedModel:
             tuple(map(_prior_from_json, spec["draws"])),
             Logged(**logged | {"probability": np.array(logged["probability"])}),
             np.array(spec["value_error"]),
+            spec["type_gains"],
             spec["held_out"],
             tuple(spec["notes"]),
         )

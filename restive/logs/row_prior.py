@@ -27,6 +27,7 @@ EXACT_MOVES, BLOCK_PART = 64, 16
 # The weights that are considered, as logits of the correlation of two moves of one person.
 GRID = np.linspace(-8.0, 6.0, 141)
 WEIGHT = np.exp(-GRID)
+FIRST_WEIGHT = 5.0
 BURN_IN, THIN = 100, 10
 SMALLEST = 1e-12  # of a mean row
 
@@ -48,43 +49,58 @@ def count_tails(counts: Floats) -> Tails:
     """
     seen = counts.sum(axis=-1)
     highest = max(int(seen.max(initial=0)), 1)
+    moves, visits = (
+        np.bincount(place_counts(part, highest).ravel(), minlength=part[0].size * (highest + 1)).reshape(
+            *part.shape[1:], highest + 1
+        )
+        for part in (counts, seen)
+    )
+    return sum_tails(moves, visits)
+
+
+def sum_tails(moves: Ints, visits: Ints) -> Tails:
+    """Tails from how many people have exactly 0, 1, ... moves: [..., S, H + 1] to a destination, [..., H + 1] in all."""
+    highest = moves.shape[-1] - 1
     starts = [0]
-    while starts[-1] + 1 + max(starts[-1] - EXACT_MOVES, 0) // BLOCK_PART <= highest - 1:
-        starts.append(starts[-1] + 1 + max(starts[-1] - EXACT_MOVES, 0) // BLOCK_PART)
+    while (following := starts[-1] + 1 + max(starts[-1] - EXACT_MOVES, 0) // BLOCK_PART) < highest:
+        starts.append(following)
     first = np.array(starts)
     size = (first + np.append(first[1:], highest) - 1) / 2
-    return Tails(size, _count_above(counts, first, highest), _count_above(seen, first, highest))
-
-
-def _count_above(counts: Floats, first: Ints, highest: int) -> Ints:
-    shape = counts.shape[1:]
-    place = _place(counts, highest)
-    exactly = np.bincount(place.ravel(), minlength=place.shape[1] * (highest + 1)).reshape(-1, highest + 1)
-    above = exactly[:, :0:-1].cumsum(axis=1)[:, ::-1]  # more than 0, 1, ..., highest - 1
-    return np.asarray(np.add.reduceat(above, first, axis=1).reshape(*shape, first.size))
+    above = (part[..., :0:-1].cumsum(axis=-1)[..., ::-1] for part in (moves, visits))  # more than 0, 1, ...
+    return Tails(size, *(np.add.reduceat(part, first, axis=-1) for part in above))
 
 
 def sample_alpha(tails: Tails, draws: int, generator: np.random.Generator, thin: int = THIN) -> Floats:
     """Draws of the parameters w m of the distribution of rows, [draws, ..., S]."""
-    states = tails.moves.shape[-2]
-    log_weight = np.log(WEIGHT)
-    at_grid = (tails.seen[..., None, :] * np.log(WEIGHT[:, None] + tails.size)).sum(axis=-1)
-    correlation = 1 / (1 + WEIGHT)
-    fixed = np.log(correlation * (1 - correlation)) - at_grid
-    total = tails.moves.sum(axis=-1) + 1.0 / states
-    mean = total / total.sum(axis=-1, keepdims=True)
-    weight = np.full(mean.shape[:-1], 5.0)
-    kept = np.empty((draws, *mean.shape))
+    alpha = first_alpha(tails)
+    kept = np.empty((draws, *alpha.shape))
+    score = weight_score(tails)
     for sweep in range(-BURN_IN, draws * thin):
-        alpha = weight[..., None] * mean
-        tables = generator.binomial(tails.moves, alpha[..., None] / (alpha[..., None] + tails.size)).sum(axis=-1)
-        mean = np.maximum(generator.standard_gamma(tables + 1.0 / states), SMALLEST)
-        mean /= mean.sum(axis=-1, keepdims=True)
-        score = fixed + tables.sum(axis=-1)[..., None] * log_weight
-        weight = WEIGHT[_choose(score, generator)]
+        alpha = update_alpha(tails, score, alpha, generator)
         if sweep >= 0 and sweep % thin == thin - 1:
-            kept[sweep // thin] = weight[..., None] * mean
+            kept[sweep // thin] = alpha
     return kept
+
+
+def first_alpha(tails: Tails) -> Floats:
+    """Where a chain starts: the rows of all people, with a weight of `FIRST_WEIGHT`, [..., S]."""
+    total = tails.moves.sum(axis=-1) + 1.0 / tails.moves.shape[-2]
+    return np.asarray(FIRST_WEIGHT * total / total.sum(axis=-1, keepdims=True))
+
+
+def weight_score(tails: Tails) -> Floats:
+    """What does not change in the log of the density of the weight, at each point of the grid, [..., G]."""
+    correlation = 1 / (1 + WEIGHT)
+    return np.asarray(np.log(correlation * (1 - correlation)) - tails.seen @ np.log(WEIGHT[:, None] + tails.size).T)
+
+
+def update_alpha(tails: Tails, score: Floats, alpha: Floats, generator: np.random.Generator) -> Floats:
+    """One sweep of Gibbs sampling; `score` is that of `weight_score`."""
+    tables = generator.binomial(tails.moves, alpha[..., None] / (alpha[..., None] + tails.size)).sum(axis=-1)
+    mean = np.maximum(generator.standard_gamma(tables + 1.0 / alpha.shape[-1]), SMALLEST)
+    mean /= mean.sum(axis=-1, keepdims=True)
+    weight = WEIGHT[_choose(score + tables.sum(axis=-1)[..., None] * np.log(WEIGHT), generator)]
+    return np.asarray(weight[..., None] * mean)
 
 
 def _choose(score: Floats, generator: np.random.Generator) -> Ints:
@@ -104,22 +120,22 @@ def log_likelihood(alpha: Floats, counts: Floats) -> Floats:
     types, people = alpha.shape[0], counts.shape[0]
     seen = counts.sum(axis=-1)
     highest = int(seen.max(initial=0))
-    moved = _place(counts, highest)
-    visited = _place(seen, highest)
+    moved = place_counts(counts, highest)
+    visited = place_counts(seen, highest)
     found = np.empty((people, types))
     for k in range(types):
-        found[:, k] = _sum_logs(alpha[k], highest)[moved].sum(axis=1)
-        found[:, k] -= _sum_logs(alpha[k].sum(axis=-1), highest)[visited].sum(axis=1)
+        found[:, k] = sum_logs(alpha[k], highest)[moved].sum(axis=1)
+        found[:, k] -= sum_logs(alpha[k].sum(axis=-1), highest)[visited].sum(axis=1)
     return found
 
 
-def _place(counts: Floats, highest: int) -> Ints:
+def place_counts(counts: Floats, highest: int) -> Ints:
     """The position of each count in a flat table [cells, highest + 1], as [N, cells]."""
     cells = counts.reshape(counts.shape[0], -1)
     return np.asarray(cells.astype(np.int64) + np.arange(cells.shape[1]) * (highest + 1))
 
 
-def _sum_logs(alpha: Floats, highest: int) -> Floats:
+def sum_logs(alpha: Floats, highest: int) -> Floats:
     """Σ_(k < n) log(alpha + k) for n = 0, ..., highest, flat."""
     logs = np.zeros((alpha.size, highest + 1))
     logs[:, 1:] = np.log(alpha.reshape(-1, 1) + np.arange(highest)).cumsum(axis=1)

@@ -1,10 +1,14 @@
 """Fitted models: known effects, the file, draws, what is said."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from restive.cli import app
 from restive.errors import InputError
 from restive.logs.acceptance.fit import check_coverage
 from restive.logs.fit import fit
@@ -13,6 +17,7 @@ from restive.logs.generate import draw_people, generate_history
 from restive.logs.history import History
 from restive.logs.model import FittedModel, Prior
 
+HEARTSTEPS = str(Path(__file__).parents[2] / "examples" / "heartsteps.csv")
 VALUE = np.array([0.0, 1.0])
 ALPHA = np.array([[[6.0, 2.0], [3.0, 5.0]], [[3.0, 5.0], [2.0, 6.0]]])
 
@@ -43,7 +48,7 @@ def test_moments_of_effects_are_those_of_drawn_people() -> None:
 
 
 def test_expected_rows_lie_between_the_own_and_the_common_ones() -> None:
-    model = fit(make_history(rounds=30), held_out=False)
+    model = fit(make_history(rounds=30), types=1, held_out=False)
     own = model.counts / np.maximum(model.counts.sum(axis=-1, keepdims=True), 1)
     seen = model.counts.sum(axis=-1) > 0
     posterior, common = model.posterior_mean(), np.broadcast_to(model.prior.mean(), own.shape)
@@ -88,7 +93,7 @@ def test_an_action_that_was_never_taken_is_said_to_be_unknown() -> None:
 def test_noisy_rewards_widen_the_intervals() -> None:
     history = make_history(100)
     generator = np.random.default_rng(1)
-    noisy = History(**{**history.__dict__, "reward": history.reward + generator.normal(0, 3, history.reward.size)})
+    noisy = replace(history, reward=history.reward + generator.normal(0, 3, history.reward.size))
     widths = [find_effects(fit(each))[0].mean for each in (history, noisy)]
     assert fit(history).value_error.tolist() == [0.0, 0.0]
     assert widths[1].high - widths[1].low > 1.2 * (widths[0].high - widths[0].low)
@@ -102,3 +107,22 @@ def test_interval_holds_a_new_draw_as_often_as_it_says() -> None:
 
 def test_coverage_in_a_small_form() -> None:
     assert [result for result in check_coverage(quick=True, seed=11) if not result.holds] == []
+
+
+def test_rows_where_acting_was_not_possible_are_left_out() -> None:
+    history = make_history(50)
+    possible = (history.round % 3 > 0) | (history.action == 1)
+    model = fit(replace(history, available=possible), held_out=False)
+    assert model.counts.sum() == possible.sum()
+    assert f"{(~possible).sum()} moves in rows where acting was not possible are left out." in model.notes
+
+
+def test_the_command_prints_and_writes_the_model(tmp_path: Path) -> None:
+    out = tmp_path / "model.parquet"
+    result = CliRunner().invoke(app, ["fit", HEARTSTEPS, "--out", str(out), "--json"])
+    assert result.exit_code == 0, result.output
+    model = FittedModel.load(out)
+    assert json.loads(result.stdout) == json.loads(json.dumps(model.as_json()))
+    assert len(model.agents) == 37
+    wrong = CliRunner().invoke(app, ["fit", HEARTSTEPS, "--out", "model.csv"])
+    assert str(wrong.exception) == "model.csv: a model is written to a .parquet file."

@@ -1,0 +1,197 @@
+"""Types of people: a mixture of distributions of rows, by Gibbs sampling, and how many types there are.
+
+    k_i ~ share,  share ~ Dirichlet(1, ..., 1),  rows of i ~ Dirichlet(alpha[k_i]), as in `restive.logs.row_prior`
+
+A sweep draws everybody's type given the parameters, in one pass over the people, and then the parameters of each type
+from the tails of its people. Types also say which rows go together: people who move up by themselves may gain less.
+
+The number of types is chosen by the log score of held-out people: the smallest number whose score is within one standard
+error of the best (Breiman et al. 1984), and one unless it gains two standard errors over one: otherwise people of one
+type would be split in one history out of eight.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from restive.kernels.jit import compiled
+from restive.logs.model import Prior
+from restive.logs.row_prior import (
+    FIRST_WEIGHT,
+    Tails,
+    count_tails,
+    first_alpha,
+    log_likelihood,
+    place_counts,
+    sample_alpha,
+    sum_logs,
+    sum_tails,
+    update_alpha,
+    weight_score,
+)
+from restive.types import Floats, Ints
+
+MAX_TYPES = 6
+# The choice of the number of types: how many people are enough for it and how many are needed, one in `PART` held out.
+MAX_PEOPLE, MIN_PEOPLE, PART = 4_000, 50, 5
+CHOICE_DRAWS, MIN_GAIN = 40, 2.0
+# Among many people the draws of one sweep hardly depend on those of the sweep before.
+BURN_IN, THIN, MANY_PEOPLE = 60, 2, 10_000
+CLUSTER_STEPS = 10
+
+
+class People(NamedTuple):
+    """The counts above 0 of people, as places in a flat table [cells, H + 1]: moves to a destination, then in all."""
+
+    shape: tuple[int, ...]  # A, S, S
+    highest: int  # H
+    start: Ints  # [N + 1] where the places of each person begin
+    place: Ints
+
+    @property
+    def width(self) -> int:
+        """The number of places."""
+        return (math.prod(self.shape) + math.prod(self.shape[:2])) * (self.highest + 1)
+
+
+def sample_priors(counts: Floats, types: int, draws: int, generator: np.random.Generator) -> tuple[Prior, ...]:
+    """Draws of the distribution of rows with so many types, given the moves of people [N, A, S, S]."""
+    if types == 1:
+        return tuple(Prior(np.ones(1), alpha[None]) for alpha in sample_alpha(count_tails(counts), draws, generator))
+    people, kind = _list_places(counts), _cluster(counts, types, generator)
+    tails = _first_tails(people, kind, types)
+    alpha, kept, thin = first_alpha(tails), list[Prior](), 1 if kind.size > MANY_PEOPLE else THIN
+    for sweep in range(-BURN_IN, draws * thin):
+        share = generator.dirichlet(1.0 + np.bincount(kind, minlength=types))
+        alpha = update_alpha(tails, weight_score(tails), alpha, generator)
+        if sweep >= 0 and sweep % thin == thin - 1:
+            kept.append(Prior(share, alpha))
+        exactly = np.zeros((types, people.width), np.int64)
+        table, uniform = _tabulate(alpha, people.highest), generator.random(kind.size)
+        _draw_kinds(people.start, people.place, table, np.log(share), uniform, kind, exactly)
+        tails = _as_tails(people, exactly)
+    return _order(kept)
+
+
+def _first_tails(people: People, kind: Ints, types: int) -> Tails:
+    owner = np.repeat(np.arange(kind.size), np.diff(people.start))
+    places = kind[owner] * people.width + people.place
+    return _as_tails(people, np.bincount(places, minlength=types * people.width).reshape(types, -1))
+
+
+def _as_tails(people: People, exactly: Ints) -> Tails:
+    """Tails of each type from how many of its people have each count, [K, width]."""
+    types, destinations = exactly.shape[0], math.prod(people.shape) * (people.highest + 1)
+    return sum_tails(
+        exactly[:, :destinations].reshape(types, *people.shape, -1),
+        exactly[:, destinations:].reshape(types, *people.shape[:2], -1),
+    )
+
+
+def _list_places(counts: Floats) -> People:
+    seen = counts.sum(axis=-1)
+    highest = max(int(seen.max(initial=0)), 1)
+    cells = np.concatenate([part.reshape(part.shape[0], -1) for part in (counts, seen)], axis=1)
+    above = cells > 0
+    return People(
+        counts.shape[1:], highest, np.append(0, above.sum(axis=1).cumsum()), place_counts(cells, highest)[above]
+    )
+
+
+def _cluster(counts: Floats, types: int, generator: np.random.Generator) -> Ints:
+    """First types: k-means of shrunk rows, from centers that are far from each other (Arthur and Vassilvitskii 2007)."""
+    total = counts.sum(axis=0) + 1 / counts.shape[-1]
+    rows = counts + FIRST_WEIGHT * total / total.sum(axis=-1, keepdims=True)
+    rows = (rows / rows.sum(axis=-1, keepdims=True)).reshape(counts.shape[0], -1)
+    centers = rows[generator.integers(rows.shape[0])][None]
+    while centers.shape[0] < types:
+        nearest = _distances(rows, centers).min(axis=1)
+        drawn = np.searchsorted(nearest.cumsum(), generator.random() * nearest.sum())
+        centers = np.concatenate([centers, rows[min(int(drawn), rows.shape[0] - 1)][None]])
+    for _ in range(CLUSTER_STEPS):
+        kind = _distances(rows, centers).argmin(axis=1)
+        member = kind == np.arange(types)[:, None]
+        centers = np.where(
+            member.any(axis=1)[:, None], member @ rows / np.maximum(member.sum(axis=1), 1)[:, None], centers
+        )
+    return np.asarray(_distances(rows, centers).argmin(axis=1))
+
+
+def _distances(rows: Floats, centers: Floats) -> Floats:
+    squares: Floats = (rows**2).sum(axis=1)[:, None] - 2 * rows @ centers.T + (centers**2).sum(axis=1)
+    return np.maximum(squares, 0)
+
+
+def _tabulate(alpha: Floats, highest: int) -> Floats:
+    """What each count adds to the log-likelihood of each type, [places, K]."""
+    parts = [np.concatenate([sum_logs(each, highest), -sum_logs(each.sum(axis=-1), highest)]) for each in alpha]
+    return np.ascontiguousarray(np.stack(parts, axis=1))
+
+
+@compiled
+def _draw_kinds(
+    start: Ints, place: Ints, table: Floats, log_share: Floats, uniform: Floats, kind: Ints, exactly: Ints
+) -> None:
+    """Draw everybody's type, and add everybody's counts to those of the type in `exactly` [K, places]."""
+    types = log_share.size
+    score = np.empty(types)
+    for n in range(kind.size):
+        score[:] = log_share
+        for j in range(start[n], start[n + 1]):
+            for k in range(types):
+                score[k] += table[place[j], k]
+        best, total = score.max(), 0.0
+        for k in range(types):
+            score[k] = np.exp(score[k] - best)
+            total += score[k]
+        left, drawn = uniform[n] * total, 0
+        while drawn < types - 1 and left >= score[drawn]:
+            left -= score[drawn]
+            drawn += 1
+        kind[n] = drawn
+        for j in range(start[n], start[n + 1]):
+            exactly[drawn, place[j]] += 1
+
+
+def _order(priors: list[Prior]) -> tuple[Prior, ...]:
+    """The same draws with the types in the order of their mean shares, the largest first."""
+    order = np.argsort(-np.mean([prior.share for prior in priors], axis=0), kind="stable")
+    return tuple(Prior(prior.share[order], prior.alpha[order]) for prior in priors)
+
+
+def choose_types(
+    counts: Floats, generator: np.random.Generator, most: int = MAX_TYPES
+) -> tuple[int, list[list[float]]]:
+    """The number of types, and for each number that was tried the gain in log score per held-out person over one type.
+
+    A gain comes with its standard error. Numbers are tried until two in a row bring no gain over the best.
+    """
+    people = generator.permutation(np.flatnonzero(counts.any(axis=(1, 2, 3))))[:MAX_PEOPLE]
+    if people.size < MIN_PEOPLE:
+        return 1, []
+    test, train = counts[people[::PART]], counts[np.delete(people, np.s_[::PART])]
+    scores: list[Floats] = []
+    for types in range(1, most + 1):
+        scores.append(score_people(sample_priors(train, types, CHOICE_DRAWS, generator), test))
+        best = int(np.argmax([score.mean() for score in scores]))
+        if len(scores) - 1 - best == 2:
+            break
+    gains = [_gain(score, scores[0]) for score in scores]
+    behind = [_gain(scores[best], score) for score in scores]
+    chosen = next(number for number, (gain, error) in enumerate(behind, start=1) if gain <= error)
+    gain, error = gains[chosen - 1]
+    return (chosen if gain > MIN_GAIN * error else 1), gains
+
+
+def score_people(priors: tuple[Prior, ...], counts: Floats) -> Floats:
+    """The log of the posterior predictive probability of all moves of each person, [N]."""
+    logs = []
+    for share, alpha in priors:
+        score = np.log(share) + log_likelihood(alpha, counts)
+        logs.append(np.logaddexp.reduce(score, axis=1))
+    return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(logs)))
+
+
+def _gain(score: Floats, base: Floats) -> list[float]:
+    return [float((score - base).mean()), float((score - base).std(ddof=1) / np.sqrt(score.size))]
