@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from restive import checkpoint
-from restive.contract import Draws, Ranking, Shape, as_ranking, select_actions
+from restive.contract import Draws, KnownMoves, Past, Ranking, Shape, as_ranking, select_actions
 from restive.errors import InputError, check_number, check_whole, did_you_mean
 from restive.kernels import rng
 from restive.kernels.inclusion import inclusion_probabilities
@@ -80,6 +80,9 @@ class Agent:
         The largest possible reward of an agent in a round minus the smallest, for policies that use it.
     features
         [N, F], fixed numbers of each agent, NaN where unknown, for policies that use them; None if there are none.
+    history
+        What the policy starts from: the model that `restive.fit` made of a history of these agents, in this order
+        (`FittedModel.about` sorts it so); None if there is none.
 
     Attributes
     ----------
@@ -109,6 +112,7 @@ class Agent:
         horizon: int | None = None,
         reward_range: float = 1.0,
         features: ArrayLike | None = None,
+        history: KnownMoves | None = None,
     ) -> None:
         made = make_policy(policy)
         if not isinstance(made, Learner):
@@ -124,6 +128,8 @@ class Agent:
         self.features = None if features is None else check_features(features, self._agents.size)
         self.step = 0
         self.belief: Any = made.start(self._shape())
+        if history is not None:
+            made.warm_start(self.belief, self._shape(), Past.of_runs([history], self._shape()))
         self._keys = rng.run_keys(self.seed, np.zeros(1, np.int64))
         self._last: Decision | None = None
         self._checked_axes: Axes | None = None

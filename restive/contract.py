@@ -3,8 +3,8 @@
 Every array has a leading axis of runs. In every shape R is runs, N agents, S states, A actions and I instances.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -74,6 +74,49 @@ class Model(NamedTuple):
             drift = drift._replace(transition=function(drift.transition), reward=function(drift.reward))
         transition, reward, start = (function(array) for array in self[:3])
         return Model(transition, reward, start, self.instance, drift)
+
+
+class KnownMoves(Protocol):
+    """What a learner can start from, such as a model that was fitted to a history; all N agents are in it."""
+
+    @property
+    def counts(self) -> Floats:
+        """[N, A, S, S] how often each agent moved from s to t under a; 0 for agents without a history."""
+
+    @property
+    def value(self) -> Floats:
+        """[S] the expected reward on arriving in each state."""
+
+    @property
+    def power(self) -> float:
+        """What a move of the history counts, from 0 to 1."""
+
+
+class Past(NamedTuple):
+    """What a history says of the agents of each run."""
+
+    moves: Floats  # [R, N, A, S, S] as they count
+    value: Floats  # [R, S] the expected reward on arriving in each state
+
+    @classmethod
+    def of_runs(cls, histories: Sequence[KnownMoves], shape: Shape) -> "Past":
+        """The past of runs with one history each."""
+        for each in histories:
+            if each.counts.shape != (shape.agents, 2, shape.states, shape.states):
+                agents, states = each.counts.shape[0], each.counts.shape[-1]
+                raise InputError(
+                    f"The history has {agents} people and {states} states, the program {shape.agents} and "
+                    f"{shape.states}; they must be the same.",
+                    location="history",
+                )
+        moves = np.stack([_scale(each.counts, each.power) for each in histories])
+        return cls(moves, np.stack([np.asarray(each.value, np.float64) for each in histories]))
+
+
+def _scale(counts: Floats, power: float) -> Floats:
+    """Counts [N, ...] times a power, rounded to whole numbers whose sums over agents are right."""
+    totals = np.rint(np.cumsum(power * counts, axis=0))
+    return np.diff(totals, axis=0, prepend=np.zeros((1, *counts.shape[1:])))
 
 
 class Draws(NamedTuple):

@@ -6,14 +6,14 @@ for any number of chunks and threads.
 """
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from restive import checkpoint
-from restive.contract import Ranking, Shape, as_ranking
+from restive.contract import KnownMoves, Past, Ranking, Shape, as_ranking
 from restive.errors import InputError, check_whole
 from restive.kernels.step import Outcome
 from restive.observation import Observation
@@ -42,6 +42,8 @@ class Simulation:
         The runs to simulate.
     policy
         The policy that decides in all of them.
+    history
+        What the policy starts from, one history for each instance of the world or the same for all.
 
     Attributes
     ----------
@@ -53,10 +55,16 @@ class Simulation:
         The number of steps done.
     """
 
-    def __init__(self, world: World, policy: Policy[Any]) -> None:
+    def __init__(
+        self, world: World, policy: Policy[Any], history: KnownMoves | Sequence[KnownMoves] | None = None
+    ) -> None:
         self.world = world
         self.policy = policy
         self.belief = policy.begin(world.shape, world.model)
+        if history is not None:
+            known = list(history) if isinstance(history, Sequence) else [history] * len(world.model.transition)
+            past = Past.of_runs([known[instance] for instance in world.model.instance], world.shape)
+            policy.warm_start(self.belief, world.shape, past)
         self.state = world.first_states()
         self.step = 0
         self.observation = Observation(world, self.state)
@@ -141,6 +149,7 @@ def simulate(
     progress: Progress | None = None,
     missing: float = 0.0,
     delay: int = 0,
+    history: KnownMoves | Sequence[KnownMoves] | None = None,
 ) -> Trace:
     """Simulate a policy: `runs` runs of `horizon` steps on each problem.
 
@@ -168,6 +177,9 @@ def simulate(
         The probability that the state of an agent is unknown to the policy in a step; see `restive.observation`.
     delay
         The number of steps after which the outcome of a step is reported to the policy.
+    history
+        What the learner starts from, such as the model of `restive.fit`, for all problems or one for each: it knows
+        the moves in it, and forgets them as soon as agents move otherwise.
 
     Returns
     -------
@@ -189,7 +201,9 @@ def simulate(
     report, halt = _one_at_a_time(progress), threading.Event()
 
     def simulate_chunk(first: int, last: int) -> None:
-        simulation = Simulation(world.chunk(first, last), chosen)
+        part = world.model.instance[first:last]
+        known = history[part[0] : part[-1] + 1] if isinstance(history, Sequence) else history
+        simulation = Simulation(world.chunk(first, last), chosen, known)
         stride = max(1, horizon // 100)
         for begin in range(0, horizon, stride):
             if halt.is_set():

@@ -7,6 +7,7 @@ from restive.logs.calibration import hold_out
 from restive.logs.history import History
 from restive.logs.mixture import choose_types, sample_priors
 from restive.logs.model import FittedModel, Logged, Prior
+from restive.logs.warm import find_power
 from restive.types import Floats
 
 DRAWS, HELD_OUT_DRAWS = 200, 60
@@ -51,6 +52,7 @@ def fit(
         gains,
         hold_out(moves, fit_part, seed) if held_out else {},
         (*history.notes, *notes),
+        find_power(moves, center(priors)),
     )
 
 

@@ -5,7 +5,8 @@ about the prior itself is kept as draws of it. The file is one Parquet file: a r
 metadata.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -69,6 +70,8 @@ class FittedModel:
         too few.
     notes
         What a reader should know, in sentences.
+    power
+        What a move of the history counts for a learner that starts from it, from 0 to 1 (`restive.logs.warm`).
     """
 
     agents: pl.Series
@@ -83,6 +86,7 @@ class FittedModel:
     type_gains: list[list[float]] = field(default_factory=list)
     held_out: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    power: float = 1.0
 
     def responsibility(self, prior: Prior | None = None) -> Floats:
         """The probability that each agent is of each type, given its moves, [N, K]."""
@@ -109,6 +113,17 @@ class FittedModel:
         prior, generator = self._drawn_prior(number, seed)
         kind = _draw_types(np.broadcast_to(prior.share, (size, prior.share.size)), generator)
         return _draw_rows(prior.alpha[kind], generator)
+
+    def about(self, agents: Sequence[object]) -> "FittedModel":
+        """The model of these agents, found by the text of their names; without moves where they are not in it."""
+        place = {name: number for number, name in enumerate(self.agents.cast(pl.String).to_list())}
+        names = [str(agent) for agent in agents]
+        row = np.array([place.get(name, -1) for name in names], np.int64)
+        known = row >= 0
+        counts = np.where(known[:, None, None, None], self.counts[row], 0.0)
+        return replace(
+            self, agents=pl.Series(names), counts=counts, last_state=np.where(known, self.last_state[row], 0)
+        )
 
     def problem(self, budget: int, number: int | None = None, seed: int = 0) -> Problem:
         """The people of the history as a problem: at their expected rows, or at one draw of them."""
@@ -140,6 +155,7 @@ class FittedModel:
             "type_gains": self.type_gains,
             "held_out": self.held_out,
             "notes": self.notes,
+            "power": self.power,
         }
         write_parquet(path, FORMAT, spec, columns, checksum=False)
 
@@ -161,6 +177,7 @@ class FittedModel:
             spec["type_gains"],
             spec["held_out"],
             tuple(spec["notes"]),
+            spec["power"],
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@
     policy.estimate(belief, state)                     what the policy decides by: benefit, error, noise
     policy.benefits(belief, shape, agents)             the benefit of acting in each state, to explain with
     policy.welcome(belief, newcomers)                  initialise agents added at the end (restive.policies.belief)
+    policy.warm_start(belief, shape, past)             start from the moves of a history
 
 Settings are the fields of a frozen dataclass. A learner gets only the shape; an oracle also gets the model. All
 randomness comes from `draws`, a pure function of seed, run, step, agent and stream. The belief holds everything that a
@@ -21,7 +22,7 @@ from typing import Any, ClassVar, Generic, TypeVar, Union, get_args, get_origin,
 
 import numpy as np
 
-from restive.contract import Benefits, Draws, Estimate, Model, Ranking, Shape, without_noise
+from restive.contract import Benefits, Draws, Estimate, Model, Past, Ranking, Shape, without_noise
 from restive.errors import InputError
 from restive.types import Floats, Ints
 
@@ -109,6 +110,10 @@ class Policy(ABC, Generic[Belief]):
 
     def welcome(self, belief: Belief, newcomers: int) -> None:
         """Initialise the last `newcomers` agents, added as new ones at the end, from what is known of the others."""
+
+    def warm_start(self, belief: Belief, shape: Shape, past: Past) -> None:
+        """Start a new belief from what a history says of the agents."""
+        raise InputError(f"{self.name} cannot start from a history; lagrange can.", location="history")
 
     def settings(self) -> dict[str, Any]:
         """The settings by name."""

@@ -20,6 +20,10 @@ per unit of cost. If the budget need not be spent, the price is not below 0, and
 to 0 or less are left out. The horizon is not used. Rewards are estimated for each agent and shrunk towards the mean of
 all agents. Where the dynamics change, older moves are forgotten (`restive.kernels.forgetting`); features of agents
 enter their priors (`restive.kernels.feature_prior`).
+
+From a history (`warm_start`) it starts with the moves of the agents there, and with priors, values and price that
+follow from them. In the first steps these moves count as those that may be outdated: they are forgotten as soon as
+agents move otherwise, so that a wrong history costs little.
 """
 
 from collections.abc import Mapping
@@ -28,7 +32,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from restive.contract import Benefits, Draws, Estimate, Ranking, Shape
+from restive.contract import Benefits, Draws, Estimate, Past, Ranking, Shape
 from restive.kernels.feature_prior import FIRST_VARIANCE, learn_feature_prior, standardise, tilt
 from restive.kernels.forgetting import find_factor, forget
 from restive.kernels.hierarchical_prior import (
@@ -40,6 +44,8 @@ from restive.kernels.hierarchical_prior import (
 )
 from restive.kernels.jit import compiled
 from restive.kernels.mixture import N_TYPES, learn_mixture
+from restive.kernels.priced_values import PRICE_DECAY, PRICE_STEP, settle, sweep
+from restive.kernels.trust import learn_trust
 from restive.policies.base import Learner, check_setting
 from restive.policies.benefits import estimate_benefits
 from restive.policies.transition_counts import Counts, no_counts
@@ -53,18 +59,16 @@ FIRST_SEARCH = 50
 # With a half-life there are at least so many estimates in it; what has changed is forgotten from this step on.
 ESTIMATES_PER_HALF_LIFE, FIRST_FORGETTING = 8, 50
 MAX_PAUSE = 10**9
+# A history is held against the first steps, so many; its priors are estimated so often, each time closer.
+TRIAL_STEPS, PAST_ESTIMATES = 49, 12
 # Values are swept in each of these first steps, then in every second one, or every S / 2 with more states.
 DENSE_SWEEPS = 20
-# The step size of the price, and how fast it decreases.
-PRICE_STEP, PRICE_DECAY = 0.6, 0.02
 # A row that was seen in one of x visits is uncertain as if the horizon were RARITY · x.
 RARITY = 3.0
 # Below this x, 2 x^¼ − 3.2 is negative.
 NEVER_RARE = 1.6**4
 # Waiting gets its whole bonus only after many times this number of steps.
 WAIT_BONUS_STEPS = 30.0
-# Net benefits below this share of price and value count as zero.
-ROUNDING = 1e-12
 # The prior rows of types are at least this share of the pool's.
 MIN_SHARE = 1e-6
 # The state of an agent that was not observed in a step.
@@ -91,7 +95,9 @@ class LagrangeBelief(NamedTuple):
     next_estimate: Ints  # [] the step at which priors and rewards are estimated next
     next_search: Ints  # [] the step from which a mixture is fitted next
     last_estimate: Ints  # [] the step of the last estimate
-    known: Floats  # [R, N, A, S, S] the moves as of then
+    known: Floats  # [R, N, A, S, S] the moves as of then, or those of a history
+    trial: Ints  # [] the step until which they are those of a history
+    trust: Floats  # [R, N, A] 1 where the moves of the history count, 0 where they are not believed any more
     features: Floats  # [R, N, F] of agents
     coefficients: Floats  # [R, A, S, S, F] of features in the log of a prior row
     variance: Floats  # [R, F] of these coefficients
@@ -122,7 +128,7 @@ class Lagrange(Learner[LagrangeBelief]):
     """Rank by the value of acting beyond its price, under a model that agents share as far as they are similar."""
 
     name: ClassVar[str] = "lagrange"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     agent_axes: ClassVar[Mapping[str, int | None]] = {
         "weight": None,
         "levels.pool": None,
@@ -177,10 +183,28 @@ class Lagrange(Learner[LagrangeBelief]):
             next_search=np.array(FIRST_SEARCH),
             last_estimate=np.array(0),
             known=np.zeros((runs, agents, *rows)),
+            trial=np.array(0),
+            trust=np.ones((runs, agents, 2)),
             features=features.copy(),
             coefficients=np.zeros((runs, *rows, features.shape[2])),
             variance=np.full((runs, features.shape[2]), FIRST_VARIANCE),
         )
+
+    def warm_start(self, belief: LagrangeBelief, shape: Shape, past: Past) -> None:
+        """Start from the moves of a history; its rewards count as one observation in each state that was visited."""
+        counts, arrived = belief.counts, past.moves.sum(axis=(2, 3)) > 0.0
+        counts.moves[:], counts.arrivals[:], counts.total[:] = past.moves, arrived, arrived * past.value[:, None]
+        belief.known[:] = past.moves
+        belief.posterior[:] += past.moves
+        _estimate_rewards(counts.arrivals, counts.total, belief.squared_deviations, belief.reward)
+        for estimate in range(PAST_ESTIMATES if self.prior is None else 0):
+            belief.next_search[...] = 0 if estimate == PAST_ESTIMATES - 1 else FIRST_SEARCH
+            self._learn_prior(belief)
+        belief.step[...], belief.trial[...], belief.next_search[...] = 1, TRIAL_STEPS, FIRST_SEARCH
+        belief.next_estimate[...] = 2
+        visits = past.moves.sum(axis=(2, 4)) + 1.0 / shape.states
+        where = belief.cost, belief.at_most, belief.value, belief.price
+        settle(belief.posterior, belief.reward, visits, float(self.discount), float(shape.budget), *where)
 
     def rank(self, belief: LagrangeBelief, state: Ints, draws: Draws) -> Ranking:
         """The net benefit of acting, with a bonus for what is not known of acting, less that of waiting.
@@ -243,10 +267,11 @@ class Lagrange(Learner[LagrangeBelief]):
             _estimate_rewards(belief.counts.arrivals, belief.counts.total, belief.squared_deviations, belief.reward)
             if self.prior is None:
                 self._learn_prior(belief)
-            belief.known[:], belief.last_estimate[...] = belief.counts.moves, step
+            if belief.next_estimate > belief.trial:
+                belief.known[:], belief.last_estimate[...] = belief.counts.moves, step
         if step < DENSE_SWEEPS or step % max(2, belief.value.shape[2] // 2) == 0:
             price_step = PRICE_STEP / (1.0 + PRICE_DECAY * step)
-            _sweep(
+            sweep(
                 belief.posterior,
                 belief.reward,
                 state,
@@ -281,6 +306,8 @@ class Lagrange(Learner[LagrangeBelief]):
     def _forget(self, belief: LagrangeBelief) -> None:
         """Discount the moves before the last estimate, by the half-life or as far as they no longer predict."""
         step, counts = int(belief.step), belief.counts
+        if step <= belief.trial:
+            return _learn_trust(counts.moves, belief.known, belief.posterior, belief.trust)
         if self.memory is None:
             if step >= FIRST_FORGETTING:
                 _forget_changed(counts.moves, belief.known, belief.posterior)
@@ -360,55 +387,6 @@ def _squared_factor(visits: float, known: float, least: float) -> float:
 
 
 @compiled
-def _sweep(
-    posterior: Floats,
-    reward: Floats,
-    state: Ints,
-    action: Ints,
-    discount: float,
-    price_step: float,
-    cost: Floats,
-    at_most: Bools,
-    value: Floats,
-    price: Floats,
-) -> None:
-    """One sweep of value iteration for all agents; the price follows the cost of the agents with a net benefit."""
-    runs, agents, states = value.shape
-    best, net = np.empty(states), np.empty(states)
-    for r in range(runs):
-        observed, acted, spent, above, total, size = 0, 0, 0.0, 0.0, 0.0, 0.0
-        for n in range(agents):
-            mean = 0.0
-            for s in range(states):
-                waited, acting, wait, act = 0.0, 0.0, 0.0, 0.0
-                for t in range(states):
-                    there = value[r, n, t]
-                    low, high = posterior[r, n, 0, s, t], posterior[r, n, 1, s, t]
-                    waited, wait = waited + low, wait + low * there
-                    acting, act = acting + high, act + high * there
-                wait, act = wait / waited, act / acting - price[r] * cost[r, n]
-                best[s], net[s] = max(wait, act), act - wait
-                mean += best[s]
-            mean /= states
-            for s in range(states):
-                value[r, n, s] = reward[r, n, s] + discount * (best[s] - mean)
-            here = state[r, n]
-            total += cost[r, n]
-            if here >= 0:
-                observed += 1
-                acted += action[r, n]
-                spent += action[r, n] * cost[r, n]
-                if net[here] > ROUNDING * (abs(price[r]) + abs(value[r, n, here])):
-                    above += cost[r, n]
-                size += abs(net[here]) / cost[r, n]
-        # If all were observed, a budget of nobody or everybody does not inform the price, unless that was a choice.
-        if 0 < observed < agents or 0 < acted < agents or (observed > 0 and at_most[r]):
-            price[r] += price_step * size / observed * (above - spent) / total
-            if at_most[r]:
-                price[r] = max(price[r], 0.0)
-
-
-@compiled
 def _count(
     moves: Floats, arrivals: Floats, total: Floats, posterior: Floats, squared_deviations: Floats, step: Observed
 ) -> None:
@@ -466,6 +444,21 @@ def _tilt_rows(features: Floats, coefficients: Floats, rows: Floats) -> None:
                     weight = rows[r, n, a, s].sum()
                     tilt(known[n], coefficients[r, a, s], rows[r, n, a, s])
                     rows[r, n, a, s] *= weight
+
+
+@compiled
+def _learn_trust(moves: Floats, past: Floats, posterior: Floats, trust: Floats) -> None:
+    for r in range(moves.shape[0]):
+        fresh, prior, before = np.empty_like(moves[r]), posterior[r] - moves[r], trust[r].copy()
+        for n in range(moves.shape[1]):
+            for a in range(moves.shape[2]):
+                fresh[n, a] = np.maximum(moves[r, n, a] - before[n, a] * past[r, n, a], 0.0)
+        learn_trust(past[r], fresh, prior, trust[r])
+        for n in range(moves.shape[1]):
+            for a in range(moves.shape[2]):
+                trust[r, n, a] = 1.0 if trust[r, n, a] > 0.5 else 0.0  # whole moves, as the weights of priors need
+                moves[r, n, a] = fresh[n, a] + trust[r, n, a] * past[r, n, a]
+                posterior[r, n, a] = prior[n, a] + moves[r, n, a]
 
 
 @compiled
