@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from restive.agent import Agent
     from restive.errors import InputError
     from restive.logs.evaluate import evaluate
+    from restive.logs.examine import examine
     from restive.logs.fit import fit
     from restive.logs.forecast import forecast
     from restive.logs.history import History
@@ -36,6 +37,7 @@ __all__ = [
     "World",
     "__version__",
     "evaluate",
+    "examine",
     "fit",
     "forecast",
     "make_policy",
@@ -50,6 +52,7 @@ _MODULES = {
     "fit": "logs.fit",
     "History": "logs.history",
     "evaluate": "logs.evaluate",
+    "examine": "logs.examine",
     "forecast": "logs.forecast",
     "POLICIES": "policies",
     "make_policy": "policies",

@@ -309,3 +309,25 @@ def check_logs(
     table = tabulate(outcomes)
     print_table(table.records(), table.heads, drop=("note",))
     print_text(summarize(outcomes))
+
+
+@verb
+def examine(
+    history: "History",
+    output: Output,
+    control: Annotated[
+        list[str] | None,
+        typer.Option(help="A column that effects are adjusted for; several times.", show_default="the state"),
+    ] = None,
+    over: Annotated[
+        str, typer.Option(help="The column of time that effects may change with.", show_default="the round")
+    ] = "",
+    margin: Annotated[
+        float, typer.Option(help="What does not matter, as a share of the way from the worst to the best state.")
+    ] = 0.02,
+    seed: SeedOption = 0,
+) -> None:
+    """Say whether a model holds for a history: nine questions, what each costs if not, and what to do."""
+    from restive.logs.examine import examine as examine_history
+
+    output.show(examine_history(history, seed, margin, tuple(control or ()), over), "Does the model hold?")
