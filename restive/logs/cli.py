@@ -220,6 +220,9 @@ def forecast(
             help="What an action, a round and the reward are called: call,week,orders.", show_default="action,round"
         ),
     ] = None,
+    start: Annotated[
+        str, typer.Option(help="What learners start from: the history (`warm`) or nothing (`cold`).")
+    ] = "warm",
     seed: SeedOption = 0,
 ) -> None:
     """Say what a program would bring: lift by budget and policy, the worth of one more action, and power."""
@@ -230,7 +233,7 @@ def forecast(
     fitted, budgets, chosen = FittedModel.load(model), split_budgets(budget), tuple(policy or verb.POLICIES)
     said = verb.name_things(fitted, split_names(words))
     with progress_bar("programs") as progress:
-        answer = verb.forecast(fitted, budgets, rounds, chosen, draws, seed, said, progress=progress)
+        answer = verb.forecast(fitted, budgets, rounds, chosen, draws, seed, said, start, progress=progress)
     output.show(answer, "Forecast")
 
 

@@ -21,10 +21,10 @@ import numpy as np
 from restive.errors import InputError, check_whole
 from restive.formats import UNKNOWN, enumerate_words, show_count, show_number, show_percent, typeset
 from restive.logs.model import FittedModel
-from restive.logs.play import AsNow, Played, Programs, find_policy, play
+from restive.logs.play import AsNow, Played, Programs, can_start_warm, find_policy, play
 from restive.logs.power import people_needed, power_of, simulate_trials
 from restive.logs.sections import Section
-from restive.policies.base import Policy
+from restive.policies.base import Learner, Policy
 from restive.policies.random import Random
 from restive.report.tables import Table
 from restive.types import Floats
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 POLICIES = ("lagrange", "informed")
+WARM, COLD = "warm", "cold"
 NOBODY, AT_RANDOM, AS_NOW = "nobody", "at random", AsNow.name
 DRAWS, MIN_DRAWS = 200, 20
 MIN_MOVES = 30  # a state with fewer moves under an action is called thinly known
@@ -219,6 +220,7 @@ def forecast(
     draws: int = DRAWS,
     seed: int = 0,
     words: Words | None = None,
+    start: str = WARM,
     threads: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Forecast:
@@ -238,6 +240,8 @@ def forecast(
         The number of draws of the model.
     words
         What actions, rounds and rewards are called in sentences.
+    start
+        "warm" if learners start from the history, "cold" if they know nothing of these people.
     progress
         Called with the number of parts of the work that are done, and of all parts.
     """
@@ -251,13 +255,14 @@ def forecast(
         check_whole("rounds", rounds, 1),
         check_whole("draws", draws, MIN_DRAWS),
         seed,
+        warm=_is_warm(start),
     )
     played = play(model, programs, threads, progress)
     rows = [row for b in range(len(programs.budgets)) for row in summarise(played, programs, names, b)]
     limits = [_limit(model, played, programs, rows, b, threads) for b in range(len(programs.budgets))]
     people = len(model.counts)
     nobody = make_interval(played.nobody / rounds)
-    notes = tuple(_notes(model, rounds))
+    notes = (*_note_starts(programs), *_notes(model, rounds))
     said = words or name_things(model)
     return Forecast(tuple(rows), tuple(limits), nobody, rounds, people, draws, seed, said, notes)
 
@@ -319,7 +324,13 @@ def _limit(
     group = min(size, MAX_TRIAL_PEOPLE // 2)
     shape = 2 * group, programs.rounds, round(budget * group / size)
     trials = simulate_trials(
-        model, *shape, policy=programs.policies[place], draws=TRIAL_DRAWS, seed=programs.seed, threads=threads
+        model,
+        *shape,
+        policy=programs.policies[place],
+        draws=TRIAL_DRAWS,
+        seed=programs.seed,
+        threads=threads,
+        warm=programs.warm,
     )
     program, control = (float(variance.mean()) for variance in trials.variances)
     scale = size * programs.rounds
@@ -343,6 +354,21 @@ def _require_both_actions(model: FittedModel) -> None:
             "Plan a trial instead: restive trial plan.",
             code="one_action",
         )
+
+
+def _is_warm(start: str) -> bool:
+    if start not in (WARM, COLD):
+        raise InputError(f"start is {start!r}; it must be {WARM!r} or {COLD!r}.", location="start")
+    return start == WARM
+
+
+def _note_starts(programs: Programs) -> list[str]:
+    """Which learners know nothing of the people when they start."""
+    learners = [each for each in programs.policies if isinstance(each, Learner) and not isinstance(each, Random | AsNow)]
+    cold = [each.name for each in learners if not (programs.warm and can_start_warm(each))]
+    if not cold:
+        return []
+    return [f"What {enumerate_words(cold)} would bring with what the history says: here learning starts from nothing."]
 
 
 def _usual_budgets(model: FittedModel) -> tuple[int, ...]:

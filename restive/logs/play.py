@@ -6,7 +6,7 @@ Langford 2002), with V the value of never acting again:
     lift = E[ Σ_t Σ_i A_it · gain_t(i, s_it) ],   gain_t(i, s) = Σ_j (P_i1 − P_i0)(s, j) · (value(j) + V_i,t+1(j))
 
 Its mean is that of the difference in rewards, without the noise of what happens to people by themselves. The rewards of
-acting on nobody and the lift of acting at random are exact. Each draw is played as often as time allows, a quarter of
+acting on nobody and the lift of acting at random are exact. Each draw is played as often as time allows, a fifth of
 them at least twice, so that the noise that is left within a draw is known.
 """
 
@@ -22,6 +22,7 @@ from restive.logs.model import FittedModel
 from restive.parallel import available_processors, map_chunks
 from restive.policies import make_policy
 from restive.policies.base import Learner, Oracle, Policy
+from restive.policies.belief import flatten, unflatten
 from restive.policies.index_table import TableOracle
 from restive.policies.random import NoBelief
 from restive.simulation import Simulation, fitting_runs
@@ -31,8 +32,8 @@ from restive.solvers.whittle import whittle_indices
 from restive.types import Floats, Ints
 from restive.world import World
 
-# A draw is played at most so often, and up to this number of agent-steps of all draws; one in four at least twice.
-MAX_RUNS, MAX_STEPS, REPEATED_SHARE = 8, 10_000_000, 4
+# A draw is played at most so often, and up to this number of agent-steps of all draws; one in five at least twice.
+MAX_RUNS, MAX_STEPS, REPEATED_SHARE = 8, 10_000_000, 5
 # The prices of the fluid bound are planned on at most so many people.
 MAX_PLANNED, PLAN_GAP, PLAN_SWEEPS = 1_000, 3e-3, 20
 INDEX_DISCOUNT = 0.95
@@ -46,6 +47,7 @@ class Programs(NamedTuple):
     rounds: int
     draws: int = 100
     seed: int = 0
+    warm: bool = True  # whether learners that can start from the history do
     bounds: int = 40  # the number of draws whose fluid bound is computed
 
 
@@ -148,12 +150,13 @@ def play(
     bounds = len(programs.budgets), min(draws, programs.bounds)
     lift = np.full((*shape, max(2, runs)), np.nan)
     played = Played(np.empty(draws), np.empty(shape[1:]), lift, np.empty(shape), *np.empty((2, *bounds)))
+    beliefs = [[start_warm(model, policy, programs, budget) for budget in programs.budgets] for policy in programs.policies]
     jobs = _cut(draws, runs, fitting_runs(Shape(1, agents, states, 0, None, np.ones(1))))
     done: list[int] = []
 
     def work(first: int, last: int) -> None:
         for job in jobs[first:last]:
-            _play_chunk(model, programs, *job, played)
+            _play_chunk(model, programs, beliefs, *job, played)
             done.append(1)
             progress(len(done), len(jobs))
 
@@ -165,7 +168,7 @@ def _cut(draws: int, runs: int, size: int) -> list[tuple[int, int, int]]:
     """Chunks of draws that fit the cache: the first, the one after the last, and how often each is played.
 
     >>> _cut(10, 1, 4)
-    [(0, 2, 2), (2, 3, 2), (3, 7, 1), (7, 10, 1)]
+    [(0, 2, 2), (2, 6, 1), (6, 10, 1)]
     """
     jobs, repeated = [], -(-draws // REPEATED_SHARE)
     for begin, end, times in ((0, repeated, max(2, runs)), (repeated, draws, runs)):
@@ -174,7 +177,9 @@ def _cut(draws: int, runs: int, size: int) -> list[tuple[int, int, int]]:
     return jobs
 
 
-def _play_chunk(model: FittedModel, programs: Programs, first: int, last: int, runs: int, played: Played) -> None:
+def _play_chunk(
+    model: FittedModel, programs: Programs, beliefs: list[list[Any]], first: int, last: int, runs: int, played: Played
+) -> None:
     """Play all programs on the draws from `first` up to, but not including, `last`."""
     seed, rounds, budgets = programs.seed, programs.rounds, programs.budgets
     problems = [model.problem(0, number, seed) for number in range(first, last)]
@@ -193,14 +198,21 @@ def _play_chunk(model: FittedModel, programs: Programs, first: int, last: int, r
                 bound, price = _bound(rows, world.model.reward[draw], start[draw], budget, rounds)
                 played.bound[b, here], played.worth[b, here] = bound - played.nobody[here], price
         for p, policy in enumerate(programs.policies):
-            lift, reward = play_world(world.with_budget(budget), policy, rounds, gain)
+            lift, reward = play_world(world.with_budget(budget), policy, rounds, gain, beliefs[p][b])
             played.lift[p, b, first:last, :runs] = lift.reshape(draws, runs)
             played.reward[p, b, first:last] = reward.reshape(draws, runs)[:, 0]
 
 
-def play_world(world: World, policy: Policy[Any], rounds: int, gain: Floats) -> tuple[Floats, Floats]:
-    """The lift, counted by `gain` [T, I, N, S], and the reward of each run, [R] each."""
+def play_world(
+    world: World, policy: Policy[Any], rounds: int, gain: Floats, belief: Any = None
+) -> tuple[Floats, Floats]:
+    """The lift, counted by `gain` [T, I, N, S], and the reward of each run, [R] each.
+
+    Each run starts from a belief of one run, if that is given.
+    """
     simulation = Simulation(world, policy)
+    if belief is not None:
+        simulation.belief = _repeat(belief, world.shape.runs)
     lift, reward = np.zeros((2, world.shape.runs))
     for step in range(rounds):
         state, action, outcome = simulation.take_step()
@@ -209,6 +221,27 @@ def play_world(world: World, policy: Policy[Any], rounds: int, gain: Floats) -> 
         lift += np.bincount(run, gained, world.shape.runs)
         reward += outcome.total
     return lift, reward
+
+
+def can_start_warm(policy: Policy[Any]) -> bool:
+    """Whether a policy can start from a history."""
+    return type(policy).warm_start is not Policy.warm_start
+
+
+def start_warm(model: FittedModel, policy: Policy[Any], programs: Programs, budget: int) -> Any:
+    """The belief of one run after the history, if the policy learns from it: the same for all draws."""
+    if not programs.warm or not can_start_warm(policy):
+        return None
+    world = World(model.problem(budget), horizon=programs.rounds)
+    return Simulation(world, policy, history=model).belief
+
+
+def _repeat(belief: Any, runs: int) -> Any:
+    """A belief of one run for so many runs."""
+    arrays = {
+        name: np.repeat(array, runs, axis=0) if array.ndim else array.copy() for name, array in flatten(belief).items()
+    }
+    return unflatten(belief, arrays)
 
 
 def _lift_at_random(transition: Floats, gain: Floats, start: Floats, share: float) -> float:

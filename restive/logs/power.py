@@ -6,6 +6,7 @@ error of the difference is √((v1 / q + v0 / (1 − q)) / people), and the peop
     people = (z(level) + z(power))² · (v1 / q + v0 / (1 − q)) / lift²
 """
 
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 from restive.contract import Shape
 from restive.errors import InputError, check_number, check_whole
 from restive.logs.model import FittedModel
-from restive.logs.play import Informed, find_policy
+from restive.logs.play import Informed, can_start_warm, find_policy
 from restive.parallel import map_chunks
 from restive.policies.base import Policy
 from restive.policies.random import Random
@@ -87,6 +88,7 @@ def simulate_trials(
     draws: int = 100,
     seed: int = 0,
     threads: int | None = None,
+    warm: bool = True,
 ) -> Trials:
     """Trials on draws of a model, one for each: people drawn at random, some of them in the program.
 
@@ -100,6 +102,8 @@ def simulate_trials(
         The share of people in the program.
     policy
         What chooses among the people of the program: a name or a policy, as in a forecast.
+    warm
+        Whether a learner that can start from the history does.
     """
     people, draws = check_whole("people", people, 4), check_whole("draws", draws, 1)
     n_program = round(people * check_number("share", share, "it is a share between 0 and 1", 0, 1))
@@ -124,8 +128,12 @@ def simulate_trials(
             mine = Informed(np.stack([chosen.indices[taken[:n_program]] for taken in places]))
         treated = World(program, 1, seed, horizon=rounds, first_instance=first)
         untouched = World(control, 1, seed, first_instance=draws + first)
-        _record(treated, mine, rounds, reward[first:last, :n_program], acted[first:last, :n_program])
-        _record(untouched, Random(), rounds, reward[first:last, n_program:], acted[first:last, n_program:])
+        known = None
+        if warm and can_start_warm(mine):
+            known = [replace(model, counts=model.counts[taken[:n_program]]) for taken in places]
+        started = Simulation(treated, mine, history=known)
+        _record(started, rounds, reward[first:last, :n_program], acted[first:last, :n_program])
+        _record(Simulation(untouched, Random()), rounds, reward[first:last, n_program:], acted[first:last, n_program:])
 
     chunk = fitting_runs(Shape(1, people, len(model.states), 0, None, np.ones(1)))
     map_chunks(work, draws, -(-draws // chunk), threads)
@@ -139,9 +147,8 @@ def _sample(known: int, people: int, seed: list[int]) -> Ints:
     return generator.permutation(np.concatenate(rounds)[:people])
 
 
-def _record(world: World, policy: Policy[Any], rounds: int, reward: Floats, acted: Ints) -> None:
+def _record(simulation: Simulation, rounds: int, reward: Floats, acted: Ints) -> None:
     """Fill the mean reward of each person, and how often they were acted on, [R, M] each."""
-    simulation = Simulation(world, policy)
     reward[:] = 0.0
     for _ in range(rounds):
         _, action, outcome = simulation.take_step()

@@ -11,7 +11,7 @@ from restive.logs.fit import fit
 from restive.logs.forecast import AT_RANDOM, settle, summarise
 from restive.logs.generate import generate_history
 from restive.logs.model import FittedModel
-from restive.logs.play import Programs, find_policy, gains_of_acting, play, play_world
+from restive.logs.play import Programs, find_policy, gains_of_acting, play, play_world, start_warm
 from restive.logs.power import people_needed, simulate_trials
 from restive.policies.base import Policy
 from restive.policies.random import Random
@@ -71,7 +71,8 @@ def forecast_one(setting: Setting, number: int) -> Outcome:
     played = play(model, programs, threads=1)
     rows = summarise(played, programs, (*NAMES, "as now"), 0)
     true = problem.replace(budget=setting.budget, start=history.last_state)
-    lift, seen = _play_true(true, policies, number)
+    beliefs = [start_warm(model, policy, programs, setting.budget) for policy in policies]
+    lift, seen = _play_true(true, policies, beliefs, number)
     inside = [row.lift.low <= each <= row.lift.high for row, each in zip(rows, lift, strict=False)]
     held = [row.seen.low <= each <= row.seen.high for row, each in zip(rows, seen, strict=False)]
     second, best = np.argsort(lift)[-2:]
@@ -80,14 +81,16 @@ def forecast_one(setting: Setting, number: int) -> Outcome:
     return Outcome(np.array(inside, float), np.array(held, float), bool(lift[best] - lift[second] > error), bool(named))
 
 
-def _play_true(problem: Problem, policies: tuple[Policy[Any], ...], number: int) -> tuple[Floats, Floats]:
+def _play_true(
+    problem: Problem, policies: tuple[Policy[Any], ...], beliefs: list[Any], number: int
+) -> tuple[Floats, Floats]:
     """The true lift of each policy, and what one run of it shows."""
     world = World(problem, TRUE_RUNS, 10**6 + number, horizon=ROUNDS)
     gain, nobody = gains_of_acting(problem.transition, problem.reward, ROUNDS)
     untouched = float((nobody * world.model.start[0]).sum())
     lift, seen = [], []
-    for policy in policies:
-        gained, reward = play_world(world, policy, ROUNDS, gain[:, None])
+    for policy, belief in zip(policies, beliefs, strict=True):
+        gained, reward = play_world(world, policy, ROUNDS, gain[:, None], belief)
         lift.append(gained.mean())
         seen.append(reward[0] - untouched)
     return np.array(lift), np.array(seen)
