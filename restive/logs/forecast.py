@@ -364,7 +364,9 @@ def _is_warm(start: str) -> bool:
 
 def _note_starts(programs: Programs) -> list[str]:
     """Which learners know nothing of the people when they start."""
-    learners = [each for each in programs.policies if isinstance(each, Learner) and not isinstance(each, Random | AsNow)]
+    learners = [
+        each for each in programs.policies if isinstance(each, Learner) and not isinstance(each, Random | AsNow)
+    ]
     cold = [each.name for each in learners if not (programs.warm and can_start_warm(each))]
     if not cold:
         return []

@@ -150,7 +150,9 @@ def play(
     bounds = len(programs.budgets), min(draws, programs.bounds)
     lift = np.full((*shape, max(2, runs)), np.nan)
     played = Played(np.empty(draws), np.empty(shape[1:]), lift, np.empty(shape), *np.empty((2, *bounds)))
-    beliefs = [[start_warm(model, policy, programs, budget) for budget in programs.budgets] for policy in programs.policies]
+    beliefs = [
+        [start_warm(model, policy, programs, budget) for budget in programs.budgets] for policy in programs.policies
+    ]
     jobs = _cut(draws, runs, fitting_runs(Shape(1, agents, states, 0, None, np.ones(1))))
     done: list[int] = []
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +67,7 @@ def test_more_actions_bring_more_and_choosing_brings_more_than_chance(answer: Fo
 
 def test_the_answer_is_said_in_the_words_of_the_program(answer: Forecast, tmp_path: Path) -> None:
     first = answer.sections()[0]
-    assert first.sentences[1].startswith("12 calls a week, given as informed says, bring about ")
+    assert first.sentences[1].startswith(f"12 calls a week, given as {answer.best(12).policy} says, bring about ")
     assert "more engaged weeks over 8 weeks than acting on nobody" in first.sentences[1]
     assert json.loads(json.dumps(answer.as_json(), allow_nan=False))["programs"][0]["budget"] == 3
     show(answer, "Forecast", json=True, page=tmp_path / "page.html", figure=tmp_path / "figure.svg")
@@ -101,6 +102,16 @@ def test_thinly_known_states_are_named(model: FittedModel) -> None:
     counts[1:, 1, 1] = 0
     notes = forecast(replace(model, counts=counts), (3,), rounds=2, draws=20, policies=("informed",)).notes
     assert notes[0].startswith("Fewer than 30 moves of people who were acted on are known in engaged")
+
+
+def test_learners_that_start_from_nothing_are_named(model: FittedModel) -> None:
+    small = partial(forecast, model, (5,), rounds=3, draws=20, policies=("lagrange", "egt"))
+    assert small(start="warm").notes[0].startswith("What egt would bring with what the history says")
+    cold = small(start="cold")
+    assert cold.notes[0].startswith("What lagrange and egt would bring")
+    assert cold.rows[0].lift.mean < small(start="warm").rows[0].lift.mean
+    with pytest.raises(InputError, match="start is 'hot'"):
+        small(start="hot")
 
 
 def test_a_harmful_action_is_best_left_out(model: FittedModel) -> None:

@@ -29,11 +29,12 @@ def test_gains_are_those_of_one_action_and_never_again() -> None:
         assert total[state] - nobody[agent, state] == pytest.approx(path @ gain[acted, agent])
 
 
-def test_lifts_have_the_mean_of_reward_differences_and_less_noise(model: FittedModel) -> None:
-    learner, rounds = make_policy("lagrange"), 10
-    played = play(model, Programs((learner,), (4,), rounds, draws=60))
+@pytest.mark.parametrize("warm", [False, True])
+def test_lifts_have_the_mean_of_reward_differences_and_less_noise(model: FittedModel, warm: bool) -> None:
+    learner, rounds, known = make_policy("lagrange"), 10, model if warm else None
+    played = play(model, Programs((learner,), (4,), rounds, draws=60, warm=warm))
     problems = [model.problem(4, number) for number in range(60)]
-    reward = simulate(problems, learner, rounds, runs=8).reward.reshape(60, 8, rounds).sum(axis=2)
+    reward = simulate(problems, learner, rounds, runs=8, history=known).reward.reshape(60, 8, rounds).sum(axis=2)
     assert played.reward[0, 0] == pytest.approx(reward[:, 0])
     difference = reward - played.nobody[:, None]
     lift = played.lift[0, 0]
