@@ -78,18 +78,20 @@ def walk(entries: Entries, steps: int, units: int, model: Floats, ratio: Floats,
     widest = 0
     for g in range(entries.share.size):
         widest = max(widest, entries.first[g + 1] - entries.first[g])
-    weight, chosen = np.empty(widest), np.empty(widest)
+    times, weight, chosen = np.empty(widest), np.empty(widest), np.empty(widest)
     for g in range(entries.share.size):
         first, last = entries.first[g], entries.first[g + 1]
         row = sums[g * steps // entries.share.size]
         for m in range(first, last):
-            base = ratio[m] if ratio.size > 0 else product[entries.unit[m]]
-            weight[m - first] = people[entries.person[m]] * base
+            times[m - first] = people[entries.person[m]]
+            weight[m - first] = times[m - first] * (ratio[m] if ratio.size > 0 else product[entries.unit[m]])
         size = last - first
         tied, share, explore = entries.tied[first:last], entries.share[g], entries.explore[g]
         share_out(weight[:size], tied, entries.open[g], share, explore, chosen)
         for m in range(first, last):
-            unit, many, acts = entries.unit[m], people[entries.person[m]], chosen[m - first]
+            unit, many, acts = entries.unit[m], times[m - first], chosen[m - first]
+            if many == 0.0:
+                continue
             done, probability, reward = entries.action[m], entries.propensity[m], entries.reward[m]
             base = ratio[m] if ratio.size > 0 else product[unit]
             factor = acts / probability if done == 1 else (1.0 - acts) / (1.0 - probability)

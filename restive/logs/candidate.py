@@ -46,7 +46,7 @@ class Candidate(NamedTuple):
     name: str
     priority: Floats  # one for each row of the history
     explore: Floats  # [T] the probability that people are drawn at random
-    table: Floats  # [K, N, S] the priority of each person in each state; none for windows of one round
+    table: Floats  # [K, N, S] the priority of each person in each state; zeros for windows of one round
     exact: bool = True  # whether the table is the whole rule; otherwise it is a mean
     budget: int | None = None  # None: as given or as logged
     notes: tuple[str, ...] = ()
@@ -204,7 +204,7 @@ def _from_policy(
     window = windows.find(np.arange(1, history.n_rounds + 1))
     starts = set(windows.first.tolist())
     priority, explore = np.zeros(history.agent.size), np.zeros(history.n_rounds)
-    table = np.zeros((windows.first.size if windows.rounds > 1 else 0, history.n_agents, history.n_states))
+    table = np.zeros((windows.first.size, history.n_agents, history.n_states))
     by_round = np.argsort(history.round, kind="stable")
     edges = np.searchsorted(history.round[by_round], np.arange(1, history.n_rounds + 2))
     state = np.zeros(history.n_agents, np.int64)

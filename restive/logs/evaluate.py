@@ -28,7 +28,7 @@ from restive.logs.model import FittedModel
 from restive.logs.panel import Units, budget_share, make_units, sort_entries
 from restive.logs.propensity import estimate_propensity
 from restive.logs.sections import Section
-from restive.logs.working_model import expected_rewards, people_rows, plan_windows
+from restive.logs.working_model import BinnedRows, ModelRows, expected_rewards, plan_windows
 from restive.parallel import available_processors, map_chunks
 from restive.stats import Band, student_quantile
 from restive.types import Bools, Floats
@@ -219,19 +219,19 @@ def evaluate(
     logs = (history, units, windows, candidate)
     entries, order = sort_entries(*logs, reward, propensity, available, share)
     bootstrap = _Bootstrap(entries, rounds, units, resamples, seed, threads)
+    rest = (propensity, available, share)
     if rounds == 1:
         expected = expected_rewards(history, candidate, reward)[units.row[:, 0]][order]
         runs = {ROBUST: bootstrap.run(expected, NO_RATIO)}
-        if model is not None:
-            rows = people_rows(history, candidate, model)[history.agent, :, history.state] @ history.value
-            runs[MODEL] = bootstrap.run(rows[units.row[:, 0]][order], NO_RATIO)
     else:
-        rows = people_rows(history, candidate, model)
-        plan = plan_windows(*logs, rows, propensity, available, share)
+        plan = plan_windows(*logs, BinnedRows(history, candidate), *rest)
         values = plan.value.swapaxes(0, 1).reshape(-1, 2)[order]
         runs = {ROBUST: bootstrap.run(values, NO_RATIO)}
         if candidate.exact:
             runs[MARGINAL] = bootstrap.run(values, plan.ratio.T.ravel()[order])
+    if model is not None:
+        plan = plan_windows(*logs, ModelRows(history, windows, model), *rest)
+        runs[MODEL] = bootstrap.run(plan.value.swapaxes(0, 1).reshape(-1, 2)[order], NO_RATIO)
     notes = (*told, *assumed, *candidate.notes, *_say_left_out(units, windows))
     return _conclude(candidate.name, rounds, runs, units, bootstrap.n_people, notes)
 

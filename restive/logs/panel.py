@@ -67,8 +67,10 @@ def sort_entries(
     tied = np.zeros(row.size, np.bool_)
     tied[1:] = (group[1:] == group[:-1]) & (priority[1:] == priority[:-1]) & (can[1:] == can[:-1])
     number = (windows.first[None] + np.arange(steps)[:, None]).ravel() - 1
+    renumbered = np.empty(units.person.size, np.int64)  # by their place in the first step, which makes scans sequential
+    renumbered[unit[order[: units.person.size]]] = np.arange(units.person.size)
     entries = Entries(
-        unit=unit[order],
+        unit=renumbered[unit[order]],
         person=units.person[unit[order]],
         action=history.action[sorted_row],
         reward=reward[sorted_row],

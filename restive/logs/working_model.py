@@ -1,16 +1,16 @@
 """Working models of an evaluation: what doubly robust estimators subtract and add again.
 
 They reduce the variance and need not be right. For one round: expected rewards by regression, cross-fitted over people.
-For several: everybody's transition rows, with a prior for each tenth of the candidate's own index, because a model that
-is the same for all people is badly biased for a policy that targets; from these the value of every person, state and
-round under the candidate's threshold path, and how much more often the candidate meets a person in a state than the log.
+For several: transition rows by state and tenth of the candidate's own priority there, because a model that is the same for
+all people is badly biased for a policy that targets; from these the value of every person, state and round under the
+candidate's threshold path, and how much more often the candidate meets a person in a state than the log did. Rows that
+use a person's own moves too were tried: they explain their own residuals, or add more noise than they remove.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import gammaln
 
 from restive.kernels.threshold_path import share_out
 from restive.logs.candidate import Candidate, Windows, known_elsewhere
@@ -21,9 +21,8 @@ from restive.logs.propensity import FOLDS, past_mean, person_folds, standard_fea
 from restive.types import Bools, Floats, Ints
 
 RIDGE = 2.0  # pseudo-rows of a regression
-BINS, MIN_BIN_PEOPLE = 10, 30
+BINS, MIN_BIN_ROWS = 10, 100
 BIN_WEIGHT = 20.0  # pseudo-moves by which the rows of a bin are drawn to those of everybody
-CONCENTRATIONS = 2.0 ** np.arange(0, 9)
 MIN_OCCUPANCY = 1e-6
 
 
@@ -77,49 +76,55 @@ def _rank_in_round(history: History, priority: Floats) -> Floats:
     return place
 
 
-def people_rows(history: History, candidate: Candidate, model: FittedModel | None) -> Floats:
-    """The expected transition rows of each person, [N, 2, S, S]: of the model, or with a prior by bins of the index."""
-    if model is not None:
-        counts = known_elsewhere(model, history) + history.counts
-        return replace(model, agents=history.agents, counts=counts).posterior_mean()
-    counts, group = history.counts, _bins(history, candidate.priority)
-    pooled = counts.sum(axis=0) + 0.5
-    pooled /= pooled.sum(axis=-1, keepdims=True)
-    total = np.zeros((int(group.max()) + 1, *pooled.shape))
-    np.add.at(total, group, counts)
-    total += BIN_WEIGHT * pooled
-    prior = (total / total.sum(axis=-1, keepdims=True))[group]
-    rows = _concentration(counts, prior) * prior + counts
-    return np.asarray(rows / rows.sum(axis=-1, keepdims=True))
+class Rows(Protocol):
+    """Transition rows of people, for the candidate's window of that number."""
+
+    def of(self, number: int, person: Ints) -> Floats:
+        """[n, 2, S, S]."""
 
 
-def _bins(history: History, priority: Floats) -> Ints:
-    """Everybody's tenth of the mean rank of the priority; fewer bins if there are few people or many ties."""
-    seen = np.bincount(history.agent, minlength=history.n_agents)
-    score = np.bincount(history.agent, _rank_within_state(history, priority), history.n_agents) / np.maximum(seen, 1)
-    bins = max(1, min(BINS, history.n_agents // MIN_BIN_PEOPLE))
-    edges = np.unique(np.quantile(score, np.arange(1, bins) / bins)) if bins > 1 else np.zeros(0)
-    return np.unique(np.searchsorted(edges, score, side="right"), return_inverse=True)[1]
+class BinnedRows:
+    """Rows by state and bin of the candidate's priority in that state."""
+
+    def __init__(self, history: History, candidate: Candidate) -> None:
+        pooled = history.counts.sum(axis=0) + 0.5
+        pooled /= pooled.sum(axis=-1, keepdims=True)
+        self.table, self.edges, self.rows = candidate.table, list[Floats](), list[Floats]()
+        for state in range(history.n_states):
+            here = np.flatnonzero((history.state == state) & history.known)
+            priority = candidate.priority[here]
+            bins = max(1, min(BINS, here.size // MIN_BIN_ROWS))
+            edges = np.unique(np.quantile(priority, np.arange(1, bins) / bins)) if bins > 1 else np.zeros(0)
+            group = np.searchsorted(edges, priority, side="right")
+            cells = np.ravel_multi_index(
+                (group, history.action[here], history.next_state[here]), (edges.size + 1, *pooled.shape[:2])
+            )
+            total = np.bincount(cells, minlength=(edges.size + 1) * pooled.shape[0] * pooled.shape[1])
+            total = total.reshape(edges.size + 1, *pooled.shape[:2]) + BIN_WEIGHT * pooled[:, state]
+            self.edges.append(edges)
+            self.rows.append(total / total.sum(axis=-1, keepdims=True))
+
+    def of(self, number: int, person: Ints) -> Floats:
+        """The rows of each person's bins in a window, [n, 2, S, S]."""
+        table = self.table[number, person]
+        parts = [
+            rows[np.searchsorted(edges, table[:, state], side="right")]
+            for state, (edges, rows) in enumerate(zip(self.edges, self.rows, strict=True))
+        ]
+        return np.stack(parts, axis=2)
 
 
-def _rank_within_state(history: History, priority: Floats) -> Floats:
-    """The priority of each row minus the mean of its state, in units of its deviation: what it says about the person."""
-    finite = np.clip(priority, -1e300, 1e300)
-    count = np.maximum(np.bincount(history.state, minlength=history.n_states), 1)
-    mean = np.bincount(history.state, finite, history.n_states) / count
-    off = finite - mean[history.state]
-    scale = np.sqrt(np.bincount(history.state, off**2, history.n_states) / count)
-    return np.asarray(np.round(off / np.where(scale > 0, scale, 1.0)[history.state], 9))
+class ModelRows:
+    """Rows of a fitted model, given everybody's moves before a window."""
 
+    def __init__(self, history: History, windows: Windows, model: FittedModel) -> None:
+        self.history, self.windows = history, windows
+        self.model = replace(model, agents=history.agents, counts=known_elsewhere(model, history))
 
-def _concentration(counts: Floats, prior: Floats) -> float:
-    """The weight of the prior rows with the largest marginal likelihood of everybody's counts."""
-    moves = counts.sum(axis=-1)
-    scores = [
-        float((gammaln(weight) - gammaln(weight + moves)).sum() + (gammaln(weight * prior + counts) - gammaln(weight * prior)).sum())
-        for weight in CONCENTRATIONS
-    ]  # fmt: skip
-    return float(CONCENTRATIONS[int(np.argmax(scores))])
+    def of(self, number: int, person: Ints) -> Floats:
+        """The expected rows, [n, 2, S, S]."""
+        before = self.history.select(self.history.round < self.windows.first[number]).counts
+        return replace(self.model, counts=self.model.counts + before).posterior_mean()[person]
 
 
 class Nuisances(NamedTuple):
@@ -134,7 +139,7 @@ def plan_windows(
     units: Units,
     windows: Windows,
     candidate: Candidate,
-    rows: Floats,
+    rows: Rows,
     propensity: Floats,
     available: Bools,
     share: Floats,
@@ -148,10 +153,8 @@ def plan_windows(
     )
     for number, first in enumerate(windows.first.tolist()):
         here = np.flatnonzero(units.window == number)
-        if not here.size:
-            continue
         people, rounds = units.person[here], slice(first - 1, first - 1 + windows.rounds)
-        path = _Path(rows[people], history.value, candidate.table[number, people], open_share)
+        path = _Path(rows.of(number, people), history.value, candidate.table[number, people], open_share)
         state = history.state[units.row[here]]
         chosen, found.ratio[here] = path.forward(state, share[rounds], candidate.explore[rounds], logged[people])
         found.value[here] = path.backward(state, chosen)
