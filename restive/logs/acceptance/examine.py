@@ -27,6 +27,7 @@ class World:
     recorded: bool = True  # whether propensities are in the table
     memory: float = 0.0  # what a good state before adds, compared with a bad one
     drift: float = 0.0  # what the last round adds, compared with the first
+    step: float = 0.0  # what the second half of the rounds adds, compared with the first
     hidden: float = 0.0  # by how much people who do well are acted on more often, one standard deviation
     past: float = 0.0  # by how much acting is less likely after acting
     missing: float = 0.0  # share of unknown next states, different between people
@@ -64,7 +65,7 @@ class World:
             follows = generator.random(n) < np.clip(willing + self.selective * (chance < 0.4), 0, 1)
             action[:, t] = draw[:, t] * follows
             good = base[now, np.arange(n)] + self.effect * action[:, t] + self.memory * (before - 0.5)
-            good += self.drift * (t / (rounds - 1) - 0.5)
+            good += self.drift * (t / (rounds - 1) - 0.5) + self.step * ((t >= rounds / 2) - 0.5)
             if self.influence:
                 share = np.bincount(group, action[:, t]) / np.bincount(group)
                 good += self.influence * (share[group] - 0.3)
@@ -112,7 +113,8 @@ NULLS: tuple[tuple[str, World, tuple[str, ...]], ...] = (
 LARGE = World(agents=300, rounds=30)
 BROKEN: tuple[tuple[str, World, str, float], ...] = (
     ("10 points of memory", replace(LARGE, memory=0.1), "memory", 0.9),
-    ("drift of 5 points", replace(LARGE, drift=0.05), "change", 0.8),
+    ("drift of 5 points between halves", replace(LARGE, step=0.05), "change", 0.8),
+    ("drift of 5 points along a line from the first round to the last", replace(LARGE, drift=0.05), "change", 0.8),
     ("acting adds 5 points", replace(LARGE, effect=0.05), "effect", 0.8),
     ("people differ by 10 points", replace(LARGE, spread=0.1), "people", 0.8),
     ("acting 10 points less likely after acting", replace(LARGE, past=0.1, recorded=False), "randomised", 0.8),

@@ -14,7 +14,7 @@ import numpy as np
 
 from restive.formats import show_count, show_mean
 from restive.logs.assumptions.estimators import Estimate, estimate_effects
-from restive.logs.assumptions.finding import Finding, Question, Size, show_p
+from restive.logs.assumptions.finding import Finding, Question, Size, as_numbers, show_p
 from restive.logs.assumptions.path_shuffles import PERIODS, Shuffled
 from restive.logs.assumptions.questions import CHANGE, MEMORY
 from restive.logs.assumptions.rows import Rows
@@ -62,15 +62,15 @@ def examine_change(rows: Rows, shuffled: Shuffled) -> Finding:
     middle = np.linspace(-1.0, 1.0, PERIODS) * (PERIODS - 1) / 2
     so_far = np.cumsum(by_period, axis=1)[:, :-1]
     statistics = (
-        _chi_squared(np.einsum("rpn,p->r", by_period, middle)[:, None]),
+        _chi_squared(shuffled.trend[:, None]),
         _chi_squared(np.einsum("rpn,p->rn", by_period, middle)),
         _chi_squared(so_far.sum(axis=-1)),  # as in Nyblom's test: the sum of squares of partial sums
         _chi_squared(np.einsum("rpns,p->rns", table, middle)),
         _chi_squared(table),
     )
-    p = rank_smallest(statistics)
+    p = rank_smallest(statistics, (5.0, 1.0, 1.0, 1.0, 1.0))
     size = _root_mean_square(by_period, shuffled.in_period)
-    trend = _trend(by_period, shuffled, middle)
+    trend = Size.of(shuffled.slope)
     effect, over = effect_over_time(rows), rows.over or "round"
     slope = "" if effect is None else (
         f" The effect of acting over everybody is {show_mean(effect[0].value, effect[0].error)} at {over} 0 and changes by "
@@ -84,7 +84,7 @@ def examine_change(rows: Rows, shuffled: Shuffled) -> Finding:
         size=size,
         p=p,
         numbers={
-            "trend": {"value": trend.value, "low": trend.low, "high": trend.high},
+            "trend": as_numbers(shuffled.slope),
             "effect_over_time": None if effect is None else [[each.value, each.error] for each in effect],
         },
     )
@@ -104,8 +104,10 @@ def effect_over_time(rows: Rows) -> list[Estimate] | None:
     )  # fmt: skip
 
 
-def rank_smallest(statistics: tuple[Floats, ...]) -> float:
+def rank_smallest(statistics: tuple[Floats, ...], weights: tuple[float, ...] = ()) -> float:
     """The p-value of the smallest tail probability among several statistics, [1 + shuffles] each, the observed first.
+
+    A tail probability is divided by its weight first: a statistic with a larger weight sees more, the others less.
 
     >>> rank_smallest((np.array([9.0, 1, 2, 3]), np.array([1.0, 1, 2, 1])))
     0.25
@@ -113,10 +115,10 @@ def rank_smallest(statistics: tuple[Floats, ...]) -> float:
     from scipy.special import gammaincc
 
     tails = []
-    for statistic in statistics:
+    for statistic, weight in zip(statistics, weights or (1.0,) * len(statistics), strict=True):
         mean, variance = statistic.mean(), statistic.var()
         if variance > 0:
-            tails.append(gammaincc(mean**2 / variance, statistic * mean / variance))
+            tails.append(gammaincc(mean**2 / variance, statistic * mean / variance) / weight)
     if not tails:
         return 1.0
     smallest = np.min(tails, axis=0)
@@ -144,14 +146,6 @@ def _root_mean_square(rewards: Floats, rows: Floats) -> Size:
     error = math.sqrt(spread**2 + 4 * max(excess, 0.0) * noise / freedom)
     low, middle, high = (math.sqrt(max(0.0, excess + 1.96 * sign * error)) for sign in (-1, 0, 1))
     return Size(middle, low, high, math.sqrt(2.8 * spread))
-
-
-def _trend(by_period: Floats, shuffled: Shuffled, middle: Floats) -> Size:
-    """The change of the expected reward from the first to the last round, within persons and symbols."""
-    line = np.einsum("rpn,p->r", by_period, middle)
-    slope = (line[0] - line[1:].mean()) / shuffled.time_squares * PERIODS
-    error = line[1:].std() / shuffled.time_squares * PERIODS
-    return Size(slope, slope - 1.96 * error, slope + 1.96 * error, 2.8 * error)
 
 
 def _varies(table: Floats) -> bool:

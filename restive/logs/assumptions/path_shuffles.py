@@ -17,6 +17,7 @@ import numpy as np
 
 from restive.kernels.jit import compiled
 from restive.kernels.rng import fold, mix, unit
+from restive.logs.assumptions.estimators import Estimate, cell_means
 from restive.logs.history import History
 from restive.parallel import map_chunks
 from restive.types import Bools, Floats, Ints
@@ -24,6 +25,7 @@ from restive.types import Bools, Floats, Ints
 MAX_WORK = 200_000_000  # rows times shuffles
 MIN_SHUFFLES, MAX_SHUFFLES = 199, 999
 PERIODS = 6
+SHRINKAGE = 4.0
 MIN_STRETCH = 3  # a shorter one has nothing to shuffle
 _SHUFFLES_PER_CHUNK = 25
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -37,7 +39,11 @@ class Paths(NamedTuple):
     symbol: Ints  # [rows]
     next_state: Ints  # [rows]
     period: Ints  # [rows] 0 .. PERIODS − 1
+    time: Floats  # [rows] from −1/2 in the first round to 1/2 in the last
     share: Floats  # [N, 2S, S] how often each person moved where
+    mean: Floats  # [N, 2S] the mean value of the state that followed
+    weight: Floats  # [N, 2S] one over the variance of that value, shrunk to that of everybody
+    value: Floats  # [S]
     chained: bool  # whether the next state of a row is the state of the next one
 
 
@@ -46,8 +52,9 @@ class Shuffled(NamedTuple):
 
     memory: Floats  # [., 2S, 2S, S] how often each symbol before, symbol and next state followed each other
     change: Floats  # [., PERIODS, 2S, S] moves in each period minus those expected from the person's own shares
+    trend: Floats  # [.] Σ weight · time · (value of the next state − mean)
     in_period: Floats  # [PERIODS, 2S] rows that take part
-    time_squares: float  # Σ (period − its mean over the same stretch and symbol)²
+    slope: Estimate  # the change of the value of the next state from the first round to the last
     chained: bool
 
     @property
@@ -70,11 +77,33 @@ def find_paths(history: History, max_rows: int) -> Paths:
     counts = history.counts.reshape(history.n_agents, 2 * history.n_states, history.n_states)
     share = counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1.0)
     edges = np.quantile(round_, np.arange(1, PERIODS) / PERIODS) if known.size else np.zeros(PERIODS - 1)
-    period = np.searchsorted(edges, round_, side="left")
-    if known.size > max_rows:
-        kept = np.random.default_rng(0).permutation(history.n_agents)[: history.n_agents * max_rows // known.size]
-        return _keep(Paths(first, agent[first[:-1]], symbol, next_state, period, share, chained), kept)
-    return Paths(first, agent[first[:-1]], symbol, next_state, period, share, chained)
+    paths = Paths(
+        first=first,
+        agent=agent[first[:-1]],
+        symbol=symbol,
+        next_state=next_state,
+        period=np.searchsorted(edges, round_, side="left"),
+        time=(round_ - 1) / max(1, history.n_rounds - 1) - 0.5,
+        share=share,
+        mean=share @ history.value,
+        weight=_weigh(counts, history.value),
+        value=history.value,
+        chained=chained,
+    )
+    if known.size <= max_rows:
+        return paths
+    kept = np.random.default_rng(0).permutation(history.n_agents)[: history.n_agents * max_rows // known.size]
+    return _keep(paths, kept)
+
+
+def _weigh(counts: Floats, value: Floats) -> Floats:
+    """One over the variance of the value that follows each symbol, with `SHRINKAGE` moves of everybody's added."""
+    everybody = counts.sum(axis=0) + 1e-9
+    shrunk = counts + SHRINKAGE * everybody / everybody.sum(axis=-1, keepdims=True)
+    shrunk = shrunk / shrunk.sum(axis=-1, keepdims=True)
+    variance = shrunk @ value**2 - (shrunk @ value) ** 2
+    typical = float(np.ptp(value)) ** 2 or 1.0
+    return np.asarray(1 / np.maximum(variance / typical, 0.01))
 
 
 def _keep(paths: Paths, agents: Ints) -> Paths:
@@ -83,8 +112,8 @@ def _keep(paths: Paths, agents: Ints) -> Paths:
     length = np.diff(paths.first)[stretches]
     first = np.append(0, np.cumsum(length))
     rows = np.repeat(paths.first[stretches] - first[:-1], length) + np.arange(first[-1])
-    symbol, next_state, period = (part[rows] for part in (paths.symbol, paths.next_state, paths.period))
-    return Paths(first, paths.agent[stretches], symbol, next_state, period, paths.share, paths.chained)
+    parts = {name: getattr(paths, name)[rows] for name in ("symbol", "next_state", "period", "time")}
+    return paths._replace(first=first, agent=paths.agent[stretches], **parts)
 
 
 def shuffle_paths(history: History, seed: int = 0, max_shuffles: int = MAX_SHUFFLES) -> Shuffled:
@@ -96,28 +125,40 @@ def shuffle_paths(history: History, seed: int = 0, max_shuffles: int = MAX_SHUFF
     runs = 1 + min(shuffles, max_shuffles)
     memory = np.zeros((runs, 2 * states, 2 * states, states))
     change = np.zeros((runs, PERIODS, 2 * states, states))
+    trend = np.zeros(runs)
 
     def work(first: int, last: int) -> None:
-        _shuffle(paths, states, np.uint64(seed), first, memory[first:last], change[first:last])
+        _shuffle(paths, states, np.uint64(seed), first, memory[first:last], change[first:last], trend[first:last])
 
     map_chunks(work, runs, -(-runs // _SHUFFLES_PER_CHUNK))
-    return Shuffled(memory, change, *_count_periods(paths, states), paths.chained)
+    return Shuffled(memory, change, trend, _count_periods(paths, states), _fit_slope(paths), paths.chained)
 
 
-def _count_periods(paths: Paths, states: int) -> tuple[Floats, float]:
-    """How many rows that can be shuffled each symbol has in each period, and the squares of the centred periods."""
+def _count_periods(paths: Paths, states: int) -> Floats:
+    """How many rows that can be shuffled each symbol has in each period."""
     length = np.diff(paths.first)
     use = np.repeat(length >= MIN_STRETCH, length)
-    symbol, period = paths.symbol[use], paths.period[use]
-    cell = np.repeat(np.arange(length.size), length)[use] * 2 * states + symbol
-    seen = np.maximum(np.bincount(cell), 1)
-    squares = (period**2).sum() - (np.bincount(cell, period) ** 2 / seen).sum()
-    in_period = np.bincount(period * 2 * states + symbol, minlength=PERIODS * 2 * states)
-    return in_period.reshape(PERIODS, 2 * states).astype(float), float(squares)
+    cell = paths.period[use] * 2 * states + paths.symbol[use]
+    return np.bincount(cell, minlength=PERIODS * 2 * states).reshape(PERIODS, 2 * states).astype(np.float64)
+
+
+def _fit_slope(paths: Paths) -> Estimate:
+    """The weighted least-squares slope of the value of the next state over time, within persons and symbols."""
+    agent = np.repeat(paths.agent, np.diff(paths.first))
+    people, symbols = paths.weight.shape
+    cell = agent * symbols + paths.symbol
+    weight = paths.weight[agent, paths.symbol]
+    time = paths.time - cell_means(paths.time[:, None], cell, np.ones(cell.size))[:, 0]
+    surplus = paths.value[paths.next_state] - paths.mean[agent, paths.symbol]
+    scale = max(float(weight @ time**2), 1e-12)
+    slope = float(weight @ (time * surplus)) / scale
+    return Estimate.of(slope, np.bincount(agent, weight * time * (surplus - slope * time), people) / scale)
 
 
 @compiled
-def _shuffle(paths: Paths, states: int, seed: np.uint64, first_run: int, memory: Floats, change: Floats) -> None:
+def _shuffle(
+    paths: Paths, states: int, seed: np.uint64, first_run: int, memory: Floats, change: Floats, trend: Floats
+) -> None:
     """Add the statistics of runs `first_run` and following; run 0 is the observed one."""
     symbols = 2 * states
     length = 0
@@ -133,7 +174,7 @@ def _shuffle(paths: Paths, states: int, seed: np.uint64, first_run: int, memory:
         first, last = paths.first[stretch], paths.first[stretch + 1]
         if last - first < MIN_STRETCH:
             continue
-        symbol = paths.symbol[first:last]
+        symbol, agent = paths.symbol[first:last], paths.agent[stretch]
         _collect(symbol, paths.next_state[first:last], symbols, paths.chained, start, place, observed)
         key = fold(seed, stretch)
         for run in range(memory.shape[0]):
@@ -155,7 +196,9 @@ def _shuffle(paths: Paths, states: int, seed: np.uint64, first_run: int, memory:
                     memory[run, before, now, after] += 1.0
                 period = paths.period[first + row]
                 for state in range(states):
-                    change[run, period, now, state] -= paths.share[paths.agent[stretch], now, state]
+                    change[run, period, now, state] -= paths.share[agent, now, state]
+                surplus = paths.value[after] - paths.mean[agent, now]
+                trend[run] += paths.weight[agent, now] * paths.time[first + row] * surplus
                 change[run, period, now, after] += 1.0
                 before, now = now, move
 
