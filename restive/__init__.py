@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from restive.logs.forecast import forecast
     from restive.logs.history import History
     from restive.logs.model import FittedModel
+    from restive.logs.trial import read_trial
+    from restive.logs.trial_plan import plan_trial
     from restive.policies import POLICIES, make_policy
     from restive.problem import Problem
     from restive.problems import PROBLEMS, make_problems
@@ -42,6 +44,8 @@ __all__ = [
     "forecast",
     "make_policy",
     "make_problems",
+    "plan_trial",
+    "read_trial",
     "simulate",
 ]
 
@@ -54,6 +58,8 @@ _MODULES = {
     "evaluate": "logs.evaluate",
     "examine": "logs.examine",
     "forecast": "logs.forecast",
+    "plan_trial": "logs.trial_plan",
+    "read_trial": "logs.trial",
     "POLICIES": "policies",
     "make_policy": "policies",
     "Problem": "problem",

@@ -13,7 +13,7 @@ from restive.kernels import rng
 from restive.kernels.spending import choose_within
 from restive.kernels.top_k import choose
 from restive.problem import AT_MOST, EXACTLY, Drift
-from restive.types import Floats, Ints, Keys
+from restive.types import Bools, Floats, Ints, Keys
 
 # Agents are numbered from 0, so draws for a whole run use a number that no agent has.
 NO_AGENT = np.array([-1])
@@ -257,3 +257,18 @@ def select_actions(ranking: Ranking, draws: Draws, first_run: int = 0) -> Ints:
         cost = np.ones(priority.shape) if draws.cost is None else draws.cost
         action = choose_within(priority, explore, ranking.least(draws), cost, budget, *keys, draws.agents)
     return action
+
+
+def reach_cutoff(priority: Floats, tie: Floats, chosen: Bools) -> Bools:
+    """Whether each agent ranks at least as high as the last one chosen, by priority and then by the draw `tie`.
+
+    So it is known of agents that could not be chosen whether they would have been; arrays are [..., N].
+
+    >>> chosen = np.array([True, True, False, False, False])
+    >>> reach_cutoff(np.array([3.0, 2.0, 2.5, 2.0, 1.0]), np.array([0.1, 0.5, 0.2, 0.4, 0.9]), chosen)
+    array([ True,  True,  True, False, False])
+    """
+    last = np.where(chosen, priority, np.inf).min(axis=-1, keepdims=True, initial=np.inf)
+    tied = np.where(chosen & (priority == last), tie, np.inf).min(axis=-1, keepdims=True, initial=np.inf)
+    reached: Bools = (priority > last) | ((priority == last) & (tie >= tied))
+    return reached

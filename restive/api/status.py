@@ -56,6 +56,10 @@ class Lift(Answer):
     extra_low: float | None
     extra_high: float | None
     sentence: str
+    estimator: str
+    """`base`, the difference in means, or `onward`, by the people on the lists from their first one on."""
+    explanation: str
+    """Which estimator was used and why."""
 
 
 class Band(Answer):

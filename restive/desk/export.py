@@ -103,6 +103,7 @@ def records_table(program: Program, found: Round) -> pl.DataFrame:
         "advised": found.chosen,
         "probability": found.choice["probability"],
         "exclusion": exclusions.gather(found.choice["exclusion"].astype(np.int64)),
+        "would_act": found.choice["would_act"],
     }
     columns |= {name: found.choice[name] for name in ("shadow_chosen", "shadow_probability") if name in found.choice}
     done = pl.Series(found.done == DONE)

@@ -4,9 +4,12 @@ The control group is drawn at random when people join, so the two groups differ 
 independent units, never agent-rounds. Means are per agent-round: each agent is weighted by the rounds in which it was
 seen. Joining comes before any action, so both groups have the same mixture of early and late agents; and only with
 these weights is lift · agent-rounds the true extra reward if agents who stay longer gain more. The bias is of the order
-of 1 / agents in a group, far below the error. The error is that of Bell and McCaffrey (2002): residuals scaled and
-degrees of freedom counted as for agents of equal variance; with equal rounds it is Welch's (1947). If the program keeps
-people who would otherwise leave, the groups are no longer comparable.
+of 1 / agents in a group, far below the error. If the program keeps people who would otherwise leave, the groups are no
+longer comparable.
+
+Every decision records who of the control group would have been on the list, so the lift can be measured on the people
+of the lists alone, from their first list on (`onward` of `restive.logs.estimators`, with its errors). This is used where
+its interval is narrower than that of the difference in means, unless somebody was acted on without a list.
 """
 
 import math
@@ -17,12 +20,11 @@ import numpy as np
 from restive.desk.config import Words
 from restive.desk.explanations import show_estimate
 from restive.errors import InputError
-from restive.formats import MINUS
+from restive.formats import MINUS, show_number
+from restive.logs.estimators import LEVEL, Effect, Sums, base, is_sharper, onward, welch
 from restive.stats import Band, student_quantile
 from restive.types import Bools, Floats, Ints
 
-LEVEL = 0.95
-MAX_DF = 1e7  # degrees of freedom at which Student's distribution is normal to seven digits
 TREATED, CONTROL = 0, 1  # rows of the arrays by group
 
 
@@ -40,6 +42,8 @@ class Lift(NamedTuple):
     extra_low: float
     extra_high: float
     sentence: str
+    estimator: str  # "base", the difference in means, or "onward", by people on the lists, from their first one on
+    explanation: str  # of which and why
 
     def per_action(self, actions: int) -> tuple[float, float, float]:
         """The mean gain per action with its interval; NaN before the first action."""
@@ -72,33 +76,41 @@ class Shadow(NamedTuple):
     sentence: str
 
 
-def lift(total: Floats, seen: Ints, control: Bools, words: Words | None = None) -> Lift:
-    """The mean reward per agent-round of the treated minus that of the control group, from sums by agent, [N] each.
+def lift(people: Sums, words: Words | None = None, unlisted: int = 0) -> Lift:
+    """The lift of a program, by the sharper estimator; `unlisted` counts people acted on without a list before.
 
-    mean = Σ total / Σ seen;   lift = treated − control;   extra = lift · Σ seen of the treated
+    base = Σ total / Σ seen of the treated − that of the control group;   extra = lift · Σ seen of the treated
 
-    >>> answer = lift(np.array([2.0, 4.0, 1.0, 1.0]), np.array([2, 2, 1, 1]), np.array([False, False, True, True]))
-    >>> answer.mean, answer.extra, answer.control
-    (0.5, 2.0, 2)
+    >>> control = np.array([False, False, True, True])
+    >>> answer = lift(Sums.untouched(np.array([2.0, 4.0, 1.0, 1.0]), np.array([2.0, 2, 1, 1]), control))
+    >>> answer.mean, answer.extra, answer.control, answer.estimator
+    (0.5, 2.0, 2, 'base')
     """
     words = words or Words()
-    groups = [np.flatnonzero((seen > 0) & (control == side)) for side in (False, True)]
-    sides = [_weigh(total[group].astype(float), seen[group].astype(float)) for group in groups]
-    mean, half_width = _difference(*sides)
-    rounds, treated, untreated = int(seen[groups[TREATED]].sum()), groups[TREATED].size, groups[CONTROL].size
+    people = people.take(people.seen > 0)
+    sides = people.arms()
+    plain, sharp = base(people), onward(people)
+    effect = sharp if not unlisted and is_sharper(sharp, plain) else plain
+    half_width, rounds, treated = effect.half_width(), float(sides[TREATED].seen.sum()), sides[TREATED].seen.size
     return Lift(
-        mean=mean,
-        low=mean - half_width,
-        high=mean + half_width,
-        treated_mean=sides[TREATED].mean,
-        control_mean=sides[CONTROL].mean,
+        mean=effect.mean,
+        low=effect.mean - half_width,
+        high=effect.mean + half_width,
+        treated_mean=_mean(sides[TREATED]),
+        control_mean=_mean(sides[CONTROL]),
         treated=treated,
-        control=untreated,
-        extra=rounds * mean,
-        extra_low=rounds * (mean - half_width),
-        extra_high=rounds * (mean + half_width),
-        sentence=_describe_lift(words, mean, half_width, treated, untreated),
+        control=sides[CONTROL].seen.size,
+        extra=rounds * effect.mean,
+        extra_low=rounds * (effect.mean - half_width),
+        extra_high=rounds * (effect.mean + half_width),
+        sentence=_describe_lift(words, effect.mean, half_width, treated, sides[CONTROL].seen.size),
+        estimator=effect.estimator,
+        explanation=_explain(words, people, plain, sharp, unlisted),
     )
+
+
+def _mean(side: Sums) -> float:
+    return float(side.total.sum() / side.seen.sum()) if side.seen.size else math.nan
 
 
 def lift_by_round(sums: Floats, squares: Floats, counts: Ints, first: int = 1) -> LiftCurve:
@@ -116,8 +128,8 @@ def lift_by_round(sums: Floats, squares: Floats, counts: Ints, first: int = 1) -
     df = np.where(counts > 1, counts - 1.0, np.nan)
     variance = np.maximum(squares - sums * mean, 0.0) / df / number
     treated, control = (_band(mean[side], variance[side], df[side]) for side in (TREATED, CONTROL))
-    welch = _welch(variance[TREATED], variance[CONTROL], df[TREATED], df[CONTROL])
-    return LiftCurve(treated, control, _band(mean[TREATED] - mean[CONTROL], variance.sum(axis=0), welch), first)
+    both = welch(variance[TREATED], variance[CONTROL], df[TREATED], df[CONTROL])
+    return LiftCurve(treated, control, _band(mean[TREATED] - mean[CONTROL], variance.sum(axis=0), both), first)
 
 
 def compare_policies(
@@ -163,47 +175,6 @@ def compare_policies(
     return Shadow(own, shadowed, mean, low, high, overlap, unsupported, reward.size, effective, sentence)
 
 
-class _Side(NamedTuple):
-    mean: float
-    variance: float  # of the mean
-    df: float
-
-
-def _weigh(total: Floats, seen: Floats) -> _Side:
-    """The mean per agent-round of one group with its variance and degrees of freedom, after Bell and McCaffrey.
-
-    share = seen / Σ seen; the residual of an agent's mean has variance (1 − 2 share + Σ share²) · that of the agent.
-    """
-    if seen.size == 0:
-        return _Side(math.nan, math.nan, math.nan)
-    share = seen / seen.sum()
-    mean = float(total.sum() / seen.sum())
-    if seen.size == 1:
-        return _Side(mean, math.nan, math.nan)
-    square = float(share @ share)
-    scale = share**2 / (1 - 2 * share + square)
-    variance = float(scale @ (total / seen - mean) ** 2)
-    # The trace of the squared matrix of the quadratic form `variance`, whose trace is `square`.
-    none, one, two = (float(scale @ share**order) for order in (0, 1, 2))
-    crossed = 2 * two * none + square**2 * none**2 + 2 * one**2 - 4 * square * one * none
-    return _Side(mean, variance, square**2 / (float(scale**2 @ (1 - 4 * share + 2 * square)) + crossed))
-
-
-def _difference(one: _Side, two: _Side) -> tuple[float, float]:
-    """The difference of two means and the half-width of its interval; NaN if a group has fewer than two agents."""
-    variance = one.variance + two.variance
-    df = _welch(*(np.array(part) for part in (one.variance, two.variance, one.df, two.df)))
-    half_width = float(student_quantile(LEVEL, df)) * math.sqrt(variance)
-    return math.nan if math.isnan(half_width) else one.mean - two.mean, half_width
-
-
-def _welch(one: Floats, two: Floats, one_df: Floats, two_df: Floats) -> Floats:
-    """The degrees of freedom of a sum of two independent variances; MAX_DF where both are 0."""
-    below = one**2 / one_df + two**2 / two_df
-    df: Floats = np.where(below == 0, MAX_DF, (one + two) ** 2 / np.where(below == 0, 1.0, below))
-    return df
-
-
 def _band(mean: Floats, variance: Floats, df: Floats) -> Band:
     error = np.sqrt(variance)
     half_width = student_quantile(LEVEL, df) * error
@@ -239,6 +210,26 @@ def _describe_lift(words: Words, mean: float, half_width: float, treated: int, c
         return f"Each {words.person} in the program has {more} than in the control group {interval}."
     each = f"for each {words.person} in the program than in the control group"
     return f"No clear difference yet: {more} {each} {interval}."
+
+
+def _explain(words: Words, people: Sums, plain: Effect, sharp: Effect, unlisted: int) -> str:
+    """Which estimator was used and why."""
+    if math.isnan(plain.mean):
+        return ""
+    reason = ""
+    program, control = (int(side.touched.sum()) for side in people.arms())
+    if unlisted:
+        those = f"{unlisted:,} {words.person if unlisted == 1 else words.people} acted on without being on a list"
+        reason = f"The lists alone do not tell, because of {those}."
+    elif math.isnan(sharp.mean):
+        reason = f"Too few of the control group would have been on a list: {control:,}."
+    elif not is_sharper(sharp, plain):
+        reason = f"Nothing is gained by the lists alone: {program:,} of the program were on one."
+    if reason:
+        return f"Measured by the difference in means. {reason}"
+    times = show_number(plain.half_width() / sharp.half_width(), 2)
+    against = f"{program:,} {words.people} on a list, from their first one on, against {control:,} of the control group"
+    return f"Measured by the {against} who would have been on one: {times} times as exact as the difference in means."
 
 
 def _describe_shadow(words: Words, mean: float, half_width: float, unsupported: float) -> str:

@@ -302,7 +302,8 @@ def _describe_people(status: Status, words: Words) -> str:
 def _print_lift(console: Console, status: Status, words: Words) -> None:
     """Print whether the program works: sparklines, the lift, and the shadow policy."""
     lift, shadow = status["lift"], status["shadow"]
-    sentences = [lift["sentence"], _describe_total(status, words), status["caution"]] if lift else []
+    total = _describe_total(status, words)
+    sentences = [lift["sentence"], lift["explanation"], total, status["caution"]] if lift else []
     if lines := [*_sparklines(status, words, console.width), *filter(None, sentences)]:
         console.print(as_text("\nDoes it work?" if sentences else "\nReward", style="bold"))
         console.print(as_text("\n".join(lines)))

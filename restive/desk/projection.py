@@ -127,6 +127,11 @@ class Agents:
     previous_action: Ints  # the one before that
     total: Floats  # rewards, added up
     seen: Ints  # in how many rounds an outcome was seen
+    first_listed: Ints  # the first round in which it was on the list or, in the control group, would have been
+    listed: Ints  # in how many rounds it was on the list
+    since_total: Floats  # rewards from that first round on
+    since_seen: Ints
+    unlisted: Bools  # whether it was acted on before it was ever on the list, or in the control group
     features: Floats  # [N, F] as of joining, NaN where unknown
 
     @classmethod
@@ -134,7 +139,8 @@ class Agents:
         """No agents."""
         none = np.zeros(0, np.int64)
         total, features = none.astype(np.float64), np.zeros((0, 0))
-        return cls(none, none > 0, none > 0, none > 0, none, none, none, none, total, none, features)
+        history = none, none, none, none, total, none, none, none, total, none
+        return cls(none, none > 0, none > 0, none > 0, *history, none > 0, features)
 
     @property
     def count(self) -> int:
@@ -148,7 +154,9 @@ class Agents:
         blank: dict[str, Any] = {
             "group": group, "active": np.ones(group.size, np.bool_), "erased": np.zeros(group.size, np.bool_),
             "control": control, "state": np.full(group.size, -1), "state_round": new, "last_action": new, "previous_action": new,
-            "total": np.zeros(group.size), "seen": np.zeros(group.size, np.int64),
+            "total": np.zeros(group.size), "seen": np.zeros(group.size, np.int64), "first_listed": -new,
+            "listed": np.zeros(group.size, np.int64), "since_total": np.zeros(group.size),
+            "since_seen": np.zeros(group.size, np.int64), "unlisted": np.zeros(group.size, np.bool_),
         }  # fmt: skip
         for name, values in blank.items():
             setattr(self, name, np.concatenate([getattr(self, name), values]))
@@ -159,6 +167,14 @@ class Agents:
         earlier = np.where(last == round_, before, np.maximum(before, round_))
         self.previous_action[numbers] = np.where(last < round_, last, earlier)
         self.last_action[numbers] = np.maximum(last, round_)
+
+    def record_reward(self, numbers: Ints, reward: Floats, round_: int) -> None:
+        """Add the rewards of a round."""
+        self.total[numbers] += reward
+        self.seen[numbers] += 1
+        since = round_ >= self.first_listed[numbers]
+        self.since_total[numbers[since]] += reward[since]
+        self.since_seen[numbers[since]] += 1
 
     def record_done(self, numbers: Ints, done: Bools, round_: int) -> None:
         """Record whether the action was done; an action that failed does not count."""
@@ -361,6 +377,9 @@ class Projection:
         self.agents.state[states.number[new]] = states.state[new]
         self.agents.state_round[states.number[new]] = round_
         self.agents.record_selected(states.number[chosen], round_)
+        self.agents.listed[states.number[chosen]] += 1
+        reached = states.number[change.choice["would_act"]]
+        self.agents.first_listed[reached] = np.minimum(self.agents.first_listed[reached], round_)
         self.rounds.append(
             RoundTotals(
                 round_,
@@ -387,6 +406,9 @@ class Projection:
         whole = change.outcomes.after >= 0  # before corrections: a row without a next state is corrected in `done` only
         news = self._correct(event, change.outcomes)
         self.agents.record_done(news.number, news.done, round_)
+        unlisted = news.number[news.done & ~news.advised]
+        before = self.agents.control[unlisted] | (self.agents.first_listed[unlisted] > round_)
+        self.agents.unlisted[unlisted[before]] = True
         totals, new = self.totals(round_), ~news.known
         totals.done += int((new & news.done).sum())
         totals.failed += int((new & news.advised & ~news.done).sum())
@@ -398,8 +420,7 @@ class Projection:
         """Let the policies learn from outcomes with a next state."""
         agents, totals, states, number = self.agents, self.totals(round_), self.states(round_), news.number
         agents.record_states(number, news.after, round_ + 1)
-        agents.total[number] += news.reward
-        agents.seen[number] += 1
+        agents.record_reward(number, news.reward, round_)
         totals.outcomes += number.size
         control = agents.control[number]
         totals.control.add(news.reward[control])

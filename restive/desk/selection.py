@@ -10,6 +10,9 @@ where first and rest are 1 above a cutoff, share the remaining places equally at
 priorities contain noise, the probability is averaged over the noise (`restive.kernels.inclusion`). If the budget need
 not be spent, people at or below the policy's break-even are left out, also of the minimum of their group, except when a
 round explores; of the people on the must list nobody is left out.
+
+Of people in the control group it is recorded whether they would have been chosen in the program: whether they rank, by
+priority and then by the draw that breaks ties, at least as high as the last one chosen.
 """
 
 import hashlib
@@ -19,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from restive.contract import Draws, Estimate, Ranking
+from restive.contract import Draws, Estimate, Ranking, reach_cutoff
 from restive.desk.events import Decided, DecisionInput, States
 from restive.desk.projection import NEVER, Projection
 from restive.errors import InputError
@@ -39,6 +42,8 @@ EXCLUSIONS = ("", "control group", "never list", "cooling down", "must list")
 # The parts of a list: chosen by the policy, on the must list, on the reserve list.
 CHOSEN, MUST, RESERVE = range(3)
 RESERVE_SIZE = 10
+# The stages of a choice: for the minimum of a group, and of all others.
+NOT_RANKED, FIRST, REST = -1, 1, 2
 # Noise is redrawn more often for few agents, whose cutoff varies more from draw to draw.
 MIN_DRAWS, MAX_DRAWS, DRAWN_NUMBERS = 32, 512, 2**16
 # An average over a few draws can be 0 or 1 although the opposite happened.
@@ -53,6 +58,7 @@ class Rules(NamedTuple):
     shares: Mapping[int, float]  # the minimum share of the budget of some groups
     budget: int
     at_most: bool = False  # whether the budget need not be spent
+    as_treated: Ints | None = None  # [M] the exclusion if nobody were in the control group; None if nobody is
 
     def free(self) -> Bools:
         """Agents that can be chosen by priority."""
@@ -72,6 +78,7 @@ class Choice(NamedTuple):
     random: bool  # whether the round explores
     by_noise: Bools  # chosen only because of the noise in the priorities
     left_out: Bools  # free, but not expected to gain, and the budget need not be spent
+    would_act: Bools  # chosen, or in the control group, but would have been chosen
 
 
 def decide(projection: Projection, round_: int, given: DecisionInput) -> Decided:
@@ -88,6 +95,7 @@ def decide(projection: Projection, round_: int, given: DecisionInput) -> Decided
         "chosen": choice.chosen,
         "probability": choice.probability,
         "exclusion": rules.exclusion.astype(np.uint8),
+        "would_act": choice.would_act,
     }
     header = {
         "policy": projection.config.policy,
@@ -119,10 +127,12 @@ def find_rules(projection: Projection, round_: int, given: DecisionInput) -> Rul
     exclusion[round_ - agents.last_action[present.number] < config.cool_down] = COOLING
     for code, listed in ((ON_NEVER, given.never), (ON_MUST, given.must)):
         exclusion[np.isin(present.number, listed)] = code
-    exclusion[agents.control[present.number]] = IN_CONTROL
+    control = agents.control[present.number]
+    as_treated = exclusion.copy() if control.any() else None
+    exclusion[control] = IN_CONTROL
     known = {name: code for code, name in enumerate(projection.groups)}
     shares = {known[name]: share for name, share in config.shares.items() if name in known and share > 0}
-    return Rules(exclusion, agents.group[present.number], shares, given.budget, config.spend == AT_MOST)
+    return Rules(exclusion, agents.group[present.number], shares, given.budget, config.spend == AT_MOST, as_treated)
 
 
 def _select(
@@ -196,9 +206,10 @@ def choose_agents(ranking: Ranking, estimate: Estimate, rules: Rules, draws: Dra
     random = bool(places and rng.uniform(draws.branch(rng.EXPLORE), np.zeros(1, np.int64))[0, 0] < explore[0])
     worth = np.ones(free.size, np.bool_) if least == -math.inf else priority > least
     if random or worth.all():
-        taken = _take(priority, explore, group, minimum, part)
+        stage = _take(priority, explore, group, minimum, part)
     else:
-        taken = _take_worth(priority, worth, group, rules, must, part)
+        stage = _take_worth(priority, worth, group, rules, must, part)
+    taken = stage > 0
     chosen, probability, by_noise = must.copy(), must.astype(np.float64), np.zeros(must.size, np.bool_)
     chosen[free] = taken
     noise, mean = (np.ascontiguousarray(each[0, free]) for each in (estimate.noise, estimate.expected_priority()))
@@ -207,7 +218,7 @@ def choose_agents(ranking: Ranking, estimate: Estimate, rules: Rules, draws: Dra
         best = _average_noise(mean, noise, group, minimum, part, -math.inf if least == -math.inf else 0.0)
         best = np.where(taken, np.maximum(best, MIN_PROBABILITY), np.minimum(best, 1 - MIN_PROBABILITY))
         gaining = np.ones(free.size, np.bool_) if least == -math.inf else mean > 0
-        by_noise[free] = taken & ~_take_worth(mean, gaining, group, rules, must, part)
+        by_noise[free] = taken & (_take_worth(mean, gaining, group, rules, must, part) == 0)
     else:
         best = np.zeros(free.size)
         fewer, narrow = _narrow(worth, group, rules, must, part)
@@ -215,7 +226,40 @@ def choose_agents(ranking: Ranking, estimate: Estimate, rules: Rules, draws: Dra
     probability[free] = explore[0] * _random(group, minimum, places) + (1 - explore[0]) * best
     left_out = np.zeros(must.size, np.bool_)
     left_out[free] = ~(worth | taken)
-    return Choice(chosen, probability, random, by_noise, left_out)
+    ranked = ranking.priority[0], random, -math.inf if random else least
+    would_act = chosen | _would_act(*ranked, rules, free, stage, draws)
+    return Choice(chosen, probability, random, by_noise, left_out, would_act)
+
+
+def _would_act(
+    priority: Floats, random: bool, least: float, rules: Rules, free: Ints, stage: Ints, draws: Draws
+) -> Bools:
+    """Whether people of the control group would have been chosen, in the first stage or in the second."""
+    found = np.zeros(priority.size, np.bool_)
+    if rules.as_treated is None:
+        return found
+    control = rules.exclusion == IN_CONTROL
+    found[control & (rules.as_treated == ON_MUST)] = True
+    waiting = control & (rules.as_treated == FREE) & (priority > least)
+    if not waiting.any():
+        return found
+    priority = np.zeros(priority.size) if random else priority
+    stages = np.full(priority.size, NOT_RANKED)
+    stages[free] = np.where((stage == 0) & (priority[free] <= least), NOT_RANKED, stage)
+    must = rules.exclusion == ON_MUST
+    ranked = rules.group[stages >= 0]
+    left = rules.budget - int(must.sum())
+    places = min(left, free.size + 1)  # with one person more
+    minimum = {code: int(_minimums(rules, must, np.append(ranked, code), places)[code]) for code in rules.shares}
+    parts = [(rules.group == code, GROUPS, FIRST, room) for code, room in minimum.items()]
+    everybody = np.ones(priority.size, np.bool_)
+    for among, stream, number, room in (*parts, (everybody, rng.TIE, REST, left)):
+        some = np.flatnonzero((waiting | (stages >= 0)) & among)
+        tie = rng.uniform(draws.branch(stream), draws.agents[some])[0]
+        taken = stages[some] == number if number == FIRST else stages[some] > 0
+        reached = reach_cutoff(priority[some], tie, stages[some] == number) | (taken.sum() < room)
+        found[some] |= waiting[some] & reached
+    return found
 
 
 def _narrow(worth: Bools, group: Ints, rules: Rules, must: Bools, draws: Draws) -> tuple[Ints, Draws]:
@@ -225,9 +269,9 @@ def _narrow(worth: Bools, group: Ints, rules: Rules, must: Bools, draws: Draws) 
     return fewer, draws._replace(agents=agents, budget=min(draws.budget, agents.size))
 
 
-def _take_worth(priority: Floats, worth: Bools, group: Ints, rules: Rules, must: Bools, draws: Draws) -> Bools:
-    """The chosen among the free agents, without exploring, if only some of them are worth acting on."""
-    taken, (minimum, narrow) = np.zeros(worth.size, np.bool_), _narrow(worth, group, rules, must, draws)
+def _take_worth(priority: Floats, worth: Bools, group: Ints, rules: Rules, must: Bools, draws: Draws) -> Ints:
+    """The stages of `_take`, without exploring, if only some of the free agents are worth acting on."""
+    taken, (minimum, narrow) = np.zeros(worth.size, np.int64), _narrow(worth, group, rules, must, draws)
     taken[worth] = _take(np.ascontiguousarray(priority[worth]), np.zeros(1), group[worth], minimum, narrow)
     return taken
 
@@ -287,20 +331,17 @@ def _minimums(rules: Rules, must: Bools, group: Ints, places: int) -> Ints:
     return minimum
 
 
-def _take(priority: Floats, explore: Floats, group: Ints, minimum: Ints, draws: Draws) -> Bools:
-    """The chosen among the free agents."""
-    taken = np.zeros(priority.size, np.bool_)
+def _take(priority: Floats, explore: Floats, group: Ints, minimum: Ints, draws: Draws) -> Ints:
+    """The stage in which each of the free agents is chosen: FIRST, for its group, or REST; 0 if it is not."""
+    stage = np.zeros(priority.size, np.int64)
     for code, wanted in enumerate(minimum):
         if wanted:
             members = np.flatnonzero(group == code)
-            taken[members] = _choose(priority[members], explore, int(wanted), draws, draws.agents[members], GROUPS)
-    if taken.any():
-        left = np.flatnonzero(~taken)
-        remaining = draws.budget - int(minimum.sum())
-        taken[left] = _choose(priority[left], explore, remaining, draws, draws.agents[left], rng.TIE)
-    else:
-        taken = _choose(priority, explore, draws.budget, draws, draws.agents, rng.TIE)
-    return taken
+            stage[members] = _choose(priority[members], explore, int(wanted), draws, draws.agents[members], GROUPS)
+    left = np.flatnonzero(stage == 0)
+    remaining = draws.budget - int(minimum.sum())
+    stage[left] = REST * _choose(priority[left], explore, remaining, draws, draws.agents[left], rng.TIE)
+    return stage
 
 
 def _choose(priority: Floats, explore: Floats, budget: int, draws: Draws, agents: Ints, ties: int) -> Bools:

@@ -12,12 +12,13 @@ from restive.api.status import NextStep, PeopleCounts, StateEstimate, Status, St
 from restive.api.types import ProgramSummary
 from restive.desk.config import TEMPLATES, Config, Words
 from restive.desk.explanations import count_people
-from restive.desk.lift import LiftCurve, Shadow, compare_policies, lift, lift_by_round
+from restive.desk.lift import Lift, LiftCurve, Shadow, compare_policies, lift, lift_by_round
 from restive.desk.program import Program
-from restive.desk.projection import RewardTotals, RoundTotals
+from restive.desk.projection import Agents, RewardTotals, RoundTotals
 from restive.desk.selection import FREE
 from restive.errors import InputError
 from restive.formats import finite_or_none
+from restive.logs.estimators import Sums
 from restive.version import __version__
 
 MAX_SHADOW_ROUNDS = 200  # a shadow policy is compared over the last rounds only, so that the log need not be read whole
@@ -33,7 +34,7 @@ def get_status(program: Program) -> Status:
         {"round": totals.round, "missing": totals.waiting} for totals in projection.rounds if totals.waiting
     ]
     actions, budget = sum(row["done"] + row["unlisted"] for row in rounds), sum(row["budget"] for row in rounds)
-    effect = lift(agents.total, agents.seen, agents.control, config.words) if agents.control.any() else None
+    effect = measure_lift(agents, config.words) if agents.control.any() else None
     return {
         "name": program.name,
         "title": find_title(config),
@@ -57,6 +58,13 @@ def get_status(program: Program) -> Status:
         "budget_used": sum(row["done"] for row in rounds) / budget if budget else None,
         "extra_per_action": as_plain(effect.per_action(actions)) if effect else None,
     }
+
+
+def measure_lift(agents: Agents, words: Words) -> Lift:
+    """The lift of a program, from the sums of its agents."""
+    seen = agents.seen.astype(float), agents.since_total, agents.since_seen.astype(float)
+    people = Sums(agents.total, *seen, agents.since_seen > 0, agents.listed.astype(float), agents.control)
+    return lift(people, words, int(agents.unlisted.sum()))
 
 
 def summarize(program: Program) -> ProgramSummary:

@@ -334,3 +334,74 @@ def examine(
     from restive.logs.examine import examine as examine_history
 
     output.show(examine_history(history, seed, margin, tuple(control or ()), over), "Does the model hold?")
+
+
+trial = typer.Typer(name="trial", help="Plan a trial with a control group, and read one.", no_args_is_help=True)
+GROUPS.append(trial)
+
+
+def plan(
+    model: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A model that `restive fit` wrote; without one, --deviation is needed.", show_default=False
+        ),
+    ] = None,
+    *,
+    people: Annotated[int, typer.Option(help="People in both groups together.")],
+    output: Output,
+    rounds: Annotated[int | None, typer.Option(help="Rounds of the trial.")] = None,
+    budget: Annotated[int | None, typer.Option(help="Actions in each round, all in the program.")] = None,
+    control: Annotated[float, typer.Option(help="The share of people in the control group.")] = 0.5,
+    policy: Annotated[str, typer.Option(help="The policy of the program.")] = "lagrange",
+    lift: Annotated[
+        float | None, typer.Option(help="The lift to plan for, per person and round.", show_default="as simulated")
+    ] = None,
+    deviation: Annotated[
+        float | None, typer.Option(help="Without a model: the standard deviation of people's mean rewards.")
+    ] = None,
+    touched: Annotated[
+        float | None, typer.Option(help="Without a model: the share of people who are acted on at least once.")
+    ] = None,
+    power: Annotated[float, typer.Option(help="The probability with which the lift is to be seen.")] = 0.8,
+    trials: Annotated[int, typer.Option(help="Simulated trials.")] = 400,
+    seed: SeedOption = 0,
+) -> None:
+    """Say how many people and rounds a trial needs, by each estimator."""
+    from restive.logs.model import FittedModel
+    from restive.logs.trial_plan import plan_trial
+
+    source = None if model is None else FittedModel.load(model)
+    planned = plan_trial(
+        source, people=people, rounds=rounds, budget=budget, control=control, policy=policy, lift=lift,
+        deviation=deviation, touched=touched, power=power, trials=trials, seed=seed,
+    )  # fmt: skip
+    output.show(planned, "Plan of a trial")
+
+
+def read(
+    history: "History",
+    output: Output,
+    price: Annotated[
+        float | None, typer.Option(help="What the marginal action adds.", show_default="half of the mean effect")
+    ] = None,
+    looks: Annotated[
+        str | None, typer.Option(help="The fractions after which it was planned to look: 0.5,1.", show_default="1")
+    ] = None,
+    look: Annotated[int | None, typer.Option(help="Which of them this is, from 1.", show_default="the last")] = None,
+    spending: Annotated[
+        str, typer.Option(help="How the error is spent over the looks: obrien-fleming or pocock.")
+    ] = "obrien-fleming",
+) -> None:
+    """Say what a program adds, from a table with a control group (column arm)."""
+    from restive.logs.trial import read_trial
+
+    try:
+        fractions = [float(part) for part in split_names(looks)]
+    except ValueError:
+        raise InputError(f"looks is {looks!r}; it must be fractions such as 0.5,1.", location="looks") from None
+    output.show(read_trial(history, price=price, looks=fractions, look=look, spending=spending), "A trial")
+
+
+for command in (plan, read):
+    trial.command()(logs_verb(command))

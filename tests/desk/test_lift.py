@@ -9,6 +9,7 @@ from scipy import stats
 from restive.desk.config import Words
 from restive.desk.lift import CONTROL, TREATED, Lift, compare_policies, lift, lift_by_round
 from restive.errors import InputError
+from restive.logs.estimators import Sums
 from restive.types import Bools, Floats, Ints
 
 WORDS = Words(person="shop", people="shops", every="week", reward_unit="orders a week")
@@ -23,7 +24,7 @@ def binomial_interval(times: int, level: float = 0.999) -> tuple[float, float]:
 def test_with_equal_rounds_it_is_the_welch_interval() -> None:
     generator = np.random.default_rng(1)
     mean, control = generator.normal(2, 1, 40), np.arange(40) < 12
-    answer = lift(7 * mean, np.full(40, 7), control)
+    answer = lift(Sums.untouched(7 * mean, np.full(40, 7), control))
     expected = stats.ttest_ind(mean[~control], mean[control], equal_var=False).confidence_interval(0.95)
     assert (answer.low, answer.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
     assert answer.mean == pytest.approx(mean[~control].mean() - mean[control].mean())
@@ -41,7 +42,7 @@ def test_freedom_with_unequal_rounds_is_that_of_the_whole_quadratic_form() -> No
     mean = np.array([3.0, 1.0, 4.0, 1.5, 2.0])
     variance, freedom = mean @ form @ mean, np.trace(form) ** 2 / np.trace(form @ form)
     total, seen = np.append(mean * seen, [1.0, 1.0]), np.append(seen, [1, 1])  # a control group without any spread
-    answer = lift(total, seen, np.arange(7) >= 5)
+    answer = lift(Sums.untouched(total, seen, np.arange(7) >= 5))
     assert answer.high - answer.mean == pytest.approx(stats.t.ppf(0.975, freedom) * math.sqrt(variance), rel=1e-7)
 
 
@@ -61,7 +62,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say_with_and_without_an_effe
     covered, extra_missed = 0, []
     for _ in range(times):
         total, seen, control, extra = simulate(generator, effect)
-        answer = lift(total, seen, control)
+        answer = lift(Sums.untouched(total, seen, control))
         covered += answer.low <= true_lift <= answer.high
         extra_missed.append(answer.extra - extra)
     low, high = binomial_interval(times)
@@ -82,21 +83,22 @@ def test_an_unweighted_mean_over_agents_would_miss_the_extra_reward() -> None:
 @pytest.mark.parametrize(("control", "words"), [([], "no control group"), ([0], "1 in the control group and 4")])
 def test_too_few_agents_give_no_number_and_say_why(control: list[int], words: str) -> None:
     aside = np.isin(np.arange(5), control)
-    answer = lift(np.ones(5), np.ones(5, int), aside)
+    answer = lift(Sums.untouched(np.ones(5), np.ones(5, int), aside))
     assert np.isnan([answer.mean, answer.low, answer.extra, answer.extra_high]).all()
     assert words in answer.sentence
     assert "each group needs two" in answer.sentence
 
 
 def test_agents_without_a_round_do_not_count() -> None:
-    few = lift(np.array([1.0, 2, 3, 5]), np.array([1, 1, 1, 1]), np.array([False, False, True, True]))
-    more = lift(np.array([0, 1.0, 2, 3, 5, 0]), np.array([0, 1, 1, 1, 1, 0]), np.array([False] * 3 + [True] * 3))
+    few = lift(Sums.untouched(np.array([1.0, 2, 3, 5]), np.ones(4), np.array([False, False, True, True])))
+    control = np.array([False] * 3 + [True] * 3)
+    more = lift(Sums.untouched(np.array([0, 1.0, 2, 3, 5, 0]), np.array([0, 1, 1, 1, 1, 0]), control))
     assert more == few
 
 
 def spread(difference: float) -> Lift:
     total = np.array([1.0, 1.2, 1.1, 0.9, 1.0, 1.1]) + difference * np.array([1, 1, 1, 0, 0, 0])
-    return lift(total, np.ones(6, int), np.arange(6) >= 3, WORDS)
+    return lift(Sums.untouched(total, np.ones(6, int), np.arange(6) >= 3), WORDS)
 
 
 def test_the_sentence_says_more_less_or_that_it_cannot_be_reported() -> None:

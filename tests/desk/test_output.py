@@ -20,6 +20,7 @@ from restive.desk.config import TEMPLATES, Config, Words
 from restive.desk.lift import compare_policies, lift
 from restive.desk.table_files import read_table_file
 from restive.errors import InputError
+from restive.logs.estimators import Sums
 
 Printed = pytest.CaptureFixture[str]
 
@@ -38,7 +39,7 @@ def make_status(rounds: int = 30) -> Status:
     shadow = compare_policies(
         generator.random(500), generator.random(500) < 0.2, probability, probability, agent, words=WORDS
     )
-    effect = lift(total, np.full(100, rounds), control, WORDS) if rounds else None
+    effect = lift(Sums.untouched(total, np.full(100, rounds), control), WORDS) if rounds else None
     learned = ("state", "people", "benefit", "standard_deviation", "helped")
     step = ("message", "verb", "round")
     return statuses.make_status(

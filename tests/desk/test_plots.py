@@ -13,6 +13,7 @@ from restive.desk.config import Words
 from restive.desk.lift import lift, lift_by_round
 from restive.desk.plots import CONTROL, LIFT, PROGRAM, draw_status, make_figure
 from restive.errors import InputError
+from restive.logs.estimators import Sums
 from restive.version import __version__
 
 
@@ -29,7 +30,7 @@ def make_status(rounds: int = 6, control: int = 10) -> Status:
         title="$5 coupons for $hops",
         policy="lagrange:curiosity=0.5",
         people=statuses.count_people(40, control=control),
-        lift=lift(reward.sum(axis=0), np.full(40, rounds), aside),
+        lift=lift(Sums.untouched(reward.sum(axis=0), np.full(40, rounds), aside)),
         curve=lift_by_round(sums, squares, counts),
     )
 

@@ -579,3 +579,39 @@ def test_a_program_says_how_much_of_its_budget_was_used(desk: Desk) -> None:
 
 
 SPENDING = (("plain", "exactly"), ("careful", "at most"))
+
+
+@pytest.mark.parametrize("explore", [0.0, 1.0])
+@pytest.mark.parametrize("at_most", [False, True])
+def test_whoever_would_have_been_chosen_is_chosen_once_in_the_program(explore: float, at_most: bool) -> None:
+    generator, would, different = np.random.default_rng(4), 0, 0
+    for step in range(200):
+        agents, budget = int(generator.integers(4, 12)), int(generator.integers(1, 6))
+        treated = generator.choice([FREE, FREE, FREE, ON_MUST, ON_NEVER], agents)
+        control = generator.random(agents) < 0.3
+        exclusion = np.where(control, IN_CONTROL, treated)
+        group = generator.integers(-1, 2, agents)
+        rules = Rules(exclusion, group, {0: 0.5} if step % 2 else {}, budget, at_most, treated)
+        if int((exclusion == ON_MUST).sum()) > budget or not (exclusion == FREE).any():
+            continue
+        priority = generator.integers(-2, 3, agents).astype(float)
+        found = _choose_with_break_even(priority, rules, step, explore)
+        assert (found.would_act[~control] == found.chosen[~control]).all()
+        for one in np.flatnonzero(control & (treated == FREE)):
+            moved = exclusion.copy()
+            moved[one] = treated[one]
+            again = _choose_with_break_even(priority, rules._replace(exclusion=moved), step, explore)
+            would += int(found.would_act[one])
+            different += int(again.chosen[one] != found.would_act[one])
+        assert found.would_act[control & (treated == ON_MUST)].all()
+        assert not found.would_act[control & (treated == ON_NEVER)].any()
+
+    assert would > 50
+    assert different == 0
+
+
+def _choose_with_break_even(priority: Floats, rules: Rules, step: int, explore: float) -> Choice:
+    blank = np.zeros((1, priority.size))
+    ranking = Ranking(priority[None], np.array([explore]), np.zeros(1))
+    draws = make_draws(priority.size, rules.budget, step)._replace(spend="at most" if rules.at_most else "exactly")
+    return choose_agents(ranking, Estimate(priority[None], blank, blank), rules, draws)
