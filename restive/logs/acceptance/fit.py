@@ -1,13 +1,19 @@
 """Does the fit cover the truth: people whose rows are drawn from a known distribution, acted on by a known rule."""
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from restive.logs.acceptance import Check, Result
-from restive.logs.fit_report import interval
+from restive.logs.calibration import hold_out
+from restive.logs.fit import center, fit
+from restive.logs.fit_report import find_effects, interval
 from restive.logs.generate import draw_people, generate_history
+from restive.logs.mixture import sample_priors
 from restive.logs.row_prior import count_tails, sample_alpha
+from restive.problem import Problem
+from restive.problems import make_problems
 from restive.types import Bools, Floats
 
 SEED = 0
@@ -65,4 +71,92 @@ def _covers(draws: Floats, truth: Floats) -> Bools:
     return np.asarray((low <= truth) & (truth <= high))
 
 
-CHECKS = (Check("coverage", check_coverage),)
+def check_calibration(quick: bool, seed: int = SEED) -> list[Result]:
+    """Whether predictions of held-out moves are calibrated as often as their intervals say."""
+    histories = 20 if quick else 400
+    figures = [_hold_out(number, seed) for number in range(histories)]
+    least, most, limit = (0.8, 1.0, 0.04) if quick else (0.93, 0.97, 0.02)
+    results = []
+    for name in ("rounds", "people"):
+        where = f"held-out {name}, 500 people, 20 rounds"
+        slopes = np.array([each[name]["slope"] for each in figures])
+        share = float(((slopes[:, 1] <= 1) & (slopes[:, 2] >= 1)).mean())
+        results.append(
+            Result(
+                f"slope's interval holds 1, {where}", f"{least:.2f}–{most:.2f}", f"{share:.3f}", least <= share <= most
+            )
+        )
+        bins = np.array([each[name]["reliability"] for each in figures])  # [H, bins, 3]
+        stated, observed = (np.average(bins[..., part], axis=0, weights=bins[..., 0]) for part in (1, 2))
+        error = float(np.average(np.abs(stated - observed), weights=bins[..., 0].sum(axis=0)))
+        results.append(Result(f"expected calibration error, {where}", f"≤ {limit}", f"{error:.4f}", error <= limit))
+    return results
+
+
+def _hold_out(number: int, seed: int) -> dict[str, Any]:
+    generator = np.random.default_rng([seed, 5, number])
+    states = VALUE.size
+    mean = generator.dirichlet(np.full(states, 2.0), (2, states))
+    weight = np.exp(generator.uniform(np.log(2), np.log(30), (2, states, 1)))
+    problem = draw_people(weight * mean, VALUE, 500, seed=int(generator.integers(2**62)))
+    history = generate_history(problem, 20, int(generator.integers(2**62)), 0.3)
+    return hold_out(history, lambda counts: center(sample_priors(counts, 1, 60, generator)), number)
+
+
+def check_log_score(quick: bool, seed: int = SEED) -> list[Result]:
+    """Whether held-out moves are predicted at least as well as by one row for everybody, with types as chosen."""
+    histories = 6 if quick else 60
+    results = []
+    for family, limit in (("people alike", -1.0), ("people differ", -1.0), ("few types", 3.0)):
+        scores = np.array([_gains(family, number, seed) for number in range(histories)])  # [H, 2, 2]
+        gain, error = scores[..., 0].mean(axis=0), scores[..., 1].mean(axis=0)
+        for part, name in enumerate(("rounds", "people")):
+            reached = gain[part] / error[part]
+            what = f"log score of held-out {name} over pooled, {family}, 300 people, 20 rounds"
+            note = f"gain {gain[part]:.4f} a move, mean of {histories} histories"
+            results.append(Result(what, f"≥ {limit:.0f} se", f"{reached:.1f} se", bool(reached >= limit), note))
+    return results
+
+
+def _gains(family: str, number: int, seed: int) -> list[list[float]]:
+    generator = np.random.default_rng([seed, 6, number])
+    if family == "few types":
+        problem = make_problems("few-types-v1", instances=1, agents=300, seed=int(generator.integers(2**31)))[0]
+    else:
+        weight = 1e6 if family == "people alike" else 4.0
+        mean = generator.dirichlet(np.full(3, 2.0), (2, 3))
+        problem = draw_people(weight * mean, VALUE, 300, seed=int(generator.integers(2**62)))
+    history = generate_history(problem, 20, int(generator.integers(2**62)), 0.3)
+    held_out = fit(history, seed=number, draws=20).held_out
+    return [held_out[name]["gain_over_pooled"] for name in ("rounds", "people")]
+
+
+def check_types(quick: bool, seed: int = SEED) -> list[Result]:
+    """Coverage of effects where people are of few types, with the number of types as chosen."""
+    histories = 10 if quick else 200
+    covered, chosen = [], []
+    for number in range(histories):
+        generator = np.random.default_rng([seed, 7, number])
+        rows = generator.dirichlet(np.ones(3), (4, 2, 3))
+        share = generator.dirichlet(np.full(4, 4.0))
+        kind = generator.choice(4, 400, p=share)
+        problem = Problem(rows[kind], VALUE, 1)
+        model = fit(generate_history(problem, 20, number, 0.3), seed=number, held_out=False)
+        truth = np.tensordot(share, (rows[:, 1] - rows[:, 0]) @ VALUE, 1)
+        effects = [effect.mean for effect in find_effects(model)]
+        covered.append([each.low <= true <= each.high for each, true in zip(effects, truth, strict=True)])
+        chosen.append(model.prior.share.size)
+    share_covered, (least, most) = float(np.mean(covered)), (0.75, 1.0) if quick else (0.93, 0.97)
+    what = "coverage of effects, four types, 400 people, 20 rounds"
+    note = f"{np.mean(np.array(chosen) == 4):.0%} of histories are given four types"
+    return [
+        Result(what, f"{least:.2f}–{most:.2f}", f"{share_covered:.3f}", least <= share_covered <= most, note),
+    ]
+
+
+CHECKS = (
+    Check("coverage", check_coverage),
+    Check("calibration", check_calibration),
+    Check("log score", check_log_score),
+    Check("types", check_types),
+)
