@@ -26,7 +26,7 @@ CLIP = 1e-6  # of probabilities, in logarithms
 STEPS = 25
 QUANTILE = 1.959964
 
-Fit = Callable[[Floats], Prior]  # the distribution of rows, from counts [N, A, S, S]
+Fit = Callable[[Floats, Ints], Prior]  # the distribution of rows, from counts [n, A, S, S] and positions of people [n]
 
 
 class Moves(NamedTuple):
@@ -74,11 +74,14 @@ def _count_before(agent: Ints, action: Ints, state: Ints, after: Ints, states: i
     return before
 
 
-def predict(prior: Prior, moves: Moves) -> Floats:
+def predict(prior: Prior, moves: Moves, features: Floats | None = None) -> Floats:
     """The probability of each destination of each move, given the earlier moves of the person, [M, S].
 
     All moves of each person have to be there, from the first on: with several types, they tell which one it is.
     """
+    if prior.coefficients is not None:
+        own = prior.alpha_of(features)[moves.agent, moves.action, moves.state] + moves.before
+        return np.asarray(own / own.sum(axis=1, keepdims=True))
     number = np.arange(moves.agent.size)
     by_type = []
     for alpha in prior.alpha:
@@ -96,8 +99,11 @@ def predict(prior: Prior, moves: Moves) -> Floats:
     return np.asarray(sum(part[:, None] * row for part, row in zip(weight, by_type, strict=True)))
 
 
-def hold_out(history: History, fit: Fit, seed: int = 0) -> dict[str, Any]:
-    """Figures on held-out rounds and people; those that rest on too little are left out."""
+def hold_out(history: History, fit: Fit, seed: int = 0, features: Floats | None = None) -> dict[str, Any]:
+    """Figures on held-out rounds and people; those that rest on too little are left out.
+
+    `features` [N, F] are those that the fit uses.
+    """
     people = np.random.default_rng([seed, 1]).permutation(history.n_agents)[:MAX_PEOPLE]
     moves = list_moves(history)
     if people.size < history.n_agents:
@@ -106,7 +112,8 @@ def hold_out(history: History, fit: Fit, seed: int = 0) -> dict[str, Any]:
     for name, out in (("rounds", _last_moves(moves.agent)), ("people", np.isin(moves.agent, people[::PART]))):
         involved = np.unique(moves.agent[out]).size
         if out.sum() >= MIN_MOVES and involved >= MIN_PEOPLE:
-            figures[name] = _judge(moves, out, fit, (history.n_agents, history.n_states)) | {"people": int(involved)}
+            judged = _judge(moves, out, fit, (history.n_agents, history.n_states), features)
+            figures[name] = judged | {"people": int(involved)}
     return figures
 
 
@@ -118,14 +125,14 @@ def _last_moves(agent: Ints) -> Bools:
     return np.asarray((left <= -(-number // PART)[agent]) & (number[agent] > 1))
 
 
-def _judge(moves: Moves, out: Bools, fit: Fit, shape: tuple[int, int]) -> dict[str, Any]:
+def _judge(moves: Moves, out: Bools, fit: Fit, shape: tuple[int, int], features: Floats | None) -> dict[str, Any]:
     people, states = shape
     counts = np.zeros((people, 2, states, states))
     np.add.at(counts, tuple(part[~out] for part in moves[:4]), 1.0)
     seen = np.unique(moves.agent[~out])
     test = moves.take(out)
     pooled, stay = _baselines(counts, test)
-    predicted = predict(fit(counts[seen]), moves)[out]
+    predicted = predict(fit(counts[seen], seen), moves, features)[out]
     scores = [_log_score(rows, test.next_state) for rows in (predicted, pooled, stay)]
     event = np.arange(states) == test.next_state[:, None]
     return {

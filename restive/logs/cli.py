@@ -272,7 +272,7 @@ def fit(
     output: Output,
     out: Annotated[Path | None, typer.Option(help="Write the model to this .parquet file.")] = None,
     types: Annotated[
-        int | None, typer.Option(help="How many types of people.", show_default="by held-out people")
+        int | None, typer.Option(help="How many types of people, without features.", show_default="by held-out people")
     ] = None,
     seed: SeedOption = 0,
 ) -> None:

@@ -1,20 +1,44 @@
 """Fit the model of a history: the distribution of people's rows, with draws of it given the history."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from restive.formats import show_count
 from restive.logs.calibration import hold_out
+from restive.logs.choice import choose
+from restive.logs.feature_rows import sample_feature_priors
 from restive.logs.history import History
-from restive.logs.mixture import choose_types, sample_priors
-from restive.logs.model import FittedModel, Logged, Prior
+from restive.logs.mixture import sample_priors
+from restive.logs.model import Choice, FittedModel, Logged, Prior
 from restive.logs.warm import find_power
-from restive.types import Floats
+from restive.types import Floats, Ints
 
 DRAWS, HELD_OUT_DRAWS = 200, 60
 
 
+class Features(NamedTuple):
+    """Features of people: [N, F] of mean 0 and variance 1, their names, and the mean and scale that they had, [2, F]."""
+
+    values: Floats | None
+    names: tuple[str, ...]
+    scale: Floats
+
+    def select(self, people: Ints) -> Floats | None:
+        """Those of some people."""
+        return None if self.values is None else self.values[people]
+
+
+NO_FEATURES = Features(None, (), np.zeros((2, 0)))
+
+
 def fit(
-    source: object, seed: int = 0, draws: int = DRAWS, types: int | None = None, held_out: bool = True
+    source: object,
+    seed: int = 0,
+    draws: int = DRAWS,
+    types: int | None = None,
+    features: bool = True,
+    held_out: bool = True,
 ) -> FittedModel:
     """The model of a history.
 
@@ -27,18 +51,23 @@ def fit(
     draws
         How many draws of the distribution of rows.
     types
-        How many types of people; None to choose the number by the log score of held-out people.
+        How many types of people, without features; None to choose types or features by held-out people.
+    features
+        Whether features may be used.
     held_out
         Whether to fit again without some rounds and people, and to judge the predictions of them.
     """
     history = source if isinstance(source, History) else History.read(source)
     moves, notes = _leave_out_unavailable(history)
-    types, gains = (types, []) if types else choose_types(moves.counts, np.random.default_rng([seed, 4]))
+    known = standardize(history) if features and types is None else NO_FEATURES
+    choice = Choice(types) if types else choose(moves.counts, known.values, np.random.default_rng([seed, 4]))
+    if choice.ridge is None:
+        known = NO_FEATURES
 
-    def fit_part(counts: Floats) -> Prior:
-        return center(sample_priors(counts, types, HELD_OUT_DRAWS, np.random.default_rng([seed, 3])))
+    def fit_part(counts: Floats, people: Ints) -> Prior:
+        return center(_sample(counts, known.select(people), choice, HELD_OUT_DRAWS, np.random.default_rng([seed, 3])))
 
-    priors = sample_priors(moves.counts, types, draws, np.random.default_rng([seed, 0]))
+    priors = _sample(moves.counts, known.values, choice, draws, np.random.default_rng([seed, 0]))
     return FittedModel(
         history.agents,
         history.states,
@@ -49,11 +78,38 @@ def fit(
         priors,
         describe_logged(history),
         find_value_error(history),
-        gains,
-        hold_out(moves, fit_part, seed) if held_out else {},
+        known.values,
+        known.names,
+        known.scale,
+        choice,
+        hold_out(moves, fit_part, seed, known.values) if held_out else {},
         (*history.notes, *notes),
         find_power(moves, center(priors)),
     )
+
+
+def standardize(history: History) -> Features:
+    """Features of mean 0 and variance 1, 0 where unknown; those that are the same for everybody are left out."""
+    if history.features is None or not history.features.size:
+        return NO_FEATURES
+    known = ~np.isnan(history.features)
+    number = np.maximum(known.sum(axis=0), 1)
+    center = np.where(known, history.features, 0).sum(axis=0) / number
+    scale = np.sqrt(np.where(known, (history.features - center) ** 2, 0).sum(axis=0) / number)
+    differ = scale > 0
+    if not differ.any():
+        return NO_FEATURES
+    values = np.nan_to_num((history.features[:, differ] - center[differ]) / scale[differ])
+    names = tuple(name for name, used in zip(history.feature_names, differ, strict=True) if used)
+    return Features(values, names, np.stack([center, scale])[:, differ])
+
+
+def _sample(
+    counts: Floats, features: Floats | None, choice: Choice, draws: int, generator: np.random.Generator
+) -> tuple[Prior, ...]:
+    if choice.ridge is not None and features is not None:
+        return sample_feature_priors(counts, features, choice.ridge, draws, generator)
+    return sample_priors(counts, choice.types, draws, generator)
 
 
 def _leave_out_unavailable(history: History) -> tuple[History, tuple[str, ...]]:
@@ -73,7 +129,12 @@ def center(priors: tuple[Prior, ...]) -> Prior:
     alpha = np.stack([prior.alpha for prior in priors])
     total = alpha.sum(axis=-1, keepdims=True)
     weight = 1 / (1 / (1 + total)).mean(axis=0) - 1
-    return Prior(np.mean([prior.share for prior in priors], axis=0), weight * (alpha / total).mean(axis=0))
+    slopes = [prior.coefficients for prior in priors if prior.coefficients is not None]
+    return Prior(
+        np.mean([prior.share for prior in priors], axis=0),
+        weight * (alpha / total).mean(axis=0),
+        np.mean(slopes, axis=0) if slopes else None,
+    )
 
 
 def describe_logged(history: History) -> Logged:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 FEW_MOVES = 30  # below, a row is drawn strongly towards equal probabilities, and is shown as such
 LEVEL = 0.95
+AVERAGED_PEOPLE = 500  # over whose features means of draws are taken
 HELD_OUT = {"rounds": "the last fifth of everybody's moves", "people": "a fifth of the people, as newcomers"}
 
 
@@ -61,8 +62,14 @@ def interval(draws: Floats, level: float = LEVEL) -> Floats:
 def find_effects(model: FittedModel, seed: int = 0) -> list[Effect]:
     """The effect of acting in each state; not known where nobody was seen acted on, or nobody was seen not acted on."""
     value = _draw_value(model, seed)
-    moments = [effect_moments(prior, each) for prior, each in zip(model.draws, value, strict=True)]
-    mean, spread = (np.array(part) for part in zip(*moments, strict=True))
+    people = _some_features(model)
+    moments = [effect_moments(prior, each, people) for prior, each in zip(model.draws, value, strict=True)]
+    # Draws are taken over some people; what all people differ from them is added, at the center of the draws.
+    everybody, some = (effect_moments(model.prior, model.value, group) for group in (model.features, people))
+    mean, spread = (
+        np.array(part) + all_people - sample
+        for part, all_people, sample in zip(zip(*moments, strict=True), everybody, some, strict=True)
+    )
     seen = model.counts.sum(axis=(0, 3)).astype(int)
     effects = []
     for s, state in enumerate(model.states):
@@ -72,44 +79,69 @@ def find_effects(model: FittedModel, seed: int = 0) -> list[Effect]:
     return effects
 
 
-def effect_moments(prior: Prior, value: Floats) -> tuple[Floats, Floats]:
+def effect_moments(prior: Prior, value: Floats, features: Floats | None = None) -> tuple[Floats, Floats]:
     """The mean and the standard deviation over people of the effect of acting in each state, [S] each.
 
-    Rows of one person are independent given the type.
+    Rows of one person are independent given the type, or the features [N, F] that people have.
     """
-    total = prior.alpha.sum(axis=-1)
-    rows = prior.alpha / total[..., None]
+    share, alpha = prior.components(features)
+    total = alpha.sum(axis=-1)
+    rows = alpha / total[..., None]
     expected = rows @ value  # [K, A, S]
     within = (rows @ value**2 - expected**2) / (total + 1)
     effect = expected[:, 1] - expected[:, 0]
-    mean = prior.share @ effect
-    return mean, np.sqrt(prior.share @ (within.sum(axis=1) + (effect - mean) ** 2))
+    mean = share @ effect
+    return mean, np.sqrt(share @ (within.sum(axis=1) + (effect - mean) ** 2))
 
 
 def find_correlations(model: FittedModel) -> dict[str, Estimate]:
     """The share of a row's variance that is between people, waiting and acting, over all states as they were seen."""
-    seen = model.counts.sum(axis=(0, 3))
+    seen, people = model.counts.sum(axis=(0, 3)), _some_features(model)
     found = {}
     for action, name in enumerate(("waiting", "acting")):
         if seen[action].sum() == 0:
             found[name] = NOT_KNOWN
             continue
         weight = seen[action] / seen[action].sum()
-        found[name] = _estimate(np.array([between_people(prior)[action] @ weight for prior in model.draws]))
+        found[name] = _estimate(np.array([between_people(prior, people)[action] @ weight for prior in model.draws]))
     return found
 
 
-def between_people(prior: Prior) -> Floats:
+def between_people(prior: Prior, features: Floats | None = None) -> Floats:
     """The correlation of two moves of one person from one state under one action, [A, S].
 
     That is Σ_t var(row(t)) / Σ_t mean(t) (1 − mean(t)) over people: 0 if all have the same row, 1 if everybody always
     moves to the same state.
     """
-    total = prior.alpha.sum(axis=-1, keepdims=True)
-    rows = prior.alpha / total
-    mean = prior.mean()
-    squares = np.tensordot(prior.share, rows**2 + rows * (1 - rows) / (total + 1), 1)
+    share, alpha = prior.components(features)
+    total = alpha.sum(axis=-1, keepdims=True)
+    rows = alpha / total
+    mean = np.tensordot(share, rows, 1)
+    squares = np.tensordot(share, rows**2 + rows * (1 - rows) / (total + 1), 1)
     return np.asarray((squares - mean**2).sum(axis=-1) / np.maximum((mean * (1 - mean)).sum(axis=-1), 1e-12))
+
+
+class Moderation(NamedTuple):
+    """By how much the effect of acting differs for people with one standard deviation more of a feature."""
+
+    feature: str
+    change: Estimate
+
+
+def find_moderation(model: FittedModel) -> list[Moderation]:
+    """The features that the model uses, by how much they change the effect of acting, over states as they were seen."""
+    seen = model.counts.sum(axis=(0, 1, 3))
+    weight = seen / max(seen.sum(), 1)
+    unit = np.eye(len(model.feature_names))
+    changes = []
+    for prior in model.draws:
+        reward = (rows := prior.alpha_of(np.concatenate([0 * unit[:1], unit]))) @ model.value / rows.sum(axis=-1)
+        effect = (reward[:, 1] - reward[:, 0]) @ weight
+        changes.append(effect[1:] - effect[0])
+    return [
+        Moderation(name, _estimate(np.array(part)))
+        for name, part in zip(model.feature_names, zip(*changes, strict=True), strict=True)
+    ]
 
 
 def summarize(model: FittedModel) -> dict[str, Any]:
@@ -131,7 +163,8 @@ def summarize(model: FittedModel) -> dict[str, Any]:
         ],
         "between_people": {name: each.as_json() for name, each in find_correlations(model).items()},
         "types": model.prior.share.tolist(),
-        "type_gains": model.type_gains,
+        "choice": model.choice._asdict(),
+        "features": {each.feature: each.change.as_json() for each in find_moderation(model)},
         "held_out": model.held_out,
         "notes": list(model.notes),
     }
@@ -204,15 +237,32 @@ def _describe_people(model: FittedModel, effects: list[Effect]) -> Section:
     if types.size > 1:
         shares = ", ".join(show_percent(float(share)) for share in types)
         sentences.append(f"People are of {types.size} types, with shares {shares}{_say_gain(model)}.")
-    elif model.type_gains:
+    elif model.choice.type_gains and model.choice.ridge is None:
         sentences.append("Types of people did not earn their place by the log score of held-out people.")
-    return Section("How alike people are", tuple(sentences), _tabulate_types(model) if types.size > 1 else None)
+    if model.choice.feature_gains:
+        sentences.append(_say_features(model))
+    table = _tabulate_types(model) if types.size > 1 else _tabulate_features(model) if model.feature_names else None
+    return Section("How alike people are", tuple(sentences), table)
+
+
+def _say_features(model: FittedModel) -> str:
+    gain, error = max(model.choice.feature_gains)
+    score = f"the log score of held-out people changes by {show_fixed(gain, 3)} ± {show_fixed(error, 3)} a person"
+    if model.feature_names:
+        return f"Features say something about people: {score}."
+    return f"Features did not earn their place: {score}."
+
+
+def _tabulate_features(model: FittedModel) -> Table:
+    rows = tuple((each.feature, each.change.show()) for each in find_moderation(model))
+    note = "For people with one standard deviation more of the feature than the mean, over states as they were seen."
+    return Table("", ("feature", "change of the effect of acting"), rows, note)
 
 
 def _say_gain(model: FittedModel) -> str:
-    if not model.type_gains:
+    if not model.choice.type_gains:
         return ""
-    gain, error = model.type_gains[model.prior.share.size - 1]
+    gain, error = model.choice.type_gains[model.prior.share.size - 1]
     return f": the log score of held-out people is better by {show_fixed(gain, 3)} ± {show_fixed(error, 3)} a person"
 
 
@@ -297,6 +347,13 @@ def _draw_value(model: FittedModel, seed: int) -> Floats:
     """Draws of the value of each state, [draws, S]."""
     noise = np.random.default_rng([seed, 2]).standard_normal((len(model.draws), model.value.size))
     return np.asarray(model.value + _errors(model) * noise)
+
+
+def _some_features(model: FittedModel) -> Floats | None:
+    """Features of people who stand for all, [n, F]."""
+    if model.features is None:
+        return None
+    return model.features[:: max(1, len(model.agents) // AVERAGED_PEOPLE)]
 
 
 def _errors(model: FittedModel) -> Floats:

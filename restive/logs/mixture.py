@@ -1,13 +1,9 @@
-"""Types of people: a mixture of distributions of rows, by Gibbs sampling, and how many types there are.
+"""Types of people: a mixture of distributions of rows, by Gibbs sampling.
 
     k_i ~ share,  share ~ Dirichlet(1, ..., 1),  rows of i ~ Dirichlet(alpha[k_i]), as in `restive.logs.row_prior`
 
 A sweep draws everybody's type given the parameters, in one pass over the people, and then the parameters of each type
 from the tails of its people. Types also say which rows go together: people who move up by themselves may gain less.
-
-The number of types is chosen by the log score of held-out people: the smallest number whose score is within one standard
-error of the best (Breiman et al. 1984), and one unless it gains two standard errors over one: otherwise people of one
-type would be split in one history out of eight.
 """
 
 import math
@@ -22,7 +18,6 @@ from restive.logs.row_prior import (
     Tails,
     count_tails,
     first_alpha,
-    log_likelihood,
     place_counts,
     sample_alpha,
     sum_logs,
@@ -32,10 +27,6 @@ from restive.logs.row_prior import (
 )
 from restive.types import Floats, Ints
 
-MAX_TYPES = 6
-# The choice of the number of types: how many people are enough for it and how many are needed, one in `PART` held out.
-MAX_PEOPLE, MIN_PEOPLE, PART = 4_000, 50, 5
-CHOICE_DRAWS, MIN_GAIN = 40, 2.0
 # Among many people the draws of one sweep hardly depend on those of the sweep before.
 BURN_IN, THIN, MANY_PEOPLE = 60, 2, 10_000
 CLUSTER_STEPS = 10
@@ -158,40 +149,3 @@ def _order(priors: list[Prior]) -> tuple[Prior, ...]:
     """The same draws with the types in the order of their mean shares, the largest first."""
     order = np.argsort(-np.mean([prior.share for prior in priors], axis=0), kind="stable")
     return tuple(Prior(prior.share[order], prior.alpha[order]) for prior in priors)
-
-
-def choose_types(
-    counts: Floats, generator: np.random.Generator, most: int = MAX_TYPES
-) -> tuple[int, list[list[float]]]:
-    """The number of types, and for each number that was tried the gain in log score per held-out person over one type.
-
-    A gain comes with its standard error. Numbers are tried until two in a row bring no gain over the best.
-    """
-    people = generator.permutation(np.flatnonzero(counts.any(axis=(1, 2, 3))))[:MAX_PEOPLE]
-    if people.size < MIN_PEOPLE:
-        return 1, []
-    test, train = counts[people[::PART]], counts[np.delete(people, np.s_[::PART])]
-    scores: list[Floats] = []
-    for types in range(1, most + 1):
-        scores.append(score_people(sample_priors(train, types, CHOICE_DRAWS, generator), test))
-        best = int(np.argmax([score.mean() for score in scores]))
-        if len(scores) - 1 - best == 2:
-            break
-    gains = [_gain(score, scores[0]) for score in scores]
-    behind = [_gain(scores[best], score) for score in scores]
-    chosen = next(number for number, (gain, error) in enumerate(behind, start=1) if gain <= error)
-    gain, error = gains[chosen - 1]
-    return (chosen if gain > MIN_GAIN * error else 1), gains
-
-
-def score_people(priors: tuple[Prior, ...], counts: Floats) -> Floats:
-    """The log of the posterior predictive probability of all moves of each person, [N]."""
-    logs = []
-    for share, alpha in priors:
-        score = np.log(share) + log_likelihood(alpha, counts)
-        logs.append(np.logaddexp.reduce(score, axis=1))
-    return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(logs)))
-
-
-def _gain(score: Floats, base: Floats) -> list[float]:
-    return [float((score - base).mean()), float((score - base).std(ddof=1) / np.sqrt(score.size))]

@@ -25,14 +25,42 @@ FORMAT = "restive-model-1"
 
 
 class Prior(NamedTuple):
-    """The distribution of people's rows: K types."""
+    """The distribution of people's rows: K types, or one whose mean rows depend on features."""
 
     share: Floats  # [K]
-    alpha: Floats  # [K, A, S, S] parameters of the Dirichlet distributions
+    alpha: Floats  # [K, A, S, S] parameters of the Dirichlet distributions, at mean features
+    coefficients: Floats | None = None  # [A, S, S, F] of the features in the logs of the mean rows; then K is 1
 
-    def mean(self) -> Floats:
+    def alpha_of(self, features: Floats | None) -> Floats:
+        """The parameters of each type, [K, A, S, S]; with coefficients, of people with these features, [N, A, S, S]."""
+        if self.coefficients is None or features is None:
+            return self.alpha
+        total = self.alpha.sum(axis=-1, keepdims=True)
+        score = np.log(self.alpha / total) + np.tensordot(features, self.coefficients, (1, 3))
+        rows = np.exp(score - score.max(axis=-1, keepdims=True))
+        return np.asarray(total * _normalize(rows))
+
+    def components(self, features: Floats | None) -> tuple[Floats, Floats]:
+        """The distribution of rows as a mixture: shares [J] and parameters [J, A, S, S], over types or over people."""
+        alpha = self.alpha_of(features)
+        return (self.share if self.coefficients is None else np.full(alpha.shape[0], 1 / alpha.shape[0])), alpha
+
+    def mean(self, features: Floats | None = None) -> Floats:
         """The expected rows of somebody of whom nothing is known, [A, S, S]."""
-        return np.asarray(np.tensordot(self.share, _normalize(self.alpha), 1))
+        share, alpha = self.components(features)
+        return np.asarray(np.tensordot(share, _normalize(alpha), 1))
+
+
+class Choice(NamedTuple):
+    """The number of types, the ridge of features or None, and the gains over one type of everything that was tried.
+
+    A gain is that in log score per held-out person, with its standard error.
+    """
+
+    types: int = 1
+    ridge: float | None = None
+    type_gains: tuple[tuple[float, float], ...] = ()
+    feature_gains: tuple[tuple[float, float], ...] = ()  # of each ridge
 
 
 class Logged(NamedTuple):
@@ -62,9 +90,11 @@ class FittedModel:
         The distribution of rows, and draws of that distribution given the history.
     logged
         What the logged program did.
-    type_gains
-        For 1, 2, ... types of people, the gain in log score per held-out person over one type, with its standard error;
-        empty if the number was given.
+    features, feature_names, feature_scale
+        [N, F] of mean 0 and variance 1, 0 where unknown, and their names; [2, F] the mean and scale that they had. None and
+        empty if features did not earn their place.
+    choice
+        What was tried of types and features, and what it gained.
     held_out
         Figures on rounds and people that were left out of the fit, by `restive.logs.calibration`; empty if there are
         too few.
@@ -83,34 +113,49 @@ class FittedModel:
     draws: tuple[Prior, ...]
     logged: Logged
     value_error: Floats = field(default_factory=lambda: np.zeros(0))
-    type_gains: list[list[float]] = field(default_factory=list)
+    features: Floats | None = None
+    feature_names: tuple[str, ...] = ()
+    feature_scale: Floats = field(default_factory=lambda: np.zeros((2, 0)))
+    choice: Choice = field(default_factory=Choice)
     held_out: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     power: float = 1.0
 
     def responsibility(self, prior: Prior | None = None) -> Floats:
         """The probability that each agent is of each type, given its moves, [N, K]."""
-        share, alpha = prior or self.prior
-        if share.size == 1:
+        prior = prior or self.prior
+        if prior.share.size == 1:
             return np.ones((len(self.agents), 1))
-        score = np.log(share) + log_likelihood(alpha, self.counts)
+        score = np.log(prior.share) + log_likelihood(prior.alpha, self.counts)
         weight = np.exp(score - score.max(axis=1, keepdims=True))
         return np.asarray(weight / weight.sum(axis=1, keepdims=True))
 
     def posterior_mean(self) -> Floats:
         """The expected rows of each agent, [N, A, S, S]."""
+        if self.prior.coefficients is not None:
+            return _normalize(self.prior.alpha_of(self.features) + self.counts)
         types = zip(self.responsibility().T, self.prior.alpha, strict=True)
         return np.asarray(sum(part[:, None, None, None] * _normalize(alpha + self.counts) for part, alpha in types))
 
     def draw(self, number: int, seed: int = 0) -> Floats:
         """One draw of everybody's rows, [N, A, S, S]: of the prior, then of the rows given the counts."""
         prior, generator = self._drawn_prior(number, seed)
+        if prior.coefficients is not None:
+            return _draw_rows(prior.alpha_of(self.features) + self.counts, generator)
         kind = _draw_types(self.responsibility(prior), generator)
         return _draw_rows(prior.alpha[kind] + self.counts, generator)
 
-    def newcomers(self, number: int, size: int, seed: int = 0) -> Floats:
-        """One draw of the rows of `size` people of whom nothing is known, [size, A, S, S]."""
+    def newcomers(self, number: int, size: int, features: Floats | None = None, seed: int = 0) -> Floats:
+        """One draw of the rows of `size` people without moves, [size, A, S, S].
+
+        `features` [size, F] are in the units of the history, NaN where unknown; without them they are those of people of
+        the history, chosen at random.
+        """
         prior, generator = self._drawn_prior(number, seed)
+        if prior.coefficients is not None and self.features is not None:
+            chosen = self.features[generator.integers(len(self.agents), size=size)]
+            known = chosen if features is None else self.standardize(features)
+            return _draw_rows(prior.alpha_of(known), generator)
         kind = _draw_types(np.broadcast_to(prior.share, (size, prior.share.size)), generator)
         return _draw_rows(prior.alpha[kind], generator)
 
@@ -121,9 +166,14 @@ class FittedModel:
         row = np.array([place.get(name, -1) for name in names], np.int64)
         known = row >= 0
         counts = np.where(known[:, None, None, None], self.counts[row], 0.0)
-        return replace(
-            self, agents=pl.Series(names), counts=counts, last_state=np.where(known, self.last_state[row], 0)
-        )
+        features = None if self.features is None else np.where(known[:, None], self.features[row], 0.0)
+        last_state = np.where(known, self.last_state[row], 0)
+        return replace(self, agents=pl.Series(names), counts=counts, last_state=last_state, features=features)
+
+    def standardize(self, features: Floats) -> Floats:
+        """Features in the units of the history, [N, F], as those of the model: 0 where unknown."""
+        center, scale = self.feature_scale
+        return np.asarray(np.nan_to_num((features - center) / scale))
 
     def problem(self, budget: int, number: int | None = None, seed: int = 0) -> Problem:
         """The people of the history as a problem: at their expected rows, or at one draw of them."""
@@ -144,7 +194,7 @@ class FittedModel:
             "agent": self.agents,
             "last_state": self.last_state,
             "counts": self.counts.astype(np.int32).reshape(len(self.agents), -1),
-        }
+        } | ({} if self.features is None else {"features": self.features})
         spec = {
             "states": self.states,
             "value": self.value.tolist(),
@@ -152,7 +202,9 @@ class FittedModel:
             "prior": _prior_as_json(self.prior),
             "draws": [_prior_as_json(prior) for prior in self.draws],
             "logged": self.logged._asdict() | {"probability": self.logged.probability.tolist()},
-            "type_gains": self.type_gains,
+            "feature_names": self.feature_names,
+            "feature_scale": self.feature_scale.tolist(),
+            "choice": self.choice._asdict(),
             "held_out": self.held_out,
             "notes": self.notes,
             "power": self.power,
@@ -174,7 +226,10 @@ class FittedModel:
             tuple(map(_prior_from_json, spec["draws"])),
             Logged(**logged | {"probability": np.array(logged["probability"])}),
             np.array(spec["value_error"]),
-            spec["type_gains"],
+            columns.get("features"),
+            tuple(spec["feature_names"]),
+            np.array(spec["feature_scale"]),
+            Choice(**{name: _as_tuples(part) for name, part in spec["choice"].items()}),
             spec["held_out"],
             tuple(spec["notes"]),
             spec["power"],
@@ -216,7 +271,11 @@ def _normalize(rows: Floats) -> Floats:
 
 
 def _prior_as_json(prior: Prior) -> dict[str, Any]:
-    return {name: part.tolist() for name, part in prior._asdict().items()}
+    return {name: part.tolist() for name, part in prior._asdict().items() if part is not None}
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
 def _prior_from_json(given: dict[str, Any]) -> Prior:

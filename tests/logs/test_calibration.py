@@ -13,7 +13,7 @@ from restive.logs.model import Prior
 from restive.logs.row_prior import log_likelihood
 
 
-def fit_part(counts: np.ndarray) -> Prior:
+def fit_part(counts: np.ndarray, people: np.ndarray) -> Prior:
     return center(sample_priors(counts, 1, 40, np.random.default_rng(1)))
 
 

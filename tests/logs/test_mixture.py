@@ -3,10 +3,11 @@
 import numpy as np
 
 from restive import make_problems
+from restive.logs.choice import choose, score_people
 from restive.logs.fit import center, fit
 from restive.logs.generate import draw_people, generate_history
-from restive.logs.mixture import choose_types, sample_priors, score_people
-from restive.logs.model import Prior
+from restive.logs.mixture import sample_priors
+from restive.logs.model import Choice, Prior
 from restive.logs.row_prior import log_likelihood
 from restive.problem import Problem
 
@@ -37,12 +38,12 @@ def test_types_are_recovered_with_their_shares() -> None:
 def test_people_who_differ_gradually_are_of_one_type() -> None:
     for seed in range(3):
         problem = draw_people(np.full((2, 3, 3), 1.5), np.arange(3.0), 300, seed)
-        assert choose_types(generate_history(problem, 15, seed).counts, np.random.default_rng(seed))[0] == 1
+        assert choose(generate_history(problem, 15, seed).counts, None, np.random.default_rng(seed)).types == 1
 
 
 def test_few_people_are_of_one_type_without_a_choice() -> None:
     counts = generate_history(make_types(40), 15, 1).counts
-    assert choose_types(counts, np.random.default_rng(1)) == (1, [])
+    assert choose(counts, None, np.random.default_rng(1)) == Choice()
 
 
 def test_scores_of_people_are_posterior_predictive() -> None:

@@ -100,7 +100,7 @@ def _hold_out(number: int, seed: int) -> dict[str, Any]:
     weight = np.exp(generator.uniform(np.log(2), np.log(30), (2, states, 1)))
     problem = draw_people(weight * mean, VALUE, 500, seed=int(generator.integers(2**62)))
     history = generate_history(problem, 20, int(generator.integers(2**62)), 0.3)
-    return hold_out(history, lambda counts: center(sample_priors(counts, 1, 60, generator)), number)
+    return hold_out(history, lambda counts, _: center(sample_priors(counts, 1, 60, generator)), number)
 
 
 def check_log_score(quick: bool, seed: int = SEED) -> list[Result]:
