@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -121,6 +122,41 @@ def test_heartsteps_agrees_with_inverse_propensity_weighting() -> None:
     assert answer.estimates["per decision"].value.mean == pytest.approx(direct)
     assert abs(answer.value.mean - direct) < 0.5 * answer.value.error
     assert answer.effective_acted == 0
+
+
+@pytest.fixture(scope="module")
+def zozo() -> History:
+    """Impressions of a shop under a random policy: act = show item 14 of 34; see zozo_men.md."""
+    counted = pl.read_csv(Path(__file__).with_name("zozo_men.csv"))
+    rows = counted.select(pl.exclude("impressions").repeat_by("impressions")).explode(pl.all())
+    table = rows.select(
+        agent=pl.int_range(pl.len()),
+        time=1,
+        state="position",
+        action="shown",
+        reward="click",
+        next_state=pl.when(pl.col("click") == 1).then(pl.lit("clicked")).otherwise(pl.lit("passed")),
+        propensity=1 / 34,
+        affinity="affinity",
+    )
+    return History.read(table)
+
+
+def test_showing_an_item_to_everybody_has_the_click_rate_of_its_impressions(zozo: History) -> None:
+    answer = evaluate(zozo, "column:affinity", budget=10_000)
+    shown = zozo.action == 1
+    assert answer.estimates["per decision"].value.mean == pytest.approx(zozo.reward[shown].mean())
+    assert answer.effective == answer.effective_acted == pytest.approx(303)
+    assert answer.value.mean == pytest.approx(zozo.reward[shown].mean(), abs=0.1 * answer.value.error)
+
+
+def test_two_impressions_are_not_enough(zozo: History) -> None:
+    answer = evaluate(zozo, "column:affinity", budget=60)
+    assert answer.refusal == (
+        "1 round under 'column:affinity': 2 person-rounds in which both it and the log act, and 30 are needed; "
+        "it cannot be evaluated."
+    )
+    assert answer.estimates == {}
 
 
 def test_at_random_with_the_logged_shares_is_what_was_logged() -> None:
