@@ -30,6 +30,7 @@ class World:
     step: float = 0.0  # what the second half of the rounds adds, compared with the first
     hidden: float = 0.0  # by how much people who do well are acted on more often, one standard deviation
     past: float = 0.0  # by how much acting is less likely after acting
+    ramp: float = 0.0  # by how much acting is more likely in the last round than in the first
     missing: float = 0.0  # share of unknown next states, different between people
     missing_by_action: float = 0.0
     followed: float = 1.0  # share of advice that is followed, different between people
@@ -59,6 +60,7 @@ class World:
             now = state[:, t]
             e = np.where(now == 0, 0.45, 0.25) if self.by_state else np.full(n, 0.3)
             e = e + self.hidden * ability - (self.past * action[:, t - 1] if t else 0.0)
+            e = e + self.ramp * (t / (rounds - 1) - 0.5)
             propensity[:, t] = e = np.clip(e, 0.05, 0.95)
             draw[:, t] = generator.random(n) < e
             chance = generator.random(n)
@@ -105,6 +107,7 @@ NULLS: tuple[tuple[str, World, tuple[str, ...]], ...] = (
     ("people differ, propensities unknown", World(recorded=False), ("randomised", "hidden")),
     ("people differ, acting does nothing", World(effect=0.0), ("effect",)),
     ("acting does nothing, propensities unknown", World(effect=0.0, recorded=False), ("effect",)),
+    ("people differ, acting grows", World(ramp=0.4, effect=0.25), ("memory", "change", "randomised", "hidden")),
     ("people alike", World(spread=0.0), ("people",)),
     ("people differ, also in how often they are missing", World(missing=0.15), ("missing", "memory", "change")),
     ("people differ, also in how often they follow", World(followed=0.7), ("advice",)),

@@ -19,7 +19,7 @@ from restive.logs.assumptions.estimators import (
     logistic,
     score_test,
 )
-from restive.logs.assumptions.finding import CANNOT_TELL, HOLDS, Finding, Size, show_p
+from restive.logs.assumptions.finding import CANNOT_TELL, HOLDS, LEVEL, Finding, Size, as_numbers, show_p
 from restive.logs.assumptions.questions import HIDDEN, INFLUENCE, RANDOMISED
 from restive.logs.assumptions.rows import Rows
 from restive.types import Bools, Floats, Ints
@@ -33,20 +33,18 @@ def examine_randomisation(rows: Rows) -> Finding:
         return Finding(RANDOMISED, statistic="There is no row in which acting was uncertain.")
     names, columns = known_before(rows)
     test = score_test(rows.draw, rows.propensity, columns, _cells(rows))
-    worst = int(np.abs(test.z).argmax()) if test.freedom else 0
-    calibration = _calibrate(rows) if rows.recorded else ScoreTest(0.0, 0, 1.0, np.zeros(0))
-    p = test.p if not rows.recorded else min(1.0, 2 * min(test.p, calibration.p))
+    calibration = _calibrate(rows) if rows.recorded else None
+    p = test.p if calibration is None else min(1.0, 2 * min(test.p, calibration.p))
     gain, fitted = cross_fit(rows, columns)
     shift = _shift(rows, fitted)
-    done = rows.recorded and calibration.p < 0.01 and _is_of_what_was_done(rows)
+    done = calibration is not None and calibration.p < 0.01 and _is_of_what_was_done(rows)
     notes = [f"Score test of {', '.join(names)}: {show_p(test.p)}; they predict the action {_show_gain(gain)}."]
-    if test.p < 0.05:
+    if test.p < LEVEL:
+        worst = int(np.abs(test.z).argmax())
         notes.append(f"Strongest: {names[worst]} (z = {show_fixed(test.z[worst], 1)}).")
-    if rows.recorded:
-        notes.append(f"Propensities in tenths against actions: {show_p(calibration.p)}.")
-        notes.append(
-            "They add up to the actions of every round." if rows.budgeted else "They do not add up to a fixed budget."
-        )
+    if calibration is not None:
+        add_up = "add" if rows.budgeted else "do not add"
+        notes.append(f"Propensities in tenths against actions: {show_p(calibration.p)}; they {add_up} up to a budget.")
     if done:
         notes.append("The column fits the probability of what was DONE, not of acting.")
     return Finding(
@@ -58,10 +56,10 @@ def examine_randomisation(rows: Rows) -> Finding:
         numbers={
             "score_test": {"statistic": test.statistic, "freedom": test.freedom, "p": test.p},
             "z": dict(zip(names, map(float, test.z), strict=True)),
-            "calibration_p": calibration.p if rows.recorded else None,
+            "calibration_p": None if calibration is None else calibration.p,
             "log_score_gain": gain,
             "budget_spent": rows.budgeted if rows.recorded else None,
-            "propensity_of_what_was_done": bool(done),
+            "propensity_of_what_was_done": done,
             "recorded": rows.recorded,
         },
     )
@@ -216,21 +214,22 @@ def examine_influence(rows: Rows) -> Finding:
     inside = group >= 0
     watched, others = inside & observed, inside & ~observed
     residual = np.bincount(cell[watched], rows.residual[watched], int(cell.max()) + 1)
-    size = np.bincount(cell[others], minlength=residual.size)
-    score = (residual / np.maximum(size, 1))[cell]  # what one more draw in the group is compared with
+    n_others = np.maximum(np.bincount(cell[inside], minlength=residual.size) - 1, 1)
+    score = (residual / n_others)[cell]  # what one more draw in the group is compared with
     columns = score[others][:, None]
     strata = rows.history.round[others] * rows.history.n_states + rows.state[others]
     test = score_test(rows.draw[others], rows.propensity[others], columns, strata)
-    slope, error = _slope(rows, cell, watched, others, test)
+    slope = _slope(rows, cell, watched, others, n_others, test)
+    size = Size.of(slope, 0.1)
     return Finding(
         INFLUENCE,
-        statistic=f"{show_count(int(np.unique(group[inside]).size), 'group')}: own outcome against the share of others acted on "
-        f"in the same round: z = {show_fixed(float(test.z[0]), 2)}, {show_p(test.p)}.",
+        statistic=f"{show_count(int(np.unique(group[inside]).size), 'group')}: own outcome against the share of others "
+        f"acted on in the same round: z = {show_fixed(float(test.z[0]), 2)}, {show_p(test.p)}.",
         consequence="Acting on ten of a hundred more of a person's group changes the person's own reward by "
-        f"{Size(slope / 10, (slope - 1.96 * error) / 10, (slope + 1.96 * error) / 10).show()}.",
-        size=Size(slope / 10, (slope - 1.96 * error) / 10, (slope + 1.96 * error) / 10, 0.28 * error),
+        f"{size.show()}.",
+        size=size,
         p=test.p if test.freedom else None,
-        numbers={"slope": slope, "slope_error": error},
+        numbers={"slope": as_numbers(slope)},
     )
 
 
@@ -247,17 +246,14 @@ def _every_other(rows: Rows) -> Bools:
     return half[rows.agent]
 
 
-def _slope(rows: Rows, cell: Ints, watched: Bools, others: Bools, test: ScoreTest) -> tuple[float, float]:
-    """The change of the own outcome with the share of others acted on, and its standard error."""
-    size = np.maximum(np.bincount(cell[others], minlength=int(cell.max()) + 1), 1)
-    surplus = np.bincount(cell[others], (rows.draw - rows.propensity)[others], size.size) / size
-    exposure = surplus[cell[watched]]
-    square = float(exposure @ exposure)
-    if square <= 0:
-        return math.nan, math.nan
-    slope = float(exposure @ rows.residual[watched]) / square
-    z = abs(float(test.z[0]))
-    return slope, abs(slope) / z if z > 0.01 else math.nan
+def _slope(rows: Rows, cell: Ints, watched: Bools, others: Bools, n_others: Ints, test: ScoreTest) -> Estimate:
+    """The change of the own outcome with the share of others acted on: the score over Σ var(share acted on)."""
+    variance = np.bincount(cell[others], (rows.propensity * (1 - rows.propensity))[others], n_others.size) / n_others**2
+    scale = float(variance[cell[watched]].sum())
+    if scale <= 0:
+        return Estimate(math.nan, math.nan, math.nan, math.nan)
+    slope, error = float(test.z[0] * test.scale[0]) / scale, float(test.scale[0]) / scale
+    return Estimate(slope, error, slope - 1.96 * error, slope + 1.96 * error)
 
 
 def _drawn(rows: Rows) -> bool:

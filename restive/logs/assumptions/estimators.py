@@ -129,6 +129,7 @@ class ScoreTest(NamedTuple):
     freedom: int
     p: float
     z: Floats  # of each column alone
+    scale: Floats  # the standard error of the score of each column
 
 
 def score_test(draw: Ints, propensity: Floats, columns: Floats, cell: Ints | None = None) -> ScoreTest:
@@ -150,7 +151,7 @@ def score_test(draw: Ints, propensity: Floats, columns: Floats, cell: Ints | Non
     scale = np.sqrt(np.diag(information))
     varies = scale > 1e-9 * math.sqrt(max(1.0, variance.sum()))
     if not varies.any():
-        return ScoreTest(0.0, 0, 1.0, np.zeros(columns.shape[1]))
+        return ScoreTest(0.0, 0, 1.0, np.zeros(columns.shape[1]), scale)
     z = np.zeros(columns.shape[1])
     z[varies] = score[varies] / scale[varies]
     correlation = information[np.ix_(varies, varies)] / np.outer(scale[varies], scale[varies])
@@ -158,7 +159,7 @@ def score_test(draw: Ints, propensity: Floats, columns: Floats, cell: Ints | Non
     kept = roots > 1e-9
     statistic = float((((z[varies] @ axes)[kept]) ** 2 / roots[kept]).sum())
     freedom = int(kept.sum())
-    return ScoreTest(statistic, freedom, float(chdtrc(freedom, statistic)), z)
+    return ScoreTest(statistic, freedom, float(chdtrc(freedom, statistic)), z, scale)
 
 
 def cell_means(columns: Floats, cell: Ints, weight: Floats) -> Floats:
