@@ -27,6 +27,7 @@ from restive.console import (
     progress_bars,
 )
 from restive.desk.cli import desk
+from restive.desk.cli_tokens import token
 from restive.errors import InputError, check_whole
 from restive.kernels.rng import MAX_SEED
 from restive.logs.cli import GROUPS, VERBS, check_targets
@@ -49,6 +50,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(desk)
+desk.add_typer(token)
 app.command()(serve)
 for verb in VERBS:
     app.command()(verb)

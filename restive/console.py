@@ -37,7 +37,6 @@ ADVICE: Mapping[Hint, str] = {
     Hint.AGAIN: "Add --again to decide another round anyway.",
     Hint.NEW: "Add --new if they belong to new people.",
     Hint.CORRECT: "Add --correct to replace what is recorded.",
-    Hint.ROUND: "Add --round N to name the round.",
     Hint.CANCEL: "Cancel it first: restive desk cancel.",
     Hint.OVERWRITE: "Choose another file, or add --overwrite.",
 }

@@ -18,7 +18,6 @@ class Hint(StrEnum):
     AGAIN = "again"  # decide another round although the states are the same as in the last one
     NEW = "new"  # accept new agents whose ids look like known ones
     CORRECT = "correct"  # replace recorded values by the given ones
-    ROUND = "round"  # name the round that is meant
     CANCEL = "cancel"  # cancel the earlier round first
     OVERWRITE = "overwrite"  # replace an existing file
 

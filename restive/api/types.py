@@ -61,7 +61,7 @@ class Problem(Answer):
     detail: str
     """What is wrong, and what is allowed."""
     hint: str | None
-    """The setting that lets the same request pass: again, new, correct or round; or cancel."""
+    """The setting that lets the same request pass: again, new or correct; or cancel."""
     advice: str | None
     """What the hint means, as a sentence."""
     location: str | None
@@ -200,6 +200,8 @@ class Config(Answer):
     pseudonyms: str | None
     """The fingerprint of the pseudonym key; null: names are stored as they are."""
     template: str | None
+    states_are_outcomes: bool
+    """Whether the states of a round are also recorded as the outcomes of the round before."""
     words: Words
 
 
@@ -311,9 +313,28 @@ class Decision(Answer):
     """Remarks on the input, a sentence each."""
 
 
+class PreviousResults(Answer):
+    """The outcomes of the round before, as far as they follow from the states of a new round."""
+
+    round: int
+    decided_at: str
+    recorded: int
+    """People whose outcome is recorded with the decision."""
+    present: int
+    """People of that round."""
+    as_planned: int
+    """Of its list: people of whom nothing was reported and who are taken as acted on."""
+    reported: int
+    """Of its list: people of whom it was reported before whether they were acted on."""
+    unknown: int
+    """Of its list: people whose outcome is still missing."""
+
+
 class ListedDecision(Decision):
     """A decided round with the first rows of its list."""
 
+    results: PreviousResults | None
+    """The outcomes of the round before that are recorded with the decision; null if there are none."""
     people: list[ListedPerson]
     """The list, then the reserve list."""
 
@@ -446,6 +467,7 @@ class NewProgram(TypedDict, total=False):
     features: dict[str, list[str]]
     reward_range: float
     pseudonyms: bool
+    states_are_outcomes: bool
     words: dict[str, str]
 
 
@@ -457,3 +479,4 @@ class Changes(TypedDict, total=False):
     cool_down: int
     keep: int
     shares: dict[str, float]
+    states_are_outcomes: bool

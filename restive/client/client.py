@@ -84,6 +84,11 @@ class Recommendation:
         return self.data["notes"]
 
     @property
+    def results(self) -> types.PreviousResults | None:
+        """The outcomes of the round before that were recorded with the decision."""
+        return self.data["results"]
+
+    @property
     def recorded(self) -> bool:
         """False after a dry run."""
         return self.data["recorded"]
@@ -123,10 +128,11 @@ class Program:
         round: int | None = None,
         again: bool = False,
         new: bool = False,
+        states_are_outcomes: bool | None = None,
         dry_run: bool = False,
         key: str | None = None,
     ) -> Recommendation:
-        """Decide a round.
+        """Decide a round; its states are also recorded as outcomes of the round before.
 
         states   a file, a frame, rows or {agent: state}; None: the last known states
         budget   how many people can be acted on; None: the program's budget
@@ -135,6 +141,7 @@ class Program:
         round    the number that the round must have; a decided round is refused
         again    decide another round although nothing was recorded since the last one, which had the same states
         new      accept new agents whose ids differ from known ones only in leading zeros or in case
+        states_are_outcomes  whether the states are also outcomes of the round before; None: as configured
         dry_run  return the decision without recording it
         """
         settings: Query = {
@@ -142,9 +149,10 @@ class Program:
             "must": list_agents(must),
             "never": list_agents(never),
             "round": round,
-            "again": again,
-            "new": new,
-            "dry_run": dry_run,
+            "again": again or None,
+            "new": new or None,
+            "states_are_outcomes": states_are_outcomes,
+            "dry_run": dry_run or None,
         }
         body, query = encode_table(states, "states", STATES, settings)
         answer = self._send("POST", "/rounds", body, {**query, "limit": MAX_LIST_ROWS}, key, dry_run)
@@ -160,15 +168,18 @@ class Program:
         dry_run: bool = False,
         key: str | None = None,
     ) -> types.OutcomeCounts:
-        """Record outcomes: whether the action was done, the next state, the reward; of the last round by default."""
-        settings: Query = {"round": round, "correct": correct, "dry_run": dry_run}
+        """Record outcomes: whether the action was done, the next state, the reward.
+
+        Rows without a round are of `round`, by default of the oldest round that waits for these people.
+        """
+        settings: Query = {"round": round, "correct": correct or None, "dry_run": dry_run or None}
         body, query = encode_table(outcomes, "outcomes", OUTCOMES, settings)
         answer: types.OutcomeCounts = self._send("POST", "/outcomes", body, query, key, dry_run)
         return answer
 
     def correct_states(self, states: object, round: int, dry_run: bool = False, key: str | None = None) -> int:
         """Replace states of a round that were recorded wrongly; returns how many differed."""
-        body, query = encode_table(states, "states", STATES, {"dry_run": dry_run})
+        body, query = encode_table(states, "states", STATES, {"dry_run": dry_run or None})
         return int(self._send("PUT", f"/rounds/{round:d}/states", body, query, key, dry_run)["corrected"])
 
     def leave(self, agents: object, dry_run: bool = False, key: str | None = None) -> int:
@@ -185,7 +196,7 @@ class Program:
         return int(answer["listed"])
 
     def change(self, key: str | None = None, **settings: Unpack[types.Changes]) -> types.Config:
-        """Change budget, spend, cool_down, keep or shares from the next round on."""
+        """Change budget, spend, cool_down, keep, shares or states_are_outcomes from the next round on."""
         config: types.Config = self._send("PATCH", "", Body.of(settings), {}, key)["config"]
         return config
 
@@ -319,7 +330,7 @@ def encode_table(
     table: object, name: str, columns: Mapping[str, tuple[str, ...]], settings: Query
 ) -> tuple[Body, Query]:
     """The body and the query string of a table with settings: all in a JSON body, or the settings in the query."""
-    given = {key: value for key, value in settings.items() if value is not None and value is not False}
+    given = {key: value for key, value in settings.items() if value is not None}
     if table is None:
         return Body.of(given), {}
     if isinstance(table, str | PathLike):

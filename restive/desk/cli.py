@@ -1,4 +1,4 @@
-"""`restive desk`: one short function for each verb; those of `restive desk token` are at the end.
+"""`restive desk`: one short function for each verb.
 
 Results go to standard output, notes to standard error; `--json` prints data instead. Libraries are imported in the
 functions, so that `restive --help` starts fast.
@@ -23,12 +23,13 @@ desk = typer.Typer(
     help="Decisions for a real program: states in, a list of people out, outcomes back, and whether it works.",
     no_args_is_help=True,
 )
-token = typer.Typer(name="token", help="Tokens with roles for `restive serve`.", no_args_is_help=True)
-desk.add_typer(token)
 
 TABLE = "a .csv, .xlsx or .parquet file"
 ProgramName = Annotated[str, typer.Argument(help="The program's name.", show_default=False)]
 SpendOption = Annotated[str | None, typer.Option(help="`exactly`, or `at most`: only where a gain is expected.")]
+StatesAreOutcomes = Annotated[
+    bool | None, typer.Option(help="The states of a round are also the outcomes of the round before.")
+]
 CoolDownOption = Annotated[int | None, typer.Option(help="Nobody is chosen twice in so many rounds.")]
 StoreOption = Annotated[
     str | None,
@@ -43,7 +44,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would happen, record nothing.")]
 OutOption = Annotated[Path | None, typer.Option(help=f"Write the list to {TABLE}.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")]
-TokenName = Annotated[str, typer.Argument(help="The person or system that uses the token.", show_default=False)]
 
 
 def open_store(store: str | None, make: bool = False) -> "Desk":
@@ -108,6 +108,7 @@ def init(
     word: Annotated[
         list[str] | None, typer.Option(help="Your own words: person=patient, people=patients; repeatable.")
     ] = None,
+    states_are_outcomes: StatesAreOutcomes = None,
     pseudonyms: Annotated[bool, typer.Option("--pseudonyms", help="Store codes instead of ids.")] = False,
     store: StoreOption = None,
     dry_run: DryRunOption = False,
@@ -124,6 +125,7 @@ def init(
         budget=budget, spend=spend, policy=policy, shadow=shadow, control=control, cool_down=cool_down, keep=keep,
         shares=parse_shares(share) if share else None, horizon=horizon, reward_range=reward_range, seed=seed,
         words=parse_words(word) if word else None, features=parse_features(feature) if feature else None,
+        states_are_outcomes=states_are_outcomes,
     )  # fmt: skip
     if rewards is not None:
         settings["rewards"] = parse_rewards(rewards)
@@ -152,6 +154,7 @@ def decide(
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Decide another round although nothing has changed.")] = False,
     new: Annotated[bool, typer.Option("--new", help="Ids that look like known ones belong to new people.")] = False,
+    states_are_outcomes: StatesAreOutcomes = None,
     overwrite: OverwriteOption = False,
     store: StoreOption = None,
     dry_run: DryRunOption = False,
@@ -161,7 +164,7 @@ def decide(
     from restive.desk.output import print_recommendation
 
     with open_program(name, store, out, overwrite) as program:
-        decided = program.decide(states, budget, must, never, round=round_, again=again, new=new, dry_run=dry_run)
+        decided = program.decide(states, budget, must, never, round_, again, new, states_are_outcomes, dry_run)
         print_recommendation(decided, out, as_json, dry_run)
 
 
@@ -172,7 +175,9 @@ def learn(
         Path,
         typer.Option(help=f"The outcomes: {TABLE} with agent, done, next_state, reward, round.", show_default=False),
     ],
-    round_: Annotated[int | None, typer.Option("--round", help="Which round.", show_default="the last")] = None,
+    round_: Annotated[
+        int | None, typer.Option("--round", help="Which round.", show_default="the oldest that waits for these people")
+    ] = None,
     correct: Annotated[bool, typer.Option("--correct", help="Replace recorded outcomes by these.")] = False,
     store: StoreOption = None,
     dry_run: DryRunOption = False,
@@ -257,6 +262,7 @@ def change(
     share: Annotated[
         list[str] | None, typer.Option(help="All minimum shares, replacing the old ones: north=0.3.")
     ] = None,
+    states_are_outcomes: StatesAreOutcomes = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -265,7 +271,14 @@ def change(
     from restive.desk.output import print_config
 
     shares = parse_shares(share) if share else None
-    settings = _given(budget=budget, spend=spend, cool_down=cool_down, keep=keep, shares=shares)
+    settings = _given(
+        budget=budget,
+        spend=spend,
+        cool_down=cool_down,
+        keep=keep,
+        shares=shares,
+        states_are_outcomes=states_are_outcomes,
+    )
     if not settings:
         raise InputError("Nothing to change; see `restive desk change --help`.")
     with open_program(name, store) as program:
@@ -429,72 +442,3 @@ def demo(
         _show_status(found, address, figure, as_json)
         if not store:
             print_notices("the program was in a temporary file; add --store FILE.db to keep it")
-
-
-@token.command(name="make")
-def make_token(
-    name: TokenName,
-    program: Annotated[
-        list[str] | None,
-        typer.Option(help="A role in one program, coupons=operator: viewer, operator or admin; repeatable."),
-    ] = None,
-    role: Annotated[str | None, typer.Option(help="A role in all programs, also in future ones.")] = None,
-    days: Annotated[int | None, typer.Option(help="Days until it expires.", show_default="until revoked")] = None,
-    store: StoreOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Create a token; its secret is printed once and never again."""
-    from restive.console import print_json, print_notices
-    from restive.desk import tokens
-    from restive.formats import show_minute
-
-    grants = _parse_grants(program or [], role)
-    # An admin of all programs may create the first program through the server, so the store may be new.
-    with open_store(store, make=None in grants) as opened:
-        secret = tokens.make_token(opened.store, name, grants, days)
-        made = next(each for each in tokens.list_tokens(opened.store) if secret.startswith(f"rst_{each.id}_"))
-    if as_json:
-        print_json({**made.as_json(), "secret": secret})
-    else:
-        print(secret, flush=True)  # alone on its line, so that it can be piped
-    until = f" It expires at {show_minute(made.expires)} UTC." if made.expires else ""
-    print_notices(f"this is the secret of the token {name}; store it now, it is not shown again.{until}")
-
-
-@token.command(name="list")
-def list_tokens(store: StoreOption = None, as_json: JsonOption = False) -> None:
-    """List all tokens, also expired and revoked ones, without their secrets."""
-    from restive.desk import tokens
-    from restive.desk.output import print_tokens
-
-    with open_store(store) as opened:
-        print_tokens([each.as_json() for each in tokens.list_tokens(opened.store)], as_json)
-
-
-@token.command(name="revoke")
-def revoke_token(name: TokenName, store: StoreOption = None, as_json: JsonOption = False) -> None:
-    """Revoke a token and end its sessions."""
-    from restive.console import print_json
-    from restive.desk import tokens
-
-    with open_store(store) as opened:
-        tokens.revoke_token(opened.store, name)
-    if as_json:
-        print_json({"name": name, "revoked": True})
-    else:
-        print(f"The token {name} is revoked.")
-
-
-def _parse_grants(pairs: list[str], role: str | None) -> dict[str | None, str]:
-    """The roles by program, None for all of them."""
-    grants: dict[str | None, str] = {} if role is None else {None: role}
-    for pair in pairs:
-        name, equals, held = pair.rpartition("=")
-        if not equals or not name:
-            raise InputError(f"--program {pair}: write the name of a program and a role, as in coupons=operator.")
-        if name in grants:
-            raise InputError(f"--program {pair}: the program {name} already has a role.")
-        grants[name] = held
-    if not grants:
-        raise InputError("A token needs a role: --role admin in all programs, or --program coupons=operator.")
-    return grants

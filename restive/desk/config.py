@@ -2,6 +2,7 @@
 
 The config is the first event of a program's log. `rewards` are those of arriving in each state, or None if a reward is
 reported with each outcome; `reward_range` is then the largest difference of two rewards, which some policies need.
+`states_are_outcomes`: the states of a round are also the next states of the round before.
 A template has the words and defaults of a new program for an application domain, read from templates.toml.
 """
 
@@ -75,6 +76,7 @@ class Config:
     reward_range: float = 1.0
     pseudonyms: str | None = None
     template: str | None = None
+    states_are_outcomes: bool = True
     words: Words = field(default_factory=Words)
 
     def __post_init__(self) -> None:
@@ -86,6 +88,11 @@ class Config:
             raise InputError(f"spend is {self.spend!r}; it must be {EXACTLY!r} or {AT_MOST!r}.", location="spend")
         for name, low, high in WHOLE:
             object.__setattr__(self, name, check_whole(name, getattr(self, name), low, high))
+        if not isinstance(self.states_are_outcomes, bool):
+            given = reprlib.repr(self.states_are_outcomes)
+            raise InputError(
+                f"states_are_outcomes is {given}; it must be true or false.", location="states_are_outcomes"
+            )
         if self.horizon is not None:
             object.__setattr__(self, "horizon", check_whole("horizon", self.horizon, 1, MAX_HORIZON))
         for name, least, most, must in NUMBERS:
@@ -132,7 +139,7 @@ class Config:
 
 
 POLICY_FILE = re.compile(r"((?:[A-Za-z]:(?=[/\\]))?[^:]*\.py)(:.*)?", re.DOTALL)
-CHANGEABLE = ("budget", "spend", "cool_down", "keep", "shares")
+CHANGEABLE = ("budget", "spend", "cool_down", "keep", "shares", "states_are_outcomes")
 
 
 def policy_label(spec: str) -> str:

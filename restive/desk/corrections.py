@@ -15,7 +15,7 @@ from restive.desk.events import Corrected, Outcomes, States
 from restive.desk.ingest import agent_faults
 from restive.desk.projection import Projection
 from restive.desk.roster import Names
-from restive.desk.rounds import Round
+from restive.desk.rounds import DONE, Round
 from restive.desk.store import Writer
 from restive.desk.table_schema import TableError
 from restive.types import Bools, Ints
@@ -65,13 +65,32 @@ def find_wrong_states(table: pl.DataFrame, where: str, names: Names, found: Roun
 def correct_states(
     cache: ProgramCache, writer: Writer, projection: Projection, found: Round, number: Ints, state: Ints
 ) -> None:
-    """Record the right states of a round."""
+    """Record the right states of a round, and the outcomes of the round before that were taken from them."""
     if number.size:
         places, _ = found.find(number)
+        _correct_taken_outcomes(cache, writer, projection, found, number, state)
         latest = LatestStates(number, state, np.full(number.size, -1), _first_outcome(found, places))
         reported = np.ones(number.size, np.bool_)
         _record(cache, writer, projection, found.round, States(number, state, ~reported, reported))
         _correct_later_rounds(cache, writer, projection, found.round, latest)
+
+
+def _correct_taken_outcomes(
+    cache: ProgramCache, writer: Writer, projection: Projection, found: Round, number: Ints, state: Ints
+) -> None:
+    """Correct the outcomes of the round before that were taken from the wrong states of this one."""
+    decided = [totals.round for totals in projection.rounds[: found.round - 1] if not totals.cancelled]
+    if not decided or projection.config.rewards is None:
+        return
+    before = cache.get_round(decided[-1])
+    places, there = before.find(number)
+    wrong = found.state[found.find(number)[0]]
+    taken = there & (before.states_of[places] == found.round) & (before.after[places] == wrong)
+    if taken.any():
+        done, known = before.done[places] == DONE, np.ones(number.size, np.bool_)
+        reward = np.array(projection.config.rewards)[state]
+        right = Outcomes(number, done, reward, state, known, before.chosen[places], before.assumed[places])
+        correct_outcomes(cache, writer, projection, before, right.take(taken))
 
 
 def _first_outcome(found: Round, places: Ints) -> Ints:

@@ -1,10 +1,12 @@
-"""A demonstration: a program that runs with simulated people.
+"""A demonstration: a program that runs with simulated people, its rounds a week or a month apart.
 
 Each round is like a real one: states in, list out, some actions fail, some states are missing, some people join late,
 and some outcomes of the last round are still missing at the end.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from restive.world import World
 
 FAILED_SHARE, MISSING_SHARE, LATE_SHARE = 0.1, 0.03, 0.1  # of actions, of states, of people
 LATE_ROUND = 5  # in which late people join
+DAYS_APART = {"week": 7, "month": 30}  # rounds, by the template's word for them
 # Random streams of the demo, beyond those of the world and of the desk.
 FAIL, MISS = (2**33 + stream for stream in range(2))
 
@@ -49,10 +52,10 @@ class Population:
             for n in np.flatnonzero(reported).tolist()
         ]
 
-    def advance(self, listed: list[str]) -> list[dict[str, Any]]:
+    def advance(self, listed: list[str], failed_share: float = FAILED_SHARE) -> list[dict[str, Any]]:
         """Simulate a round in which these people are on the list; returns the outcomes."""
         wanted = np.isin(self.names, listed)
-        done: Bools = wanted & ~self._draw(FAIL, FAILED_SHARE)
+        done: Bools = wanted & ~self._draw(FAIL, failed_share)
         outcome = self.world.advance(self.state, done[None].astype(np.int64), self.world.draws(self.step))
         self.state, self.step = outcome.after, self.step + 1
         return [
@@ -70,17 +73,34 @@ def run_demo(
     desk: Desk, name: str, template: str = "pharmacy", agents: int = 200, rounds: int = 30, seed: int = 7,
     progress: Callable[[int, int], None] = lambda done, total: None, **settings: Any,
 ) -> Program:  # fmt: skip
-    """Create a program and simulate it; a fifth of the outcomes of the last round is missing."""
+    """Create a program and simulate it up to now; a fifth of the outcomes of the last round is missing."""
     check_whole("agents", agents, 10, 1_000_000)
     check_whole("rounds", rounds, 1, 10_000)
     people = Population(find_template(template), agents, seed)
-    program = desk.create(name, template=template, **{"seed": seed, "shadow": "egt", **settings})
+    period = timedelta(days=DAYS_APART[find_template(template)["every"]])
+    now = desk.store.clock()
+    with _set_clock(desk, now - rounds * period):
+        program = desk.create(name, template=template, **{"seed": seed, "shadow": "egt", **settings})
     for round_ in range(1, rounds + 1):
-        recommendation = program.decide(people.report_states())
-        present = np.isin(people.names, program.names.call(recommendation.found.number))
-        outcomes = [row for row, here in zip(people.advance(recommendation.chosen), present, strict=True) if here]
-        if round_ == rounds:
-            outcomes = [row for place, row in enumerate(outcomes) if place % 5 != 4]
-        program.learn(outcomes)
+        with _set_clock(desk, now - (rounds - round_) * period):
+            _play_round(program, people, last=round_ == rounds)
         progress(round_, rounds)
     return program
+
+
+@contextmanager
+def _set_clock(desk: Desk, at: datetime) -> Iterator[None]:
+    """Record everything at this time."""
+    clock = desk.store.clock
+    desk.store.clock = lambda: at
+    try:
+        yield
+    finally:
+        desk.store.clock = clock
+
+
+def _play_round(program: Program, people: Population, last: bool) -> None:
+    recommendation = program.decide(people.report_states())
+    present = np.isin(people.names, program.names.call(recommendation.found.number))
+    outcomes = [row for row, here in zip(people.advance(recommendation.chosen), present, strict=True) if here]
+    program.learn([row for place, row in enumerate(outcomes) if place % 5 != 4] if last else outcomes)

@@ -104,6 +104,7 @@ class Outcomes(NamedTuple):
     after: Ints  # the next state; −1: only whether the action was done is known
     known: Bools  # whether that was known before
     advised: Bools  # whether the agent was on the list
+    assumed: Bools  # whether `done` was not reported, but is taken as advised
 
     def columns(self) -> dict[str, Column]:
         """The stored columns."""
@@ -113,9 +114,9 @@ class Outcomes(NamedTuple):
     def read(cls, columns: Columns) -> Self:
         """The outcomes in stored columns."""
         number, after = (columns[name].astype(np.int64) for name in ("number", "after"))
-        rest = (columns[name].copy() for name in ("done", "reward", "known", "advised"))
-        done, reward, known, advised = rest
-        return cls(number, done, reward, after, known, advised)
+        rest = (columns[name].copy() for name in ("done", "reward", "known", "advised", "assumed"))
+        done, reward, known, advised, assumed = rest
+        return cls(number, done, reward, after, known, advised, assumed)
 
     def take(self, rows: Bools) -> "Outcomes":
         """Some of the rows, in the order of their agents."""
@@ -126,6 +127,7 @@ class Outcomes(NamedTuple):
         """Overwrite the outcomes of those agents that `later` has, in place."""
         here, there = match(self.number, later.number)
         write_outcomes(self.done, self.reward, self.after, here, later, there)
+        self.assumed[here] = later.assumed[there]
 
 
 def match(number: Ints, other: Ints) -> tuple[Ints, Ints]:
@@ -290,19 +292,21 @@ class Decided(Change):
 
 @dataclass(frozen=True)
 class Reported(Change):
-    """Outcomes of a round are reported."""
+    """Outcomes of a round are reported, or follow from the states of a later round."""
 
     kind: ClassVar[str] = "outcomes"
     outcomes: Outcomes
+    states_of: int | None = None  # the round whose states are the next states here
 
     def record(self) -> Record:
         """The content of the event."""
-        return Record({}, self.outcomes.columns(), {})
+        header = {} if self.states_of is None else {"states_of": self.states_of}
+        return Record(header, self.outcomes.columns(), {})
 
     @classmethod
     def read(cls, event: Event) -> Self:
         """The meaning of the event."""
-        return cls(Outcomes.read(event.columns))
+        return cls(Outcomes.read(event.columns), event.header.get("states_of"))
 
 
 @dataclass(frozen=True)

@@ -7,32 +7,27 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from restive.desk.cache import ProgramCache
 from restive.desk.config import MAX_BUDGET, Config, Words
-from restive.desk.events import DecisionInput, Grouped, Joined, Outcomes, States
+from restive.desk.events import DecisionInput, Grouped, Joined, States
 from restive.desk.explanations import count_people
 from restive.desk.features import encode
 from restive.desk.projection import Projection
 from restive.desk.roster import Names, normalize_names
-from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.desk.store import Writer
-from restive.desk.table_files import ROW, as_frame, read_table_file
+from restive.desk.table_files import as_frame, read_table_file
 from restive.desk.table_schema import (
-    OUTCOMES,
     AllKnown,
     ColumnNames,
     Fault,
-    TableColumns,
-    TableError,
     count_normalized,
     match_headers,
     read_agents,
-    read_outcomes,
     read_states,
     state_columns,
     unread,
@@ -43,7 +38,6 @@ from restive.types import Bools, Floats, Ints
 
 MAX_NAMED = 5  # people or rounds in a sentence
 MAX_GROUPS = 2**15  # their codes are recorded in 16 bits
-MAX_REWARD = 1e100  # squares of rewards are summed
 
 
 def read_given(given: object, where: str) -> tuple[pl.DataFrame, str]:
@@ -70,7 +64,7 @@ class NumberedStates(NamedTuple):
 def number_states(table: pl.DataFrame, names: Names, projection: Projection) -> NumberedStates:
     """Number the agents of a validated table of states; new ones follow the last."""
     inward = names.inward(table["agent"])
-    numbers = _as_integers(names.find(inward)).copy()
+    numbers = as_integers(names.find(inward)).copy()
     unknown = numbers < 0
     group, groups = _code_groups(table["group"], projection.groups)
     new = inward.filter(unknown) if unknown.any() else inward.clear()
@@ -82,7 +76,7 @@ def number_states(table: pl.DataFrame, names: Names, projection: Projection) -> 
     changed = numbers[moved][order], group[moved][order]
     features = encode(table, projection.config.features)
     news = features[unknown], _find_changed(features[~unknown], numbers[~unknown], projection)
-    return NumberedStates(new, group[unknown], groups, numbers, _as_integers(table["state"]), *changed, *news)
+    return NumberedStates(new, group[unknown], groups, numbers, as_integers(table["state"]), *changed, *news)
 
 
 def _find_changed(features: Floats, numbers: Ints, projection: Projection) -> Ints:
@@ -94,7 +88,7 @@ def _find_changed(features: Floats, numbers: Ints, projection: Projection) -> In
     return changed
 
 
-def _as_integers(column: pl.Series) -> Ints:
+def as_integers(column: pl.Series) -> Ints:
     """Integers, −1 for null."""
     if column.null_count() == len(column):
         return np.full(len(column), -1)
@@ -111,7 +105,7 @@ def _code_groups(reported: pl.Series, known: list[str]) -> tuple[Ints, list[str]
     codes |= {name: len(codes) + place for place, name in enumerate(new)}
     if len(codes) > MAX_GROUPS:
         raise InputError(f"There would be {len(codes)} groups; a program has at most {MAX_GROUPS}.")
-    return _as_integers(reported.replace_strict(codes, default=-1, return_dtype=pl.Int64)), new
+    return as_integers(reported.replace_strict(codes, default=-1, return_dtype=pl.Int64)), new
 
 
 def find_present(projection: Projection, states: NumberedStates | None, round_: int) -> States:
@@ -250,131 +244,6 @@ def describe_round(projection: Projection, present: States, names: Names) -> lis
     return notes
 
 
-def split_rounds(
-    table: pl.DataFrame, where: str, projection: Projection, round_: int | None
-) -> dict[int, pl.DataFrame]:
-    """The rows of a table of outcomes by round."""
-    last = len(projection.rounds)
-    if not last:
-        raise InputError(f"{where}: no round is decided yet, so there are no outcomes.")
-    if round_ is not None:
-        check_whole("round", round_, 1, last)
-    given = table["round"]
-    if given.null_count() == len(given):
-        return {(_default_round(projection, where) if round_ is None else round_): table}
-    default = round_ if round_ is not None else _default_round(projection, where) if given.is_null().any() else 1
-    wrong = ((given < 1) | (given > last) | (given != (round_ if round_ is not None else given))).fill_null(False)
-    if wrong.any():
-        must = f"it must be {round_}" if round_ is not None else f"rounds go from 1 to {last}"
-        rows = table.filter(wrong).select("row", "round").rows()
-        raise TableError(where, [Fault(row, "round", f"{value}: {must}") for row, value in rows])
-    filled = table.with_columns(pl.col("round").fill_null(default))
-    if 0 < given.null_count() < len(given):
-        _check_unique(filled, where)
-    return {int(key[0]): part for key, part in sorted(filled.partition_by("round", as_dict=True).items())}
-
-
-def _check_unique(table: pl.DataFrame, where: str) -> None:
-    """Refuse two rows about one agent and round, of which one names the round and the other does not."""
-    rows = table.filter(~pl.struct("agent", "round").is_first_distinct()).select("row", "agent", "round").rows()
-    if rows:
-        faults = [
-            Fault(row, "agent", f"{name!r} appears twice for round {round_}; keep one") for row, name, round_ in rows
-        ]
-        raise TableError(where, faults)
-
-
-def _default_round(projection: Projection, where: str) -> int:
-    """The last round, if no earlier one has no outcomes at all."""
-    decided = [totals for totals in projection.rounds if not totals.cancelled]
-    if not decided:
-        raise InputError(f"{where}: no round is decided yet, so there are no outcomes.")
-    empty = [totals.round for totals in decided if totals.outcomes == 0]
-    if empty and empty != [decided[-1].round]:
-        rounds = name_few([str(number) for number in empty])
-        raise InputError(
-            f"{where}: the table does not say which round it is about, and these have no outcomes yet: {rounds}.",
-            code="round_unclear",
-            hint=Hint.ROUND,
-        )
-    return decided[-1].round
-
-
-def read_outcome_table(given: object, config: Config, names: Names) -> tuple[pl.DataFrame, str, list[str]]:
-    """A validated table of outcomes with its row numbers, its name, and notes on it."""
-    frame, where = read_given(given, "outcomes")
-    try:
-        table = read_outcomes(frame, where, config.states, config.rewards, names.knows)
-    except TableError as error:
-        unknown = _find_unknown(frame, names, error.faults)
-        raise TableError(where, [*error.faults, *unknown], error.total + len(unknown)) from None
-    notes = describe_table(frame, OUTCOMES, table["agent"])
-    return table.hstack([frame[ROW].alias("row")]), where, notes
-
-
-def _find_unknown(frame: pl.DataFrame, names: Names, faults: Sequence[Fault]) -> list[Fault]:
-    """Rows about unknown agents, so that they are reported together with the other faults, each row once."""
-    columns = TableColumns(frame, "", OUTCOMES, required=())
-    agent, header = columns.texts("agent"), columns.headers.get("agent", "agent")
-    faulty = {fault.row for fault in faults if fault.column == header}
-    table = pl.DataFrame({"row": frame[ROW], "agent": agent})
-    unknown = (names.find(names.inward(agent.fill_null(""))).is_null() & agent.is_not_null()).to_numpy()
-    similar = names.find_alike(agent.filter(pl.Series(unknown)))
-    found = agent_faults(table, unknown, "is not in the program", header, similar)
-    return [fault for fault in found if fault.row not in faulty]
-
-
-class SortedOutcomes(NamedTuple):
-    """The rows of a table of outcomes by what they mean for the record."""
-
-    new: Outcomes
-    corrected: Outcomes
-    repeated: int
-    not_in_round: list[str]  # ids of agents who took no part in the round
-
-
-def sort_outcomes(
-    table: pl.DataFrame, where: str, names: Names, found: Round, projection: Projection, correct: bool
-) -> SortedOutcomes:
-    """Compare a validated table of outcomes of one round with the record of the round."""
-    agent = table["agent"]
-    numbers = _as_integers(names.find(names.inward(agent)))
-    unknown = numbers < 0
-    places, present = found.find(numbers)
-    similar = names.find_alike(agent.filter(unknown)) if unknown.any() else {}
-    faults = agent_faults(table, unknown, "is not in the program", similar=similar)
-    if not present.any():
-        faults += agent_faults(table, ~unknown, f"took no part in round {found.round}")
-    if projection.config.rewards is None:
-        faults += _reward_faults(table)
-    if faults:
-        raise TableError(where, faults)
-    not_in_round = [] if present.all() else agent.filter(~present).to_list()
-    if not_in_round:
-        table, numbers, places = table.filter(present), numbers[present], places[present]
-    chosen, old_done = found.chosen[places], found.done[places]
-    old_reward, old_after = found.reward[places], found.after[places]
-    given, after = _as_integers(table["done"]), _as_integers(table["after"])
-    reward = table["reward"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    done = np.where(given >= 0, given > 0, np.where(old_done == UNKNOWN, chosen, old_done == DONE))
-    has_done, had_done, has_state, had_state = given >= 0, old_done != UNKNOWN, after >= 0, old_after >= 0
-    differs = (has_done & had_done & (done != (old_done == DONE))) | (
-        has_state & had_state & ((after != old_after) | (reward != old_reward))
-    )
-    if differs.any() and not correct:
-        why = f"already has another outcome in round {found.round}"
-        raise TableError(where, agent_faults(table, differs, why), hint=Hint.CORRECT)
-    new = ((has_state & ~had_state) | (has_done & ~had_done)) & ~(differs & had_state)
-    outcomes = Outcomes(numbers, done, reward, after, had_done, chosen)
-    keep = had_state & ~has_state  # only `done` is corrected
-    corrected = outcomes._replace(
-        reward=np.where(keep, old_reward, np.where(had_state, reward, np.nan)),
-        after=np.where(keep, old_after, np.where(had_state, after, -1)),
-    )
-    repeated = int(((has_done | has_state) & ~new & ~differs).sum())
-    return SortedOutcomes(outcomes.take(new), corrected.take(differs), repeated, not_in_round)
-
-
 def agent_faults(
     table: pl.DataFrame, wrong: Bools, why: str, column: str = "agent", similar: Mapping[str, str] | None = None
 ) -> list[Fault]:
@@ -387,64 +256,80 @@ def agent_faults(
     return [Fault(row, column, f"{name!r} {why}{guesses.get(name, '')}") for row, name in named]
 
 
-def _reward_faults(table: pl.DataFrame) -> list[Fault]:
-    alone = table.filter(pl.col("reward").is_not_null() & pl.col("after").is_null())["row"]
-    far = table.filter(pl.col("reward").abs() > MAX_REWARD).select("row", "reward").rows()
-    return [Fault(row, "reward", "a reward without a next state; give both or neither") for row in alone] + [
-        Fault(row, "reward", f"{reward:g} is out of range; rewards go from -1e100 to 1e100") for row, reward in far
-    ]
-
-
 class AlreadyDecided(Conflict):
     """The round has its list; a second decision would act on twice as many people."""
 
     code = "already_decided"
 
 
-def prepare_round(
+def find_arrivals(
     cache: ProgramCache, writer: Writer, projection: Projection, requested: RoundInput, again: bool
-) -> tuple[DecisionInput, list[str]]:
-    """The input of the next round and remarks on it; joins and changes of group are recorded.
+) -> NumberedStates | None:
+    """The table of states of the next round by agent numbers, None without a table; nothing is recorded.
 
-    Unless `again`, a request that equals the last one is refused when nothing was recorded in between.
+    Unless `again`, a request that equals the last one is refused when nothing was recorded in between. New ids that
+    look like known ones are refused, unless the request says that they are new.
     """
-    before, last = writer.length, projection.rounds[-1] if projection.rounds else None
-    given, notes = _read_input(cache, writer, projection, requested)
-    unchanged = last is not None and last.event == before - 1 == writer.length - 1
-    if last is not None and unchanged and not again and projection.read(last.event).header["input"] == given.digest:
-        raise AlreadyDecided(
-            f"Round {last.round} of {cache.name} was decided at {show_minute(last.at)} UTC from the same states, and nothing was "
-            "recorded since.",
-            hint=Hint.AGAIN,
-        )
-    return given, notes
+    names = cache.names(projection)
+    arrivals = None if requested.table is None else number_states(requested.table, names, projection)
+    last = projection.rounds[-1] if projection.rounds else None
+    same_people = arrivals is None or not (arrivals.new.len() or arrivals.moved.size)
+    if last is not None and last.event == writer.length - 1 and same_people and not again:
+        used = arrivals or find_present(projection, None, projection.next_round)
+        budget = projection.config.budget if requested.budget is None else requested.budget
+        must, never, _ = _find_lists(requested, names)
+        if projection.read(last.event).header["input"] == _digest_request(used, budget, must, never):
+            raise AlreadyDecided(
+                f"Round {last.round} of {cache.name} was decided at {show_minute(last.at)} UTC from the same states, and nothing "
+                "was recorded since.",
+                hint=Hint.AGAIN,
+            )
+    if arrivals is not None and not requested.new:
+        check_similar_ids(names.find_alike(arrivals.new))
+    return arrivals
 
 
-def _read_input(
-    cache: ProgramCache, writer: Writer, projection: Projection, requested: RoundInput
+def prepare_round(
+    cache: ProgramCache,
+    writer: Writer,
+    projection: Projection,
+    requested: RoundInput,
+    arrivals: NumberedStates | None,
 ) -> tuple[DecisionInput, list[str]]:
+    """The input of the next round and remarks on it; joins and changes of group are recorded."""
     notes = list(requested.notes)
     budget = projection.config.budget if requested.budget is None else requested.budget
-    arrivals = None
-    if requested.table is not None:
-        arrivals = number_states(requested.table, cache.names(projection), projection)
+    if arrivals is not None:
         back = _find_returned(projection, arrivals)
-        notes += _join(cache, writer, projection, arrivals, requested.new)
+        notes += _join(cache, writer, projection, arrivals)
         notes += name_people("returned after leaving", cache.names(projection).call(back), projection.config.words)
     names = cache.names(projection)
     states = find_present(projection, arrivals, projection.next_round)
     if states.number.size == 0:
         raise InputError("Nobody has a state in this round.")
-    must, unknown = find_listed(requested.must, names)
-    if unknown:
-        raise InputError(f"{name_few(unknown)}: on the must list, but not in the program.", location="must")
-    never, unknown = find_listed(requested.never, names)
+    must, never, unknown = _find_lists(requested, names)
     notes += name_people("on the never list, but not in the program", unknown, projection.config.words)
     notes += describe_round(projection, states, names)
     check_lists(must, never, projection, states, budget, names)
-    used = states if arrivals is None else arrivals
-    digest = _digest(used.number, used.state, budget, must, never)
+    digest = _digest_request(arrivals or states, budget, must, never)
     return DecisionInput(states, budget, must, never, digest), notes
+
+
+def _find_lists(requested: RoundInput, names: Names) -> tuple[Ints, Ints, list[str]]:
+    """The agents on the must list and on the never list, and the unknown ids on the never list."""
+    must, unknown = find_listed(requested.must, names)
+    if unknown:
+        raise InputError(f"{name_few(unknown)}: on the must list, but not in the program.", location="must")
+    return must, *find_listed(requested.never, names)
+
+
+def _digest_request(used: NumberedStates | States, budget: int, must: Ints, never: Ints) -> str:
+    """The digest by which a repeated request is recognised."""
+    digest = hashlib.sha256()
+    for part in (used.number, used.state, budget, must, never):
+        digest.update(np.ascontiguousarray(part).data)
+        digest.update(b"|")
+    return digest.hexdigest()
 
 
 def _find_returned(projection: Projection, arrivals: NumberedStates) -> Ints:
@@ -453,16 +338,12 @@ def _find_returned(projection: Projection, arrivals: NumberedStates) -> Ints:
     return known[~projection.agents.active[known]]
 
 
-def _join(
-    cache: ProgramCache, writer: Writer, projection: Projection, arrivals: NumberedStates, surely: bool
-) -> list[str]:
+def _join(cache: ProgramCache, writer: Writer, projection: Projection, arrivals: NumberedStates) -> list[str]:
     """Record new agents, and known ones with another group."""
     new, first = arrivals.new, projection.agents.count
     names, words = cache.names(projection), projection.config.words
     notes = [f"new group: {group}" for group in arrivals.groups] if projection.rounds and projection.groups else []
     if new.len():
-        if not surely:
-            check_similar_ids(names.find_alike(new))
         projection.check_room(first + new.len())
         writer.add_names(new)
         names.add(new)
@@ -474,11 +355,3 @@ def _join(
         notes += name_people("moved to another group", names.call(arrivals.moved), words)
     notes += name_people("other features than when they joined, ignored", names.call(arrivals.changed), words)
     return notes
-
-
-def _digest(*parts: Any) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(np.ascontiguousarray(part).data)
-        digest.update(b"|")
-    return digest.hexdigest()

@@ -7,7 +7,7 @@ Rounds count from 1. Each verb takes a request context: the actor and an idempot
 used for the same request before raises `Repeated` with the recorded answer and records nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -23,17 +23,22 @@ from restive.desk.events import Cancelled, Changed, Corrected, Decided, Erased, 
 from restive.desk.explanations import count_people
 from restive.desk.ingest import (
     AlreadyDecided,
-    SortedOutcomes,
+    find_arrivals,
     find_listed,
     name_few,
     name_people,
     prepare_round,
     read_given,
     read_list,
-    read_outcome_table,
     read_round_input,
+)
+from restive.desk.outcomes import (
+    PreviousResults,
+    SortedOutcomes,
+    read_outcome_table,
     sort_outcomes,
     split_rounds,
+    take_states_as_outcomes,
 )
 from restive.desk.projection import Projection, RoundTotals
 from restive.desk.recommendation import Recommendation
@@ -43,12 +48,9 @@ from restive.desk.selection import decide
 from restive.desk.store import ProgramRow, Store, StoreError, Writer
 from restive.desk.table_files import ROW
 from restive.desk.table_schema import Fault, TableError, read_states
-from restive.errors import Conflict, Hint, InputError, NotFound, check_whole
+from restive.errors import Conflict, InputError, NotFound, check_whole
 from restive.formats import show_minute
 from restive.types import Ints
-
-# The last rounds that a table without a round is compared with.
-MAX_AMBIGUOUS_ROUNDS = 10
 
 
 class LearnResult(NamedTuple):
@@ -115,10 +117,11 @@ class Program:
         round: int | None = None,
         again: bool = False,
         new: bool = False,
+        states_are_outcomes: bool | None = None,
         dry_run: bool = False,
         context: RequestContext = NO_CONTEXT,
     ) -> Recommendation:
-        """Decide the next round.
+        """Decide the next round; its states are also recorded as outcomes of the round before.
 
         states   a file or table with agent, state and optionally group; None: the states last known
         budget   how many can be acted on; None: the config's
@@ -126,23 +129,34 @@ class Program:
         round    the number that the round must have; a round that is decided is refused
         again    decide another round although nothing was recorded since the last one, which had the same states
         new      accept new ids that differ from known ones only by leading zeros or by case
+        states_are_outcomes  whether the states are also outcomes of the round before; None: as configured
         dry_run  return the decision without recording it
         """
         requested = read_round_input(states, budget, must, never, self.cache.last_known().config, new, self.cache.knows)
         with self._writing(context, "decided", dry_run) as (writer, projection):
             number = projection.next_round
             _check_next(projection, round)
-            given, notes = prepare_round(self.cache, writer, projection, requested, again)
+            arrivals = find_arrivals(self.cache, writer, projection, requested, again)
+            results, remarks = None, list[str]()
+            take = projection.config.states_are_outcomes if states_are_outcomes is None else states_are_outcomes
+            if arrivals is not None and take:
+                results, remarks = take_states_as_outcomes(self.cache, writer, projection, arrivals)
+            given, notes = prepare_round(self.cache, writer, projection, requested, arrivals)
+            notes += remarks
             decided = decide(projection, number, given)
             found = Round.start(self.cache.append(writer, decided, number))
             self.cache.keep_round(found)
-            recommendation = self._recommend(projection, found, notes)
-            _audit(writer, projection, "decided", number, notes, listed=int(found.chosen.sum()))
+            recommendation = self._recommend(projection, found, notes, results)
+            about = None if results is None else results._asdict()
+            _audit(writer, projection, "decided", number, notes, listed=int(found.chosen.sum()), results=about)
         return recommendation
 
-    def recommendation(self, round: int, notes: Sequence[str] = ()) -> Recommendation:
+    def recommendation(
+        self, round: int, notes: Sequence[str] = (), results: Mapping[str, Any] | None = None
+    ) -> Recommendation:
         """The list of a round, as it was decided."""
-        return self._recommend(self.projection, self.get_round(round), notes)
+        found = None if results is None else PreviousResults(**results)
+        return self._recommend(self.projection, self.get_round(round), notes, found)
 
     def history(self, agent: str) -> list[HistoryEntry]:
         """An entry for each round in which the agent took part, read from the agent's own chunk of each event."""
@@ -178,23 +192,22 @@ class Program:
         dry_run: bool = False,
         context: RequestContext = NO_CONTEXT,
     ) -> LearnResult:
-        """Record what happened: who was acted on, the next state, the reward; in the last round if none is named.
+        """Record what happened: who was acted on, the next state, the reward.
 
+        round    the round of rows that name none; None: the oldest that waits for these people
         correct  let rows replace what is recorded; the policies then know what they would know had it been right
         """
         known = self.cache.last_known()
         table, where, remarks = read_outcome_table(outcomes, known.config, self.cache.names(known))
         with self._writing(context, "learned", dry_run) as (writer, projection):
-            by_round = split_rounds(table, where, projection, round)
-            if round is None and table["round"].null_count() == table.height:
-                self._refuse_ambiguous(projection, table, where, *by_round)
+            by_round = split_rounds(table, where, self.cache, projection, round)
             learned = self._learn_rounds(writer, projection, where, by_round, correct)
             notes = list(remarks)
             notes += _describe_learned(learned, projection)
             result = LearnResult(
                 list(by_round),
-                new=sum(each.rows.new.number.size for each in learned),
-                corrected=sum(each.rows.corrected.number.size for each in learned),
+                new=sum(each.rows.new.number.size + each.rows.replaced for each in learned),
+                corrected=sum(each.rows.corrected.number.size - each.rows.replaced for each in learned),
                 repeated=sum(each.rows.repeated for each in learned),
                 waiting=sum(each.waiting for each in learned),
                 notes=notes,
@@ -265,7 +278,7 @@ class Program:
         return totals.advised
 
     def change(self, *, context: RequestContext = NO_CONTEXT, **settings: Any) -> Config:
-        """Change budget, spend, cool_down, keep or shares from now on."""
+        """Change budget, spend, cool_down, keep, shares or states_are_outcomes from now on."""
         with self._writing(context, "changed") as (writer, projection):
             config = projection.config.changed(settings).as_json()
             changed = {name: value for name, value in config.items() if name in settings}
@@ -298,10 +311,13 @@ class Program:
         else:
             self.cache.save()
 
-    def _recommend(self, projection: Projection, found: Round, notes: Sequence[str]) -> Recommendation:
+    def _recommend(
+        self, projection: Projection, found: Round, notes: Sequence[str], results: PreviousResults | None = None
+    ) -> Recommendation:
         far_sighted = projection.policy_states["policy"].policy.far_sighted
         names = self.cache.names(projection)
-        return Recommendation(self.name, projection.config, found, names, far_sighted, projection.groups, notes)
+        config, groups = projection.config, projection.groups
+        return Recommendation(self.name, config, found, names, far_sighted, groups, notes, results)
 
     def _find_agents(self, projection: Projection, listed: pl.Series) -> Ints:
         """The numbers of agents by their names."""
@@ -309,25 +325,6 @@ class Program:
         if unknown:
             raise InputError(f"{name_few(unknown)}: not in the program {self.name}.", location="agents")
         return number
-
-    def _refuse_ambiguous(self, projection: Projection, table: pl.DataFrame, where: str, last: int) -> None:
-        """Refuse a table that names no round if an earlier round than the last waits for exactly these people."""
-        earlier = [totals for totals in projection.rounds[: last - 1] if totals.waiting]
-        if not earlier:
-            return
-        names = self.cache.names(projection)
-        numbers = names.find(names.inward(table["agent"])).drop_nulls().to_numpy().astype(np.int64)
-        for totals in [each for each in earlier if each.waiting >= numbers.size > 0][-MAX_AMBIGUOUS_ROUNDS:]:
-            found = self.cache.get_round(totals.round)
-            places, there = found.find(numbers)
-            if (there & (found.after[places] < 0)).all():
-                raise InputError(
-                    f"{where}: the table does not say which round it is about, and round {totals.round} waits for the "
-                    "outcomes of all these people.",
-                    code="round_unclear",
-                    location=where,
-                    hint=Hint.ROUND,
-                )
 
     def _learn_rounds(
         self, writer: Writer, projection: Projection, where: str, by_round: dict[int, pl.DataFrame], correct: bool
@@ -357,7 +354,8 @@ class Program:
             correct_outcomes(self.cache, writer, projection, found, rows.corrected)
         if rows.new.number.size:
             self.cache.append(writer, Reported(rows.new), number)
-        treated_controls = projection.agents.control[rows.new.number] & rows.new.done & ~rows.new.known
+        acted = rows.new.number[rows.new.done & ~rows.new.known], rows.corrected.number[rows.corrected.done]
+        treated_controls = projection.agents.control[np.concatenate(acted)]
         return _LearnedRound(rows, waiting, int(treated_controls.sum()))
 
     def _count_missing(self, projection: Projection, number: Ints) -> dict[int, int]:

@@ -11,6 +11,7 @@ import polars as pl
 from restive.api import types
 from restive.desk.config import Config
 from restive.desk.explanations import Person, explain
+from restive.desk.outcomes import PreviousResults, describe_previous
 from restive.desk.roster import ERASED, Names
 from restive.desk.rounds import Round
 from restive.desk.selection import CHOSEN, EXCLUSIONS, MUST, ON_MUST, RESERVE
@@ -40,6 +41,7 @@ class Recommendation:
     far_sighted: bool
     groups: Sequence[str] = field(default=())
     notes: Sequence[str] = field(default=())
+    results: PreviousResults | None = None
 
     @property
     def round(self) -> int:
@@ -92,10 +94,11 @@ class Recommendation:
 
     @property
     def remarks(self) -> list[str]:
-        """The notes, and how much of the budget was used if people were left out although it allowed them."""
+        """What is recorded of the round before, the notes, and how much of the budget was used if not all of it."""
         used, left_out = int(self.found.chosen.sum()), self.found.decided.about["left_out"]
         unused = f"{used:,} of {self.budget:,} used: nobody else is expected to gain"
-        return [*self.notes, *([unused] if left_out and used < self.budget else [])]
+        taken = [] if self.results is None else [describe_previous(self.results, self.config.words)]
+        return [*taken, *self.notes, *([unused] if left_out and used < self.budget else [])]
 
     @property
     def prices(self) -> dict[str, float | None]:
@@ -162,6 +165,7 @@ class Recommendation:
             "prices": about["prices"],
             "shadow": about.get("shadow"),
             "notes": self.remarks,
+            "results": None if self.results is None else cast("types.PreviousResults", self.results._asdict()),
             "people": self.people(slice(max_people)),
         }
 

@@ -38,6 +38,8 @@ class Round:
     after: Ints  # −1 not known
     reported_at: Ints  # the number of the event that first reported `after`, −1 not known
     corrected: Bools  # whether a correction was recorded
+    assumed: Bools  # whether `done` was not reported, but is taken as advised
+    states_of: Ints  # the round whose states gave `after`, 0 if it was reported
     cancelled: bool = False
 
     @property
@@ -96,13 +98,16 @@ class Round:
         states = States._make(column.copy() for column in decided.given.states)
         unknown = np.full(count, UNKNOWN)
         rest = np.full(count, np.nan), unknown.copy(), unknown.copy(), np.zeros(count, np.bool_)
-        return cls(event.round, event.at, decided, states, unknown, *rest)
+        taken = np.zeros(count, np.bool_), np.zeros(count, np.int64)
+        return cls(event.round, event.at, decided, states, unknown, *rest, *taken)
 
     def apply(self, event: Event) -> None:
         """Apply another event of the round."""
         match interpret(event):
-            case Reported(outcomes):
+            case Reported(outcomes, states_of):
                 self._record(event.number, outcomes)
+                if states_of is not None:
+                    self.states_of[self.find(outcomes.number)[0]] = states_of
             case Corrected(Outcomes() as right):
                 self._record(event.number, right)
                 self.corrected[self.find(right.number)[0]] = True
@@ -116,6 +121,7 @@ class Round:
         places, _ = self.find(news.number)
         self.reported_at[places[(news.after >= 0) & (self.after[places] < 0)]] = number
         write_outcomes(self.done, self.reward, self.after, places, news)
+        self.assumed[places] = news.assumed
 
     def find(self, numbers: Ints) -> tuple[Ints, Bools]:
         """The places of agents in the arrays, and whether each was present."""
@@ -141,6 +147,7 @@ def describe_agent(found: Round, states: Sequence[str], cancelled: bool) -> Hist
     """A round that holds one agent only as plain data; unknown values are left out."""
     notes = (
         EXCLUSIONS[int(found.choice["exclusion"][0])],
+        "as planned" * int(found.assumed[0] and found.chosen[0]),
         "corrected" * int(found.corrected[0]),
         "cancelled" * cancelled,
     )

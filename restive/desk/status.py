@@ -52,7 +52,14 @@ def get_status(program: Program) -> Status:
         "learned": find_learned(program),
         "far_sighted": projection.policy_states["policy"].policy.far_sighted,
         "horizon": config.horizon,
-        "steps": next_steps(config.words, people, waiting, len(rounds), config.horizon),
+        "steps": next_steps(
+            config.words,
+            people,
+            waiting,
+            len(rounds),
+            config.horizon,
+            config.states_are_outcomes and bool(config.rewards),
+        ),
         "version": __version__,
         "actions": actions,
         "budget_used": sum(row["done"] for row in rounds) / budget if budget else None,
@@ -100,22 +107,40 @@ def summarize(program: Program) -> ProgramSummary:
 
 
 def next_steps(
-    words: Words, people: PeopleCounts, waiting: Sequence[WaitingRound], decided: int, horizon: int | None = None
+    words: Words,
+    people: PeopleCounts,
+    waiting: Sequence[WaitingRound],
+    decided: int,
+    horizon: int | None = None,
+    states_are_outcomes: bool = False,
 ) -> list[NextStep]:
-    """What the team can do now, the most urgent first; decided is the number of rounds so far."""
+    """What the team can do now, the most urgent first; decided is the number of rounds so far.
+
+    If states are outcomes, only the last round waits: the states of the next one complete it.
+    """
+    last = max([decided, *(each["round"] for each in waiting)])
+    over = horizon is not None and last >= horizon
+    wanted = [each for each in waiting if each["round"] == last] if states_are_outcomes else waiting
     steps = [
         _step(
             f"Round {each['round']} waits for the outcomes of {count_people(each['missing'], words)}.",
             "learn",
             each["round"],
         )
-        for each in sorted(waiting, key=lambda each: each["round"])
+        for each in sorted(wanted, key=lambda each: each["round"])
     ]
-    last = max([decided, *(each["round"] for each in waiting)])
     if not people["active"] and not decided:
         steps.append(_step("Nobody has joined yet; everybody with a state in the first round joins.", "decide"))
-    elif horizon is not None and last >= horizon:
+    elif over:
         steps.append(_step(f"All {horizon} rounds are decided; the program ends with the last outcomes."))
+    elif states_are_outcomes and wanted:
+        steps = [
+            _step(
+                f"Round {last + 1} can be decided from new states, which are also the results of round {last}.",
+                "decide",
+            ),
+            _step(f"Everybody on the list of round {last} counts as done, unless you report otherwise.", "learn", last),
+        ]
     else:
         steps.append(_step(f"Round {last + 1} can be decided as soon as its states are known.", "decide"))
     if decided and not people["control"]:
@@ -177,9 +202,9 @@ def find_title(config: Config) -> str:
 
 def _caution(rounds: Sequence[RoundTotals]) -> str:
     """Why the lift is not reliable yet: people whose outcomes are late may differ from the others."""
-    decided = [totals for totals in rounds if not totals.cancelled]
+    decided = [totals for totals in rounds if totals.outcomes]
     missing, expected = sum(totals.waiting for totals in decided), sum(totals.present for totals in decided)
-    if missing <= MAX_MISSING * expected or missing == expected:
+    if missing <= MAX_MISSING * expected:
         return ""
     known = f"{expected - missing:,} of {expected:,} outcomes are known"
     return f"Only {known}. If people on the list are reported sooner than others, the lift is not reliable yet."

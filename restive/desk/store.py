@@ -98,7 +98,7 @@ class Store(AbstractContextManager["Store"]):
         self._engine = engine
         # SQLite has one writer; its busy handler backs off, a lock wakes the next thread at once.
         self._write_lock = threading.Lock() if engine.dialect.name == "sqlite" else None
-        self._clock = clock
+        self.clock = clock
 
     @classmethod
     def open(
@@ -149,7 +149,7 @@ class Store(AbstractContextManager["Store"]):
             there = connection.execute(sa.select(programs.c.id).where(programs.c.name == name)).scalar()
             if there is not None:
                 refuse_repeated(connection, there, context, verb)
-            row = {"name": name, "created": write_time(self._clock)}
+            row = {"name": name, "created": write_time(self.clock)}
             try:
                 return int(connection.execute(programs.insert().values(row).returning(programs.c.id)).scalar_one())
             except sa.exc.IntegrityError:
@@ -199,7 +199,7 @@ class Store(AbstractContextManager["Store"]):
 
     def now(self) -> str:
         """The current time, as it is recorded."""
-        return write_time(self._clock)
+        return write_time(self.clock)
 
     def fill_actor(self, context: RequestContext) -> RequestContext:
         """The context, with the store's default actor if it names nobody."""
@@ -342,7 +342,7 @@ class Store(AbstractContextManager["Store"]):
             with self._begin() as connection:
                 if connection.dialect.name == "postgresql":
                     connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_SECONDS}s'")
-                writer = Writer(connection, claim(connection), self._clock, self.fill_actor(context))
+                writer = Writer(connection, claim(connection), self.clock, self.fill_actor(context))
                 yield writer
                 if not writer.rolled_back:
                     writer.finish()

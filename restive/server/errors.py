@@ -75,7 +75,6 @@ ADVICE = {
     Hint.AGAIN: "To decide another round all the same, set `again`.",
     Hint.NEW: "If these people are new, set `new`.",
     Hint.CORRECT: "To replace the recorded values, set `correct`.",
-    Hint.ROUND: "Set `round`, or add a column `round`.",
     Hint.CANCEL: "If the earlier round was a mistake, cancel it.",
 }
 PAGE = (

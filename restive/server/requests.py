@@ -127,6 +127,7 @@ Limit = Annotated[int, Field(ge=1, le=MAX_PAGE, description="The maximum number 
 Position = Annotated[int, Field(ge=0, le=MAX_POSITION), INTEGER]
 Flag = Annotated[bool, BOOLEAN]
 COOL_DOWN = "The number of rounds in which a person is not chosen again."
+STATES_ARE_OUTCOMES = "Whether the states of a round are also recorded as the outcomes of the round before."
 KEEP = "The number of rounds for which a state that is not reported is carried over."
 
 
@@ -158,12 +159,15 @@ class DecideSettings(DryRun):
     new: Flag = Field(
         False, description="Accept new people whose ids differ from known ones only in leading zeros or in case."
     )
+    states_are_outcomes: Flag | None = Field(None, description=f"{STATES_ARE_OUTCOMES} Absent: as configured.")
 
 
 class OutcomeSettings(DryRun):
     """The settings of outcomes, in a JSON body or, with a table file, in the query string."""
 
-    round: Round | None = Field(None, description="The round that the outcomes belong to; absent: the last one.")
+    round: Round | None = Field(
+        None, description="The round that rows without one belong to; absent: the oldest that waits."
+    )
     correct: Flag = Field(False, description="Replace recorded values by the given ones.")
 
 
@@ -271,6 +275,7 @@ class CreateBody(Body):
     pseudonyms: bool = Field(
         False, description="Store pseudonyms instead of names; their key stays on the server's machine."
     )
+    states_are_outcomes: bool | None = Field(None, description=STATES_ARE_OUTCOMES)
     words: Annotated[WordsBody, SHORT] | None = None
 
 
@@ -290,6 +295,7 @@ class ChangeBody(Body):
     cool_down: Rounds = Field(0, description=COOL_DOWN)
     keep: Rounds = Field(0, description=KEEP)
     shares: Shares = Field(default_factory=dict)
+    states_are_outcomes: bool = Field(True, description=STATES_ARE_OUTCOMES)
 
 
 class PageQuery(Query):

@@ -32,6 +32,18 @@ def outcomes(recommendation: Recommendation) -> list[dict[str, object]]:
     return [{"agent": agent, "done": agent in recommendation.chosen, "next_state": "high"} for agent in STATES]
 
 
+def test_states_are_outcomes_of_the_round_before(calls: Program) -> None:
+    calls.decide(STATES)
+    states = dict.fromkeys(STATES, "high")
+    checked = calls.decide(states, dry_run=True)
+    decided = calls.decide(states)
+    assert decided.results == checked.results
+    assert decided.results is not None
+    assert (decided.results["round"], decided.results["recorded"]) == (1, 8)
+    assert calls.decide(STATES, states_are_outcomes=False).results is None
+    assert not calls.change(states_are_outcomes=False)["states_are_outcomes"]
+
+
 def test_the_story_of_a_program(client: Client, calls: Program, tmp_path: Path) -> None:
     recommendation = calls.decide(STATES)
     assert (recommendation.round, len(recommendation.chosen), recommendation.recorded) == (1, 2, True)

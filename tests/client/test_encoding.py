@@ -36,7 +36,7 @@ def test_a_plain_table_is_sent_as_json_columns(given: object) -> None:
 
 def test_settings_are_sent_with_the_table() -> None:
     table = {"ann": ("low", "north"), "ben": ("high", None)}
-    rest = {"budget": 0, "must": ["ann"], "never": None, "again": False, "dry_run": True}
+    rest = {"budget": 0, "must": ["ann"], "never": None, "again": None, "dry_run": True}
     columns = {"agent": ["ann", "ben"], "state": ["low", "high"], "group": ["north", None]}
     assert said(table, **rest) == {"states": columns, "budget": 0, "must": ["ann"], "dry_run": True}
     assert said(None, **rest) == {"budget": 0, "must": ["ann"], "dry_run": True}
@@ -44,7 +44,7 @@ def test_settings_are_sent_with_the_table() -> None:
 
 def as_parquet(given: object, columns: Any = OUTCOMES) -> pl.DataFrame:
     """What a body of Parquet says; the rest went into the address."""
-    body, query = encode_table(given, "outcomes", columns, {"round": 3, "correct": False})
+    body, query = encode_table(given, "outcomes", columns, {"round": 3, "correct": None})
     assert (body.media_type, query) == (PARQUET, {"round": 3})
     return pl.read_parquet(BytesIO(body.content))
 

@@ -9,6 +9,7 @@ import pytest
 
 from restive.desk import Desk
 from restive.desk.program import Program
+from restive.errors import InputError
 from restive.policies.belief import flatten
 
 LEARNERS = ["random", "egt", "wiql", "ucwhittle", "thompson-whittle", "cet-whittle", "lagrange", "rma2b"]
@@ -27,9 +28,10 @@ class Chapter(NamedTuple):
 
 
 def make(desk: Desk, name: str = "one", **settings: Any) -> Program:
-    """A program without a control group, which always has the same generator."""
+    """A program without a control group, which always has the same generator; outcomes are reported, often late."""
     usual: dict[str, Any] = {"states": ["bad", "good"], "rewards": [0, 1], "policy": "egt", "budget": 2, "seed": 3}
-    return desk.create(name, **usual | {"control": 0.0, "horizon": 30} | settings)
+    rest = {"control": 0.0, "horizon": 30, "states_are_outcomes": False}
+    return desk.create(name, **usual | rest | settings)
 
 
 def call(agents: int) -> list[str]:
@@ -71,3 +73,12 @@ def know(program: Program) -> dict[str, Any]:
         found |= {f"{slot}.{name}": array.tobytes() for name, array in flatten(policy_state.belief).items()}
     lines = [dataclasses.asdict(line) for line in projection.rounds]
     return found | {"lines": [{k: v for k, v in line.items() if k not in ("at", "event")} for line in lines]}
+
+
+def refuse(program: Program, sentence: str, verb: str, *given: Any, **settings: Any) -> str:
+    """A call that must fail with this sentence and leave no trace."""
+    before, length = know(program), program.store.length(program.id)
+    with pytest.raises(InputError, match=sentence) as error:
+        getattr(program, verb)(*given, **settings)
+    assert (program.store.length(program.id), know(program)) == (length, before)
+    return str(error.value)

@@ -149,7 +149,7 @@ def test_outcomes_in_parts_late_again_and_corrected(shops: Call) -> None:
     assert "2 outcomes recorded" in shops("learn", "shops", "--outcomes", "some.csv").out
     assert "0 outcomes recorded, 0 corrected, 2 already known" in shops("learn", "shops", "--outcomes", "some.csv").out
     write_states("states.csv", 2)
-    assert shops("decide", "shops", "--states", "states.csv").code == 0
+    assert shops("decide", "shops", "--states", "states.csv", "--no-states-are-outcomes").code == 0
     write_rows("late.csv", "agent,next_state,round", "002,regular,1", "002,silent,2")
     assert shops("learn", "shops", "--outcomes", "late.csv", "--json").data == {
         "rounds": [1, 2], "new": 2, "corrected": 0, "repeated": 0, "waiting": 16, "notes": [], "recorded": True,
@@ -355,7 +355,7 @@ def test_ids_that_look_like_known_ones_join_only_on_demand(shops: Call) -> None:
 
 def test_people_who_took_no_part_are_named_and_ignored(shops: Call) -> None:
     write_states("states.csv", 1, [*PEOPLE, "new"])
-    assert shops("decide", "shops", "--states", "states.csv").code == 0
+    assert shops("decide", "shops", "--states", "states.csv", "--no-states-are-outcomes").code == 0
     write_rows("came.csv", "agent,next_state", "000,regular", "new,silent")
     ended = shops("learn", "shops", "--outcomes", "came.csv", "--round", "1")
     assert (ended.code, ended.out.startswith("Round 1: 1 outcomes recorded")) == (0, True)

@@ -130,7 +130,7 @@ NUMBER = np.array([2, 5])
 STATES = States(NUMBER, np.array([0, 1]), np.array([False, True]), np.array([True, False]))
 OUTCOMES = Outcomes(
     NUMBER, np.array([True, False]), np.array([1.0, np.nan]), np.array([1, -1]), np.array([False, True]),
-    np.array([True, True]),
+    np.array([True, True]), np.array([True, False]),
 )  # fmt: skip
 CHOICE = {"chosen": np.array([True, False]), "probability": np.array([0.5, 0.25])}
 CHANGES: list[Change] = [
@@ -143,6 +143,7 @@ CHANGES: list[Change] = [
     Erased(NUMBER, {1: 2, 3: 0}),
     Decided(DecisionInput(STATES, 2, NUMBER[:1], NUMBER[1:], "abc"), {"policy": "egt"}, CHOICE, {"agent": NUMBER[:1]}),
     Reported(OUTCOMES),
+    Reported(OUTCOMES, states_of=5),
     Corrected(STATES),
     Corrected(OUTCOMES),
     Cancelled(),
@@ -173,7 +174,7 @@ def test_a_correction_replaces_the_rows_of_its_agents_and_leaves_the_event_as_it
     event = as_event(Reported(OUTCOMES))
     found = interpret(event)
     assert isinstance(found, Reported)
-    right = Outcomes(*(np.array([value]) for value in (2, False, 0.5, 0, True, True)))
+    right = Outcomes(*(np.array([value]) for value in (2, False, 0.5, 0, True, True, False)))
     found.outcomes.correct(right)
     assert (found.outcomes.done.tolist(), found.outcomes.after.tolist()) == ([False, False], [0, -1])
     found.outcomes.correct(right._replace(done=np.array([True]), reward=np.array([np.nan]), after=np.array([-1])))

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from desk.stories import call, know, make
+from desk.stories import call, make, refuse
 from restive.desk import Desk
 from restive.desk.config import Words
 from restive.desk.events import States
@@ -18,11 +18,7 @@ from restive.desk.ingest import (
     find_present,
     name_people,
     number_states,
-    read_outcome_table,
-    sort_outcomes,
-    split_rounds,
 )
-from restive.desk.program import Program
 from restive.desk.table_schema import TableError
 from restive.errors import Hint, InputError
 
@@ -36,15 +32,6 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 def table(*rows: tuple[str, int | None, str | None]) -> pl.DataFrame:
     schema = {"agent": pl.String, "state": pl.Int16, "group": pl.String}
     return pl.DataFrame(list(rows), schema=schema, orient="row")
-
-
-def refuse(program: Program, sentence: str, verb: str, *given: Any, **settings: Any) -> str:
-    """A call that must fail with this sentence and leave no trace."""
-    before, length = know(program), program.store.length(program.id)
-    with pytest.raises(InputError, match=sentence) as error:
-        getattr(program, verb)(*given, **settings)
-    assert (program.store.length(program.id), know(program)) == (length, before)
-    return str(error.value)
 
 
 def test_newcomers_are_numbered_on_in_the_order_of_their_rows(desk: Desk) -> None:
@@ -167,231 +154,6 @@ def test_the_never_list_may_name_unknown_people_and_the_same_person_twice(desk: 
     assert "on the never list, but not in the program: 2 people (x, y)" in " ".join(recommendation.notes)
     assert "a00" not in recommendation.chosen
     assert program.decide(dict.fromkeys(call(4), 1), must=("a03", "a03")).chosen.count("a03") == 1
-
-
-def outcomes(*rows: dict[str, Any]) -> pl.DataFrame:
-    schema = {"agent": pl.String, "done": pl.Boolean, "reward": pl.Float64, "after": pl.Int16, "round": pl.Int64}
-    made = pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
-    return made.with_row_index("row", offset=2).with_columns(pl.col("row").cast(pl.Int64))
-
-
-def play(program: Program, rounds: int) -> None:
-    for number in range(rounds):
-        program.decide({name: (number + n) % 2 for n, name in enumerate(call(3))})
-
-
-def test_rows_go_to_the_round_that_they_name_or_else_to_the_usual_one(desk: Desk) -> None:
-    program = make(desk)
-    play(program, 3)
-    program.learn([{"agent": "a00", "next_state": 0, "round": number} for number in (1, 2)])
-    rows = outcomes({"agent": "a00", "round": 2}, {"agent": "a01"}, {"agent": "a02", "round": 1})
-    found = split_rounds(rows, "file", program.projection, None)
-    assert {number: part["agent"].to_list() for number, part in found.items()} == {1: ["a02"], 2: ["a00"], 3: ["a01"]}
-    named = split_rounds(outcomes({"agent": "a00"}, {"agent": "a01", "round": 2}), "file", program.projection, 2)
-    assert {number: part["agent"].to_list() for number, part in named.items()} == {2: ["a00", "a01"]}
-
-
-def test_the_round_must_be_said_when_more_than_the_last_waits(desk: Desk) -> None:
-    program = make(desk)
-    play(program, 3)
-    rows = [{"agent": "a00", "next_state": 0}]
-    sentence = "outcomes: the table does not say which round it is about, and these have no outcomes yet: 1, 2, 3"
-    refuse(program, sentence, "learn", rows)
-    with pytest.raises(InputError) as refused:
-        program.learn(rows)
-    assert refused.value.hint == Hint.ROUND
-    program.learn(rows, round=1)
-    program.learn(rows, round=2)
-    assert program.learn(rows).rounds == [3]
-    assert program.learn(rows).repeated == 1
-
-
-def test_rounds_that_there_are_not_are_named_by_row(desk: Desk) -> None:
-    program = make(desk)
-    refuse(program, "no round is decided yet, so there are no outcomes", "learn", [{"agent": "a", "done": True}])
-    play(program, 2)
-    rows: list[dict[str, Any]] = [
-        {"agent": "a00", "done": True, "round": 1},
-        {"agent": "a01", "done": True, "round": 3},
-        {"agent": "a02", "done": True, "round": 9},
-    ]
-    reported = refuse(program, "row 2, column round: 3: rounds go from 1 to 2", "learn", rows)
-    assert "row 3, column round: 9" in reported
-    refuse(program, "row 1, column round: 1: it must be 2", "learn", rows[:1], round=2)
-    refuse(program, "round is 3; it must be a whole number from 1 to 2", "learn", rows[:1], round=3)
-
-
-def test_the_same_person_twice_in_a_round_is_refused_however_it_is_said(desk: Desk) -> None:
-    program = make(desk)
-    play(program, 1)
-    rows = [{"agent": "a00", "next_state": 1, "round": None}, {"agent": "a00", "next_state": 0, "round": 1}]
-    refuse(program, "row 2, column agent: 'a00' appears twice for round 1; keep one", "learn", rows)
-    refuse(program, "appears twice", "learn", [{"agent": "a00", "next_state": 1}] * 2)
-
-
-def test_unknown_people_and_people_who_took_no_part_are_all_named_at_once(desk: Desk) -> None:
-    program = make(desk, keep=0)
-    program.decide({"a": 0, "b": 0})
-    program.decide({"b": 1})
-    rows = [{"agent": name, "next_state": 0} for name in ("a", "x", "y")]
-    reported = refuse(program, "'a' took no part in round 2", "learn", rows, round=2)
-    assert "'x' is not in the program" in reported
-    assert "'y' is not in the program" in reported
-    reported = refuse(program, "'x' is not in the program", "learn", [{"agent": "b", "next_state": 0}, *rows], round=2)
-    assert "'y' is not in the program" in reported
-    assert "'a'" not in reported  # who would be ignored is no fault
-
-
-def test_people_who_took_no_part_are_ignored_with_a_note_and_the_others_are_recorded(desk: Desk) -> None:
-    program = make(desk, keep=0)
-    program.decide({"a": 0, "b": 0, "c": 0})
-    program.decide({"b": 1, "c": 1})
-    rows = [{"agent": name, "done": name == "c", "next_state": n % 2} for n, name in enumerate("abc")]
-    taken = program.learn(rows, round=2)
-    assert (taken.new, taken.waiting) == (2, 0)
-    assert taken.notes == ["ignored, not in the round: 1 person (a)"]
-    found = program.get_round(2)
-    assert (found.number.tolist(), found.done.tolist(), found.after.tolist()) == ([1, 2], [0, 1], [1, 0])
-    assert program.learn(rows, round=2).repeated == 2
-    refuse(program, "row 1, column agent: 'a' took no part in round 2", "learn", rows[:1], round=2)
-    both = [{"agent": "a", "next_state": 1, "round": 1}, {"agent": "a", "next_state": 1, "round": 2}]
-    refuse(program, "row 2, column agent: 'a' took no part in round 2", "learn", both)  # nobody of round 2 is left
-
-
-def test_unknown_ids_that_look_like_known_ones_come_with_a_guess(desk: Desk) -> None:
-    program = make(desk)
-    program.decide({"007": 0, "Ann": 0, "ben": 1})
-    rows = [{"agent": name, "next_state": 0} for name in ("7", "ANN", "zoe", "ben")]
-    reported = refuse(
-        program, r"row 1, column agent: '7' is not in the program \(did you mean '007'\?\)", "learn", rows
-    )
-    assert "'ANN' is not in the program (did you mean 'Ann'?)" in reported
-    assert "'zoe' is not in the program" in reported
-    assert reported.count("did you mean") == 2
-    rows[3]["next_state"] = 9
-    reported = refuse(
-        program, r"'7' is not in the program \(did you mean '007'\?\)", "learn", rows
-    )  # also with bad cells
-    assert reported.count("did you mean") == 2
-
-
-def test_unknown_people_are_reported_with_the_faults_of_cells_and_each_row_once(desk: Desk) -> None:
-    program = make(desk)
-    play(program, 1)
-    frame = pl.DataFrame(
-        {"Id": ["a00", " x ", "y", "", None, "a01", "a01", "y"], "next_state": ["0", "?", "1", "1", "1", "1", "1", "1"]}
-    )
-    with pytest.raises(TableError) as reported:
-        read_outcome_table(frame, program.config, program.names)
-    found = [(fault.row, fault.column) for fault in reported.value.faults]
-    assert sorted(found) == [
-        (2, "Id"), (2, "next_state"), (3, "Id"), (4, "Id"), (5, "Id"), (7, "Id"), (8, "Id"),
-    ]  # fmt: skip
-    assert reported.value.total == len(found)
-    assert "'x' is not in the program" in str(reported.value)
-
-
-def test_faults_of_a_table_without_people_are_reported_alone(desk: Desk) -> None:
-    program = make(desk)
-    play(program, 1)
-    reported = refuse(program, "there is no column 'agent'", "learn", [{"who": "x", "next_state": "?"}])
-    assert "not in the program" not in reported
-
-
-def test_reported_rewards_need_a_next_state_and_a_sensible_size(desk: Desk) -> None:
-    program = make(desk, rewards=None)
-    play(program, 1)
-    refuse(program, "row 1, column reward: a reward without a next state", "learn", [{"agent": "a00", "reward": 3.0}])
-    for reward in (1e101, -1e200):
-        rows = [{"agent": "a00", "next_state": 1, "reward": reward}]
-        refuse(program, "row 1, column reward: .* is out of range; rewards go from -1e100 to 1e100", "learn", rows)
-    program.learn([{"agent": "a00", "next_state": 1, "reward": -1e100}])
-    program.cache.save(now=True)
-    assert know(desk.program("one")) == know(program)
-
-
-def sort(program: Program, *rows: dict[str, Any], correct: bool = False) -> Any:
-    table, rewards = outcomes(*rows), program.config.rewards
-    if rewards is not None:  # as in a validated table
-        table = table.with_columns(reward=pl.Series(rewards, dtype=pl.Float64).gather(table["after"]))
-    return sort_outcomes(table, "file", program.names, program.get_round(1), program.projection, correct)
-
-
-def as_rows(reports: Any) -> list[tuple[int, bool, float, int, bool, bool]]:
-    columns = [column.tolist() for column in reports]
-    return [tuple(row) for row in zip(*columns, strict=True)]
-
-
-@pytest.fixture
-def decided(desk: Desk) -> Program:
-    """Four people, the first two advised; known of a00: all; of a01: not done; of a02: all; of a03: nothing."""
-    program = make(desk, rewards=[0, 5])
-    program.decide(dict.fromkeys(call(4), 0), must=call(2))
-    program.learn(
-        [
-            {"agent": "a00", "next_state": 1},
-            {"agent": "a01", "done": False},
-            {"agent": "a02", "done": True, "next_state": 0},
-        ]
-    )
-    return program
-
-
-def test_what_was_done_is_as_said_else_as_known_else_as_advised(decided: Program) -> None:
-    assert decided.get_round(1).done.tolist() == [1, 0, 1, -1]
-    found = sort(decided, {"agent": "a03", "after": 1}, {"agent": "a01", "after": 1})
-    assert as_rows(found.new) == [(1, False, 5.0, 1, True, True), (3, False, 5.0, 1, False, False)]
-    assert (found.corrected.number.size, found.repeated) == (0, 0)
-
-
-def test_what_is_known_already_is_a_repetition(decided: Program) -> None:
-    rows = ({"agent": "a00", "after": 1}, {"agent": "a00", "done": True}, {"agent": "a01", "done": False})
-    for row in (*rows, {"agent": "a02", "done": True, "after": 0}):
-        found = sort(decided, row)
-        assert (found.new.number.size, found.corrected.number.size, found.repeated) == (0, 0, 1), row
-    nothing = sort(decided, {"agent": "a03"})
-    assert (nothing.new.number.size, nothing.corrected.number.size, nothing.repeated) == (0, 0, 0)
-
-
-CLASHES: list[dict[str, Any]] = [
-    {"agent": "a00", "after": 0},
-    {"agent": "a00", "done": False},
-    {"agent": "a01", "done": True},
-    {"agent": "a01", "done": True, "after": 1},
-    {"agent": "a02", "done": False, "after": 1},
-]
-
-
-@pytest.mark.parametrize("row", CLASHES)
-def test_what_is_on_record_otherwise_is_refused_unless_it_is_a_correction(
-    decided: Program, row: dict[str, Any]
-) -> None:
-    sentence = f"row 3, column agent: '{row['agent']}' already has another outcome in round 1"
-    with pytest.raises(TableError, match=sentence) as refused:
-        sort(decided, {"agent": "a03", "after": 1}, row)
-    assert refused.value.hint == Hint.CORRECT
-    found = sort(decided, {"agent": "a03", "after": 1}, row, correct=True)
-    assert found.corrected.number.tolist() == [int(row["agent"][1:])]
-
-
-def test_corrections_hold_the_whole_of_the_right_record(decided: Program) -> None:
-    found = sort(decided, *CLASHES[1:2], *CLASHES[3:], correct=True)
-    whole = as_rows(found.corrected)
-    assert whole[0] == (0, False, 5.0, 1, True, True)  # the outcome as it was
-    assert (whole[1][:2], whole[1][3]) == ((1, True), -1)  # no outcome was on record
-    assert np.isnan(whole[1][2])
-    assert whole[2] == (2, False, 5.0, 1, True, False)
-    assert as_rows(found.new) == [(1, True, 5.0, 1, True, True)]  # and this one is new
-
-
-def test_reported_rewards_are_part_of_the_record(desk: Desk) -> None:
-    program = make(desk, rewards=None)
-    program.decide({"a": 0, "b": 0})
-    program.learn([{"agent": "a", "next_state": 1, "reward": 2.5}])
-    row = {"agent": "a", "after": 1, "reward": 2.0}
-    with pytest.raises(TableError, match="already has another outcome"):
-        sort(program, row)
-    assert as_rows(sort(program, row, correct=True).corrected)[0][2] == 2.0
 
 
 SHOPS = Words(person="shop", people="shops")

@@ -19,7 +19,9 @@ from restive.errors import Hint, InputError
 from restive.formats import show_minute
 
 FOUR = {"ann": "low", "ben": "high", "cem": "low", "dee": "low"}
-SETTINGS: dict[str, Any] = {"states": ["low", "high"], "rewards": [0, 1], "budget": 2, "control": 0.0, "seed": 1}
+SETTINGS: dict[str, Any] = {
+    "states": ["low", "high"], "rewards": [0, 1], "budget": 2, "control": 0.0, "seed": 1, "states_are_outcomes": False,
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -306,8 +308,7 @@ def test_outcomes_come_in_parts_late_and_for_several_rounds_at_once(program: Pro
     failed = first.chosen[0]
     assert program.learn([{"agent": failed, "done": "no"}]).waiting == 4
     second = program.decide({**FOUR, "ann": "high"})
-    with pytest.raises(InputError, match="these have no outcomes yet: 1, 2"):
-        program.learn(came("ann"))
+    assert program.learn(came("ann"), dry_run=True).rounds == [1]
     late = program.learn(came("ann", "ben", round=1) + came("ann", round=2))
     assert (late.rounds, late.new, late.waiting) == ([1, 2], 3, 5)
     assert program.learn(came("cem", "dee"), round=1).waiting == 0
@@ -580,38 +581,28 @@ def test_ids_that_look_like_known_ones_are_refused_unless_they_are_new(program: 
     assert program.decide({"7": "high", "007": "low"}).round == 3  # both are known now
 
 
-def test_a_table_without_a_round_about_people_of_an_earlier_one_is_asked_about(program: Program) -> None:
+def test_a_table_without_a_round_is_about_the_oldest_one_that_waits_for_these_people(program: Program) -> None:
     program.decide(FOUR)
     program.learn(came("ann", "ben"))
     program.decide(FOUR)
-    before = mark(program)
-    for people in (["cem"], ["dee", "cem"]):
-        with pytest.raises(InputError) as reported:
-            program.learn(came(*people))
-        assert str(reported.value) == (
-            "outcomes: the table does not say which round it is about, and round 1 waits for the outcomes of all "
-            "these people."
-        )
-        assert reported.value.hint == Hint.ROUND
     with pytest.raises(InputError, match="row 2, column agent: 'zoe' is not"):
-        program.learn(came("cem", "zoe"), round=2)
-    assert mark(program) == before
+        program.learn(came("cem", "zoe"))
+    assert program.learn(came("dee", "cem"), dry_run=True).rounds == [1]
     assert program.learn(came("ann", "cem")).rounds == [2]  # round 1 does not wait for both
     assert program.learn(came("dee", round=2)).rounds == [2]
-    assert program.learn(came("dee"), round=1).rounds == [1]
+    assert program.learn(came("dee")).rounds == [1]
     assert replay(program).proven
 
 
-def test_only_rounds_before_the_usual_one_make_a_table_unclear(small: Program) -> None:
+def test_cancelled_rounds_wait_for_nothing(small: Program) -> None:
     small.decide(FOUR)
     small.learn(came("ann"))
     small.decide({**FOUR, "ann": "high"})
     small.cancel(2)
-    assert small.learn(came("ben", "cem")).rounds == [1]  # a round that was cancelled has no outcomes
+    assert small.learn(came("ben", "cem")).rounds == [1]
     small.decide(FOUR)
     small.learn(came("ann"))
-    with pytest.raises(InputError, match="round 1 waits for the outcomes of all these people"):
-        small.learn(came("dee"))
+    assert small.learn(came("dee")).rounds == [1]
 
 
 def test_who_left_already_is_not_counted_again(small: Program) -> None:

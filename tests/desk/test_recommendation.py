@@ -37,7 +37,8 @@ def make_recommendation(**changed: Any) -> Recommendation:
     kept = np.arange(6) == 2
     states = States(np.arange(6), np.array([0, 1, 0, 0, 1, 1]), kept, ~kept)
     decided = Decided(DecisionInput(states, 2), about, {"exclusion": bar, "chosen": chosen}, listed)
-    found = Round(3, "later", decided, states, unknown, np.full(6, math.nan), unknown, unknown, unknown > 0)
+    nothing = np.full(6, math.nan), unknown, unknown, unknown > 0, unknown > 0, unknown + 1
+    found = Round(3, "later", decided, states, unknown, *nothing)
     names = Names(pl.Series("name", ["ann", "ben", None, "dee", "eve", "fay"]))
     given: dict[str, Any] = {"program": "one", "config": Config(("low", "high")), "found": found, "names": names}
     return Recommendation(**given | {"far_sighted": True, "groups": ["north", "south"]} | changed)

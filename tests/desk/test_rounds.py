@@ -49,7 +49,7 @@ def corrected_states() -> Event:
 
 def outcomes(number: list[int], done: list[int], reward: list[float], after: list[int]) -> Outcomes:
     given = np.array(number), np.array(done, bool), np.array(reward, float), np.array(after)
-    return Outcomes(*given, given[1], given[1])
+    return Outcomes(*given, given[1], given[1], np.zeros(len(number), bool))
 
 
 def test_a_round_that_was_just_decided_knows_no_outcomes() -> None:
@@ -130,8 +130,9 @@ def test_a_round_at_hand_is_what_the_log_gathers(desk: Desk) -> None:
 def program(address: str) -> Iterator[Program]:
     with Desk(address) as desk:
         yield desk.create(
-            "one", states=["low", "high"], rewards=[0, 5], budget=1, control=0.0, seed=1, cool_down=2, policy="egt"
-        )
+            "one", states=["low", "high"], rewards=[0, 5], budget=1, control=0.0, seed=1, cool_down=2, policy="egt",
+            states_are_outcomes=False,
+        )  # fmt: skip
 
 
 def without_time(rows: list[HistoryEntry]) -> list[dict[str, Any]]:
@@ -142,8 +143,15 @@ def test_a_history_has_a_row_for_each_round_with_corrections_in_their_places(pro
     program.decide({"ann": "low", "ben": "low"}, must=["ann"])
     program.learn([{"agent": "ann", "next_state": "high"}, {"agent": "ben", "next_state": "low"}])
     program.decide({"ann": "high", "ben": "low"})
-    program.learn([{"agent": "ann", "done": "yes"}])  # done, though it was not on the list
-    first = {"round": 1, "state": "low", "chosen": True, "probability": 1.0, "done": True, "note": "must list"}
+    program.learn([{"agent": "ann", "done": "yes"}], round=2)  # done, though it was not on the list
+    first = {
+        "round": 1,
+        "state": "low",
+        "chosen": True,
+        "probability": 1.0,
+        "done": True,
+        "note": "must list, as planned",
+    }
     second = {"round": 2, "state": "high", "chosen": False, "probability": 0.0, "done": True, "note": "cooling down"}
     assert without_time(program.history("ann")) == [first | {"reward": 5.0, "next_state": "high"}, second]
     program.learn([{"agent": "ann", "done": "no", "next_state": "low"}], round=1, correct=True)

@@ -65,7 +65,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
 
 def make_program(desk: Desk, **settings: Any) -> Program:
     usual: dict[str, Any] = {"states": ["low", "high"], "rewards": [0, 2], "budget": 4, "control": 0.25, "seed": 5}
-    return desk.create("one", **usual | settings)
+    return desk.create("one", **usual | {"states_are_outcomes": False} | settings)
 
 
 def play(program: Program, rounds: int) -> None:

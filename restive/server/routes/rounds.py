@@ -58,10 +58,11 @@ async def decide(
         recommendation = program.decide(upload.table, **settings, context=context)
         if not dry_run:
             request.app.state.metrics.count_round(len(recommendation.chosen))
+            request.app.state.metrics.outcomes.inc(recommendation.results.recorded if recommendation.results else 0)
         return reply(recommendation, recorded=not dry_run)
 
     def replay(program: Program, answer: dict[str, Any]) -> Response:
-        return reply(program.recommendation(answer["round"], answer["notes"]), recorded=True)
+        return reply(program.recommendation(answer["round"], answer["notes"], answer["results"]), recorded=True)
 
     def reply(recommendation: Recommendation, recorded: bool) -> Response:
         address = program_url(request, name, "rounds", recommendation.round)
@@ -99,7 +100,7 @@ async def show_round(name: Name, round: Number, request: Request, principal: Vie
 
     def read(program: Program) -> dict[str, Any]:
         decision = hide_policy_paths(program.recommendation(round).as_json(0))
-        del decision["people"]
+        del decision["people"], decision["results"]
         return {**summarize_rounds(program)[round - 1], "decision": decision}
 
     return await read_program(request, name, read)

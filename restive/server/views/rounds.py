@@ -155,6 +155,7 @@ def describe_results(program: Program, found: Round, numbers: Ints) -> list[dict
                 "list": LISTS[kinds[number]] if found.chosen[place] else UNLISTED,
                 "state": states[int(found.state[place])],
                 "done": None if done == UNKNOWN else done == DONE,
+                "assumed": bool(found.assumed[place]),
                 "next_state": states[after] if after >= 0 else None,
                 "reward": finite(found.reward[place]) if after >= 0 else None,
             }

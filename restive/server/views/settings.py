@@ -71,6 +71,7 @@ def build_settings(program: Program, _: Query) -> Data:
     return {
         **{name: getattr(config, name) for name in NUMBERS},
         "at_most": config.spend == AT_MOST,
+        "states_are_outcomes": config.states_are_outcomes,
         "shares": dict(config.shares),
         "groups": groups[:MAX_GROUPS],
         "fixed": {name: getattr(config, name) for name in FIXED} | policies | {"pseudonyms": bool(config.pseudonyms)},
@@ -99,6 +100,7 @@ def change_config(program: Program, form: Form, context: RequestContext) -> Data
     wanted: Data = {name: read_whole(form.text(name)) for name in NUMBERS}
     wanted["spend"] = AT_MOST if form.checked("at_most") else EXACTLY
     wanted["shares"] = form.shares("shares")
+    wanted["states_are_outcomes"] = form.checked("states_are_outcomes")
     settings = {name: value for name, value in wanted.items() if value != getattr(config, name)}
     return {"config": program.change(**(settings or wanted), context=context).as_json()}
 

@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from restive.desk.audit import Repeated, RequestContext
 from restive.desk.config import MAX_BUDGET
 from restive.desk.explanations import count_people
+from restive.desk.outcomes import find_previous
 from restive.desk.program import Program
 from restive.errors import Conflict, Hint, InputError
 from restive.server.errors import describe
@@ -44,7 +45,6 @@ ADVICE = {
     Hint.AGAIN: "If you want another round with the same states, tick the box below and check again.",
     Hint.NEW: "If these people are new, tick the box below and check again. If not, correct the ids in the table.",
     Hint.CORRECT: "To replace the recorded outcomes, tick “This is a correction” and send the form again.",
-    Hint.ROUND: "Choose the round in the form, or add a column round to the table.",
     Hint.CANCEL: "You can cancel a round under Settings.",
 }
 
@@ -54,11 +54,13 @@ Asked = dict[str, Any]  # arguments of `Program.decide` or `Program.learn`
 @program_page("states", "upload.html", role="operator")
 def build_states(program: Program, _: Query) -> Data:
     """The form of states."""
-    config = program.config
+    config, previous = program.config, find_previous(program.projection)
+    taken = previous is not None and config.states_are_outcomes and config.rewards is not None
     return {
         "states": list(config.states),
         "budget": config.budget,
         "round": program.projection.next_round,
+        "previous": {"round": previous.round, "at": previous.at} if previous is not None and taken else None,
         "groups": list(program.projection.groups),
     }
 
@@ -73,6 +75,7 @@ def build_outcomes(program: Program, query: Query) -> Data:
     return {
         "states": list(program.config.states),
         "reported": program.config.rewards is None,
+        "from_states": program.config.states_are_outcomes and program.config.rewards is not None,
         "rounds": [{name: getattr(totals, name) for name in ROUND_FIELDS} for totals in offered],
         "chosen": query.number("round", 0) or None,
     }
@@ -91,6 +94,7 @@ def read_states(form: Form, table: Table | None) -> Asked:
         "never": form.ids("never"),
         "again": form.checked("again"),
         "new": form.checked("new"),
+        "states_are_outcomes": False if form.checked("not_outcomes") else None,
     }
 
 
@@ -124,19 +128,23 @@ def preview_states(program: Program, asked: Asked) -> Data:
         "names": recommendation.names.call(missing[:MAX_NAMES]),
         "exclusions": recommendation.exclusions(),
         "notes": list(recommendation.notes),
+        "results": None if recommendation.results is None else recommendation.results._asdict(),
     }
 
 
 def preview_outcomes(program: Program, asked: Asked) -> Data:
-    """What would be recorded, in numbers."""
-    return program.learn(**asked, dry_run=True)._asdict()
+    """What would be recorded, in numbers, and when the rounds were decided."""
+    taken = program.learn(**asked, dry_run=True)._asdict()
+    return taken | {"decided": [program.projection.totals(round_).at for round_ in taken["rounds"]]}
 
 
 def decide_states(program: Program, asked: Asked, round_: int, context: RequestContext, metrics: Metrics) -> str:
     """Decide the round that was checked; the message about it."""
     try:
-        number = program.decide(**asked, round=round_, context=context).round
+        decided = program.decide(**asked, round=round_, context=context)
+        number = decided.round
         metrics.count_round(program.projection.totals(number).advised)
+        metrics.outcomes.inc(decided.results.recorded if decided.results else 0)
     except Repeated as done:
         number = int(done.answer["round"])
     listed = count_people(program.projection.totals(number).advised, program.config.words)
@@ -190,7 +198,7 @@ class Upload(NamedTuple):
 
 STATES = Upload(
     "upload.html",
-    ("known", "budget", "must", "never", "again", "new"),
+    ("known", "budget", "must", "never", "again", "new", "not_outcomes"),
     build_states,
     read_states,
     preview_states,

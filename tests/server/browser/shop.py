@@ -1,6 +1,7 @@
 """A shop with simulated customers: tables of states and outcomes, and programs with some rounds."""
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from playwright.sync_api import Locator, Page
@@ -34,8 +35,9 @@ def table_of_outcomes(program: Program) -> str:
 
 
 def make_shop(desk: Desk, name: str, months: int = 0) -> Program:
-    """A program with `months` decided rounds."""
-    program = desk.create(name, template="e-commerce", budget=5, cool_down=0, control=0.2, shadow="egt", seed=3)
+    """A program with `months` decided rounds, without outcomes."""
+    settings: dict[str, Any] = {"budget": 5, "cool_down": 0, "control": 0.2, "shadow": "egt", "seed": 3}
+    program = desk.create(name, template="e-commerce", states_are_outcomes=False, **settings)
     for month in range(months):
         program.decide(_rows(table_of_states(month)))
     return program

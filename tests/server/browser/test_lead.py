@@ -99,7 +99,7 @@ def test_outcomes_of_several_rounds_show_the_lift(open_server: Live, windows: Wi
     page.get_by_label("Round", exact=True).select_option("")
     found = check(page, save(tmp_path, table_of_outcomes(program)))
     expect(found).to_contain_text("1, 2, 3")
-    page.get_by_role("button", name="Record now").click()
+    page.get_by_role("button", name="Record for").click()
     page.wait_for_url("**/status#main")
     lines = open_server.desk.program("followed").rounds
     assert [line.outcomes for line in lines] == [CUSTOMERS] * 3

@@ -32,7 +32,7 @@ def test_the_whole_round_works_without_scripts(open_server: Live, windows: Windo
     page.get_by_text("Or paste rows from a spreadsheet").click()
     page.get_by_label("Rows, with the column names").fill(table_of_outcomes(program))
     check.click()
-    page.get_by_role("button", name="Record now").click()
+    page.get_by_role("button", name="Record for").click()
     page.wait_for_url("**/status#main")
     assert open_server.desk.program("by-hand").rounds[0].outcomes == 40
     expect(page.locator(".plot").first).to_be_hidden()

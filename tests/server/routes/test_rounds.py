@@ -27,10 +27,27 @@ def test_a_decision_equals_the_desks(anywhere: Caller) -> None:
     assert (decided["round"], decided["present"], decided["budget"], decided["recorded"]) == (1, 5, 2, True)
     assert decided["next"] is None
     detail = anywhere.get("rounds/1", RoundDetail)
-    exclusions = ("people", "next", "recorded")
+    exclusions = ("people", "next", "recorded", "results")
     reported = {name: value for name, value in decided.items() if name not in exclusions} | {"notes": []}
     assert detail["decision"] is not None
     assert detail["decision"] == reported
+
+
+def test_states_are_outcomes_of_the_round_before(caller: Caller) -> None:
+    assert decide(caller)["results"] is None
+    states = [row | {"state": "high"} for row in as_rows()]
+    dry = validate(caller.call("POST", "rounds", json={"states": states, "dry_run": True}), DecidedRound)
+    key = {"Idempotency-Key": "monday"}
+    decided, repeated = (
+        validate(caller.call("POST", "rounds", json={"states": states}, headers=key), DecidedRound) for _ in range(2)
+    )
+    assert dry["results"] == decided["results"] == repeated["results"]
+    assert decided["results"] is not None
+    assert (decided["results"]["round"], decided["results"]["recorded"]) == (1, 5)
+    assert decided["notes"][0].startswith("also records the results of round 1")
+    later = {"states": as_rows(), "states_are_outcomes": False}
+    assert caller.post("rounds", later, DecidedRound, 201)["results"] is None
+    assert [line.outcomes for line in caller.desk.program("shops").rounds] == [5, 0, 0]
 
 
 def test_a_long_list_has_pages(caller: Caller) -> None:

@@ -24,6 +24,7 @@ NAME, PEOPLE = "calls", 30
 PLACE = f"/api/v1/programs/{NAME}"
 PLAN: dict[str, Any] = {
     "states": ["low", "high"], "rewards": [0, 1], "budget": 4, "shadow": "wiql", "cool_down": 2, "seed": 3,
+    "states_are_outcomes": False,
 }  # fmt: skip
 PAUSE = 0.02  # seconds until a lost request is sent again
 DONE_BEFORE = "Idempotent-Replayed"

@@ -44,6 +44,7 @@ def test_the_list_can_be_marked_without_a_file(site: Site, browser: Browser) -> 
     people = browser.get(f"{LIST}.json").json()["people"]
     assert people[0] == {
         "agent": first, "list": "chosen", "state": "low", "done": True, "next_state": "high", "reward": 1.0,
+        "assumed": False,
     }  # fmt: skip
     assert people[1]["done"] is None
 
@@ -114,7 +115,8 @@ def test_an_earlier_round_can_be_chosen(site: Site, browser: Browser) -> None:
     decide_for(site)
     decide_for(site)
     assert browser.get(f"{LIST}.json").json()["round"] == 2
-    assert mark(browser, {"done-0": "yes"}, "?round=1")[0] == 303
+    assert "as planned, not reported" in browser.get(f"{LIST}?round=1").text
+    assert mark(browser, {"done-0": "no"}, "?round=1")[0] == 303  # without a correction
     assert [line.done for line in site.desk.program("coupons").rounds] == [1, 0]
 
 

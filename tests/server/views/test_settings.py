@@ -6,7 +6,7 @@ import pytest
 from server.views.browsing import CROSS_SITE, Browser, Site, open_site, read_fields, read_text
 
 SETTINGS = "/programs/coupons/settings"
-NOW = {"step": "change", "budget": "2", "cool_down": "0", "keep": "2", "shares": ""}
+NOW = {"step": "change", "budget": "2", "cool_down": "0", "keep": "2", "shares": "", "states_are_outcomes": "yes"}
 
 
 @pytest.fixture

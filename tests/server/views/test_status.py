@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 from restive.desk import Desk
 from restive.desk.status import compare_shadow, get_status
@@ -58,12 +59,23 @@ def test_a_program_that_nobody_joined_has_a_page(viewer: Browser) -> None:
 
 def test_many_rounds_that_wait_do_not_hide_what_comes_next(tmp_path: Path) -> None:
     with Desk(tmp_path / "desk.db") as desk:
-        program = desk.create("late", states=["low", "high"], rewards=[0, 1], budget=1, control=0.0)
+        settings: dict[str, Any] = {"states": ["low", "high"], "rewards": [0, 1], "budget": 1, "control": 0.0}
+        program = desk.create("late", **settings, states_are_outcomes=False)
         for state in ("low", "high", "low", "high", "low"):
             program.decide([{"agent": "ann", "state": state}, {"agent": "ben", "state": "low"}])
         reported = build_status(program, Query())
     assert [step["round"] for step in reported["steps"][:5]] == [1, 2, 3, 4, 5]
     assert reported["steps"][5]["page"] == "states"
+
+
+def test_one_table_a_week_is_the_next_step_where_states_are_outcomes(tmp_path: Path) -> None:
+    with Desk(tmp_path / "desk.db") as desk:
+        program = desk.create("weekly", states=["low", "high"], rewards=[0, 1], budget=1, control=0.0)
+        for state in ("low", "high", "low"):
+            program.decide([{"agent": "ann", "state": state}, {"agent": "ben", "state": None}])
+        steps = build_status(program, Query())["steps"]
+    assert [(step["page"], step["round"]) for step in steps[:2]] == [("states", None), ("outcomes", 3)]
+    assert steps[0]["sentence"] == "Round 4 can be decided from new states, which are also the results of round 3."
 
 
 def test_a_program_alone_leads_to_its_status(viewer: Browser) -> None:

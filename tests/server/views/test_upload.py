@@ -308,3 +308,25 @@ def test_the_json_endpoints_of_both_pages_are_plain_data(site: Site, browser: Br
     decide(browser)
     assert browser.get(f"{STATES}.json").json()["round"] == 2
     assert browser.get(f"{OUTCOMES}.json").json()["rounds"][0]["waiting"] == 3
+
+
+def test_a_check_says_which_results_the_states_are_and_a_box_keeps_them_out(site: Site, browser: Browser) -> None:
+    decide(browser)
+    page = browser.get(STATES).text
+    assert "The states are also the results of round 1" in read_text(page)
+    tuesday = MONDAY.replace(b"ann,low", b"ann,high").replace(b"cem,low\n", b"")
+    answer = browser.post(STATES, {"step": "check"}, ("tuesday.csv", tuesday))
+    text = read_text(answer.text)
+    assert "are recorded too, for 2 of 3 people" in text
+    assert site.desk.program("coupons").rounds[0].outcomes == 0
+    decide(browser, tuesday, not_outcomes="yes")
+    assert site.desk.program("coupons").rounds[0].outcomes == 0
+    decide(browser)
+    assert [line.outcomes for line in site.desk.program("coupons").rounds] == [0, 3, 0]
+
+
+def test_the_button_names_the_round_that_a_table_without_rounds_is_about(site: Site, browser: Browser) -> None:
+    decide(browser, not_outcomes="yes")
+    decide(browser, MONDAY.replace(b"ann,low", b"ann,high"), not_outcomes="yes")
+    answer = browser.post(OUTCOMES, {"step": "check"}, ("came.csv", CAME))
+    assert "Record for round 1 (" in read_text(answer.text)
