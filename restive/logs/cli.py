@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from restive.errors import InputError
+from restive.logs.options import parse_options, split_names
 
 if TYPE_CHECKING:
     from restive.logs.history import History
@@ -80,19 +81,12 @@ def read_source(
 ) -> "History":
     """The history that the options of a verb name; what there is to note goes to standard error."""
     from restive.console import print_notices
-    from restive.logs.history import History
+    from restive.logs.tables import read_history
 
-    given = {
-        "columns": split_pairs(column, "column"),
-        "states": split_names(states),
-        "rewards": split_numbers(rewards, "rewards"),
-        "action_is": split_names(action_is),
-        "every": every,
-        "reward_on": reward_on,
-        "propensity_of": propensity_of,
-        "features": tuple(feature) if feature else None,
-    }
-    history = History.read(source, store=store, **given)
+    options = parse_options(
+        column or (), states, rewards, action_is, every, reward_on, propensity_of, tuple(feature) if feature else None
+    )
+    history = read_history(source, store=store, options=options)
     print_notices(*history.notes)
     return history
 
@@ -147,39 +141,6 @@ def logs_verb(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def split_names(text: str | None) -> tuple[str, ...]:
-    """Names with commas between.
-
-    >>> split_names("lapsed, active")
-    ('lapsed', 'active')
-    """
-    return tuple(part.strip() for part in text.split(",")) if text else ()
-
-
-def split_pairs(texts: "list[str] | tuple[str, ...] | None", option: str) -> dict[str, str]:
-    """Pairs such as agent=customer_id."""
-    pairs = [text.partition("=") for text in texts or ()]
-    for name, sign, value in pairs:
-        if not (name.strip() and sign and value.strip()):
-            raise InputError(f"{name + sign + value!r} is not a pair; write it like name=value.", location=option)
-    return {name.strip(): value.strip() for name, _, value in pairs}
-
-
-def split_numbers(text: str | None, option: str) -> dict[str, float]:
-    """Numbers by name.
-
-    >>> split_numbers("lapsed=0,active=1", "rewards")
-    {'lapsed': 0.0, 'active': 1.0}
-    """
-    numbers = {}
-    for name, value in split_pairs(split_names(text), option).items():
-        try:
-            numbers[name] = float(value)
-        except ValueError:
-            raise InputError(f"{value!r} is not a number, of {name!r}.", location=option) from None
-    return numbers
-
-
 def verb(function: Callable[..., None]) -> Callable[..., None]:
     """Register a verb of the command."""
     VERBS.append(logs_verb(function))
@@ -196,6 +157,34 @@ def split_budgets(text: str | None) -> tuple[int, ...]:
         return tuple(map(int, split_names(text)))
     except ValueError:
         raise InputError(f"{text!r} must be whole numbers with commas between, such as 10,20,40.") from None
+
+
+@verb
+def report(
+    history: "History",
+    output: Output,
+    budget: Annotated[
+        str | None, typer.Option(help="Actions in each round: 10,20,40.", show_default="as now, half and twice")
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="How long the program lasts.")] = 26,
+    out: Annotated[Path | None, typer.Option(help="Write the model to this .parquet file.")] = None,
+    seed: SeedOption = 0,
+) -> None:
+    """Say on one page who gains, what a program would bring, what a trial needs, and what the history cannot say."""
+    from restive.console import print_notices
+    from restive.logs.report import report as make_report
+
+    check_model_file(out)
+    answer = make_report(history, split_budgets(budget), rounds, seed, lambda part: print_notices(f"{part} ..."))
+    if out is not None:
+        answer.model.save(out)
+    output.show(answer, "What a history says about a program")
+
+
+def check_model_file(out: Path | None) -> None:
+    """Refuse a file for a model that does not end in .parquet."""
+    if out is not None and out.suffix != ".parquet":
+        raise InputError(f"{out}: a model is written to a .parquet file.")
 
 
 @verb
@@ -280,8 +269,7 @@ def fit(
     from restive.console import print_notices
     from restive.logs.fit import fit as fit_model
 
-    if out is not None and out.suffix != ".parquet":
-        raise InputError(f"{out}: a model is written to a .parquet file.")
+    check_model_file(out)
     model = fit_model(history, seed, types=types)
     if out is not None:
         model.save(out)

@@ -1,9 +1,8 @@
-"""The columns of a history as they are written in a table: options, headers, cells, and the rows as arrays."""
+"""The columns of a history as they are written in a table: headers, cells, and the rows as arrays."""
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,67 +12,14 @@ from restive.desk.table_files import ROW, quote
 from restive.desk.table_schema import AGENTS, ColumnNames, TableColumns, TableError, normalize_header
 from restive.errors import InputError, did_you_mean
 from restive.logs.history import UNKNOWN
+from restive.logs.options import COLUMNS, ReadOptions
 from restive.types import Bools, Floats, Ints
 
 REQUIRED = ("agent", "time", "state", "action")
-COLUMNS: ColumnNames = {
-    **AGENTS,
-    "time": ("time", "round"),
-    **{
-        name: (name,)
-        for name in ("state", "action", "reward", "next_state", "propensity", "advised", "arm", "group", "available")
-    },
-}
+HEADERS: ColumnNames = {name: (name,) for name in COLUMNS} | {**AGENTS, "time": ("time", "round")}
 BINARY = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
 ARMS = BINARY | {"control": 0, "program": 1}
 MAX_STATES = 50
-PERIOD = re.compile(r"([1-9]\d{0,5})(h|d|w|mo|y|)")
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """How a table is read.
-
-    Attributes
-    ----------
-    columns
-        The header of a column that is called differently: {"agent": "customer_id"}.
-    states
-        The names of the states, the worst first; by default those of the table, in the order of their rewards.
-    rewards
-        The reward of arriving in each state; by default the column reward.
-    action_is
-        The texts that mean acting; every other text means not acting. By default cells are 0 or 1, false or true.
-    every
-        The length of a round, such as 12h, 7d, 2w, 1mo or, for whole numbers, 7; by default each time is a round.
-    reward_on
-        Whether the reward of a row belongs to the state that follows ("arrival") or to its own ("departure").
-    propensity_of
-        Whether propensities are those of acting, or of what was done.
-    features
-        The columns to use as features: their first value of each agent. By default all that never change.
-    """
-
-    columns: Mapping[str, str] = field(default_factory=dict)
-    states: Sequence[str] = ()
-    rewards: Mapping[str, float] = field(default_factory=dict)
-    action_is: Sequence[str] = ()
-    every: str | None = None
-    reward_on: Literal["arrival", "departure"] | None = None
-    propensity_of: Literal["acting", "done"] | None = None
-    features: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        if wrong := next((name for name in self.columns if name not in COLUMNS), None):
-            raise InputError(f"{wrong!r} is not a column of a history{did_you_mean(wrong, COLUMNS)}", location="column")
-        for name in ("reward_on", "propensity_of"):
-            allowed = ReadOptions.__annotations__[name].__args__[0].__args__
-            if getattr(self, name) not in (None, *allowed):
-                raise InputError(
-                    f"{name} is {getattr(self, name)!r}; it must be {' or '.join(allowed)}.", location=name
-                )
-        if self.every is not None and not PERIOD.fullmatch(self.every):
-            raise InputError(f"{self.every!r} is not a period; write it like 7d, 2w, 1mo, 12h or 7.", location="every")
 
 
 class HistoryError(TableError):
@@ -91,7 +37,7 @@ class HistoryTable(TableColumns):
         for header in options.columns.values():
             if normalize_header(header) not in present:
                 raise InputError(f"{where}: there is no column {header!r}{did_you_mean(header, frame.columns)}")
-        super().__init__(frame, where, {**COLUMNS, **named}, REQUIRED)
+        super().__init__(frame, where, {**HEADERS, **named}, REQUIRED)
         if not len(frame):
             self.add_fault(None, None, "there are no rows below the header")
         self.raise_faults()

@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from restive.logs.columns import HistoryTable, ReadOptions, Rows
+from restive.logs.columns import HistoryTable, Rows
 from restive.logs.history import History
+from restive.logs.options import ReadOptions
 from restive.types import Bools, Floats, Ints
 
 MIN_ROWS = 10  # fewer rows prove nothing

@@ -12,7 +12,7 @@ from restive.desk.program import Program
 from restive.desk.roster import ERASED
 from restive.desk.table_files import as_frame
 from restive.errors import InputError, NotFound
-from restive.logs.columns import ReadOptions
+from restive.logs.options import ReadOptions
 
 PROGRAM = "program:"
 RECORD_COLUMNS = {"round": "time", "done": "action", "probability": "propensity"}

@@ -18,9 +18,10 @@ import polars as pl
 from restive.desk.roster import normalize_name
 from restive.desk.table_files import quote
 from restive.errors import InputError
-from restive.logs.columns import ARMS, BINARY, MAX_STATES, HistoryTable, ReadOptions, Rows
+from restive.logs.columns import ARMS, BINARY, MAX_STATES, HistoryTable, Rows
 from restive.logs.features import Features, read_features
 from restive.logs.history import BY_ROW, UNKNOWN, History
+from restive.logs.options import ReadOptions
 from restive.logs.plausibility import check_plausible, check_propensity, describe_history
 from restive.logs.sources import open_source
 from restive.logs.times import describe_times, read_rounds
@@ -29,8 +30,10 @@ from restive.types import Floats, Ints
 STATE_COLUMNS = ("state", "next_state")
 
 
-def read_history(source: object, *, store: str | None = None, **options: Any) -> History:
-    """The history in a source; the options are those of `ReadOptions`.
+def read_history(
+    source: object, *, store: str | None = None, options: ReadOptions | None = None, **given: Any
+) -> History:
+    """The history in a source; other arguments are those of `ReadOptions`.
 
     Parameters
     ----------
@@ -43,7 +46,7 @@ def read_history(source: object, *, store: str | None = None, **options: Any) ->
     >>> history.next_state.tolist(), history.reward.tolist()
     ([1, -1, 0, -1], [1.0, nan, 0.0, nan])
     """
-    return read_table(*open_source(source, ReadOptions(**options), store))
+    return read_table(*open_source(source, options or ReadOptions(**given), store))
 
 
 def read_table(frame: pl.DataFrame, where: str, options: ReadOptions) -> History:

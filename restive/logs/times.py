@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 
 from restive.desk.table_files import quote
-from restive.logs.columns import PERIOD, HistoryTable
+from restive.logs.columns import HistoryTable
+from restive.logs.options import PERIOD
 from restive.types import Ints
 
 MONTHS = {"mo": 1, "y": 12}

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from restive.desk.desk import Desk
 from restive.errors import InputError
 from restive.server.errors import error_response, translate, wants_page
+from restive.server.histories import HistoryReports
 from restive.server.middleware import add_middleware
 from restive.server.openapi import find_methods, make_document
 from restive.server.openapi import router as document
@@ -33,6 +34,7 @@ def make_app(desk: Desk, settings: Settings) -> FastAPI:
         redirect_slashes=False,
     )  # fmt: skip
     app.state.desk, app.state.programs, app.state.settings = desk, Programs(desk), settings
+    app.state.histories = HistoryReports(settings.reports)
     for router in (*ROUTERS, document):
         app.include_router(router)
     app.include_router(pages)
@@ -48,6 +50,7 @@ def make_app(desk: Desk, settings: Settings) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.openapi()  # cached, so that the first request does not wait for it
     yield
+    app.state.histories.close()
     app.state.programs.close()
 
 

@@ -60,6 +60,7 @@ class Settings:
     shutdown_seconds: float = 60.0
     log: str = "json"
     uploads: UploadLimits = field(default_factory=UploadLimits)
+    reports: UploadLimits = UploadLimits(cpu_seconds=900, timeout_seconds=900.0, max_concurrent=1)  # on histories
 
     def __post_init__(self) -> None:
         check_whole("port", self.port, 0, 65_535)

@@ -17,6 +17,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -35,7 +36,9 @@ Kind = Literal["csv", "xlsx", "parquet", "json"]
 FORMAT_NAMES = {"csv": "CSV", "xlsx": "Excel", "parquet": "Parquet", "json": "JSON"}
 SMALL_BYTES = 1 * MIB  # CSV files up to this size do not wait for their turn
 CHILD_THREADS = "2"
-CHILD_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TEMP", "SYSTEMROOT")
+CHILD_ENVIRONMENT = (
+    "PATH", "LANG", "LC_ALL", "TMPDIR", "TEMP", "SYSTEMROOT", "HOME", "XDG_CACHE_HOME", "LOCALAPPDATA", "NUMBA_CACHE_DIR"
+)  # fmt: skip
 EXIT_OK, EXIT_INPUT_ERROR = 0, 2
 MAX_MESSAGE = 10_000  # characters
 MAX_FIELDS_BYTES = 1 * MIB  # of a JSON body without its table
@@ -101,9 +104,21 @@ def is_plain(path: Path, max_bytes: int) -> bool:
 
 async def _run_child(path: Path, kind: Kind, limits: UploadLimits) -> bytes:
     """Run the child on a file; what it prints."""
+    return await run_child(
+        "restive.server.table_reader",
+        (str(path), str(_result(path))),
+        limits,
+        slow=f"{path.name}: reading it takes longer than {limits.timeout_seconds:g} s; split the table.",
+        failed=f"{path.name}: it cannot be read within {limits.max_memory_bytes // MIB} MiB and {limits.cpu_seconds} s; "
+        f"it is damaged, expands to far more than its size, or is not a {FORMAT_NAMES[kind]} file.",
+    )
+
+
+async def run_child(module: str, arguments: Sequence[str], limits: UploadLimits, slow: str, failed: str) -> bytes:
+    """Run a module of this package in a process with limits; what it prints, or an `InputError` with one sentence."""
     numbers = (limits.max_memory_bytes, limits.cpu_seconds, int(limits.timeout_seconds) + 1, limits.max_result_bytes)
     child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "restive.server.table_reader", str(path), str(_result(path)), *map(str, numbers)),
+        *(sys.executable, "-P", "-m", module, *arguments, *map(str, numbers)),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -114,8 +129,7 @@ async def _run_child(path: Path, kind: Kind, limits: UploadLimits) -> bytes:
         async with asyncio.timeout(limits.timeout_seconds):
             output, _ = await child.communicate()
     except TimeoutError:
-        message = f"{path.name}: reading it takes longer than {limits.timeout_seconds:g} s; split the table."
-        raise InputError(message) from None
+        raise InputError(slow) from None
     finally:
         if child.returncode is None:
             with suppress(ProcessLookupError):
@@ -124,10 +138,7 @@ async def _run_child(path: Path, kind: Kind, limits: UploadLimits) -> bytes:
     if child.returncode == EXIT_INPUT_ERROR and output:
         raise _decode_error(output)
     if child.returncode != EXIT_OK:
-        raise InputError(
-            f"{path.name}: it cannot be read within {limits.max_memory_bytes // MIB} MiB and {limits.cpu_seconds} s; "
-            f"it is damaged, expands to far more than its size, or is not a {FORMAT_NAMES[kind]} file."
-        )
+        raise InputError(failed)
     return output
 
 
@@ -137,7 +148,7 @@ def child_environment() -> dict[str, str]:
     return kept | {"PYTHONPATH": str(Path(__file__).parents[2]), "POLARS_MAX_THREADS": CHILD_THREADS}
 
 
-def _set_limits(memory_bytes: int, cpu_seconds: int, timeout_seconds: int, result_bytes: int) -> None:
+def set_limits(memory_bytes: int, cpu_seconds: int, timeout_seconds: int, result_bytes: int) -> None:
     """Limit this process; memory by its data, because the allocator reserves far more addresses than it uses."""
     import resource
 
@@ -240,7 +251,7 @@ def _bound_column(column: pl.Series, rows: pl.Series, where: str) -> pl.Series:
 def main(arguments: list[str]) -> None:
     """Run the child."""
     if sys.platform != "win32":
-        _set_limits(*map(int, arguments[2:6]))
+        set_limits(*map(int, arguments[2:6]))
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     code = convert(Path(arguments[0]), Path(arguments[1]))
     sys.stdout.flush()

@@ -8,7 +8,8 @@ import typer
 from typer.testing import CliRunner
 
 from restive.errors import InputError
-from restive.logs.cli import logs_verb, split_numbers, split_pairs
+from restive.logs.cli import logs_verb
+from restive.logs.options import split_numbers, split_pairs
 
 ROWS = ("who,time,state,action", "ann,1,low,yes", "ann,2,high,no", "ben,1,low,no", "ben,2,low,no")
 

@@ -3,11 +3,12 @@
 Each module adds its pages to the router when it is imported.
 """
 
-from restive.server.views import audit, outcomes, people, programs, rounds, settings, status, upload
+from restive.server.views import audit, history, outcomes, people, programs, rounds, settings, status, upload
 from restive.server.views.base import router, static_files
 
 __all__ = [
     "audit",
+    "history",
     "outcomes",
     "people",
     "programs",

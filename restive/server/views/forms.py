@@ -161,19 +161,24 @@ async def take_form(request: Request) -> AsyncIterator[Form]:
 
 async def read_uploaded(form: Form, settings: Settings) -> Table | None:
     """The table of a form, from its file or its pasted rows; None if there is neither."""
-    pasted = bool(form.text("rows"))
-    if form.file is None and not pasted:
+    if form.file is None and not form.text("rows"):
         return None
-    if form.file is not None and pasted:
+    name, ending = check_ending(form)
+    with tempfile.TemporaryDirectory(prefix="restive-") as folder:
+        place = Path(folder) / f"table{ending}"
+        digest = await run_in_threadpool(write_table, form, place)
+        return Table(await read_table(place, FILE_TYPES[ending], name, settings.uploads), name, digest)
+
+
+def check_ending(form: Form) -> tuple[str, str]:
+    """What messages call the table of a form, and the ending of its file."""
+    if form.file is not None and form.text("rows"):
         raise InputError("There are a file and pasted rows. Use one of them.")
     name = PASTED_ROWS if form.file is None else plain_name(form.file.filename or "")
     ending = ".csv" if form.file is None else Path(name).suffix.lower()
     if ending not in FILE_TYPES:
         raise InputError(f"{name}: cannot read files that end in {ending!r}; save it as {EXTENSION_LIST}.")
-    with tempfile.TemporaryDirectory(prefix="restive-") as folder:
-        place = Path(folder) / f"table{ending}"
-        digest = await run_in_threadpool(_write, form, place)
-        return Table(await read_table(place, FILE_TYPES[ending], name, settings.uploads), name, digest)
+    return name, ending
 
 
 def plain_name(name: str) -> str:
@@ -187,7 +192,7 @@ def plain_name(name: str) -> str:
     return shown if len(shown) <= MAX_FILE_NAME else f"{shown[: MAX_FILE_NAME - 10]}…{shown[-9:]}"
 
 
-def _write(form: Form, place: Path) -> str:
+def write_table(form: Form, place: Path) -> str:
     """Write the table to a file that only its owner can read; the digest of its bytes."""
     with os.fdopen(os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as copy:
         if form.file is None:

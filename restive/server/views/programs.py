@@ -36,6 +36,7 @@ from restive.server.views.base import (
     router,
 )
 from restive.server.views.forms import Admin, Form, make_key, read_decimal, read_whole, redirect, take_form
+from restive.server.views.history import find_result
 
 CARDS_PER_PAGE = 24
 OWN = "own"  # instead of the name of a template
@@ -94,11 +95,11 @@ async def show_glossary() -> Data:
 
 
 @page("/new", "new_program.html", role="admin")
-async def show_form(request: Request, template: str = "") -> Data:
-    """The templates, or the form of the chosen one."""
+async def show_form(request: Request, template: str = "", history: str = "") -> Data:
+    """The templates, or the form of the chosen one; with a history, filled in from its report."""
     if template and template != OWN and template not in TEMPLATES:
         raise NotFound("There is no such template.")
-    return describe_form(template)
+    return describe_form(template, find_result(request, history) if history else None)
 
 
 @router.post("/new")
@@ -118,7 +119,9 @@ async def create_program(request: Request, principal: Admin) -> Response:
                 failure = describe(error, request)
                 wrong, status = {_find_field(error): failure["detail"]}, failure["status"]
         more = {"typed": form.fields, "wrong": wrong}
-        return await render_in_thread(request, "new_program.html", describe_form(known), status, **more)
+        history = form.text("history")
+        data = describe_form(known, find_result(request, history) if history else None)
+        return await render_in_thread(request, "new_program.html", data, status, **more)
 
 
 def describe_program(summary: ProgramSummary) -> Data:
@@ -134,13 +137,15 @@ def describe_program(summary: ProgramSummary) -> Data:
     }
 
 
-def describe_form(template: str) -> Data:
-    """The templates, and the settings that the form of the chosen one is filled with."""
+def describe_form(template: str, report: Mapping[str, Any] | None = None) -> Data:
+    """The templates, and the settings that the form of the chosen one, or of a report, is filled with."""
     listed = [_describe_template(template) for template in TEMPLATES.values()]
     if not template:
         return {"templates": listed, "template": None, "settings": None}
     chosen = TEMPLATES.get(template)
     given: Mapping[str, Any] = {} if chosen is None else from_template(template)
+    if report is not None:
+        given = {**given, **{name: report[name] for name in ("states", "rewards", "budget")}}
     config = Config.from_json({"states": DEFAULT_STATES, "rewards": (0.0, 1.0)} | dict(given) | {"template": None})
     settings = asdict(config) | {"shares": dict(config.shares)}
     signs = [] if chosen is None else chosen["signs"]
@@ -151,6 +156,7 @@ def describe_form(template: str) -> Data:
         "policies": [{"name": name, "about": _describe_policy(name)} for name in learners()],
         "rows": min(len(config.states) + EMPTY_ROWS, MAX_ROWS),
         "key": make_key(),
+        "history": None if report is None else {"id": report["id"], "name": report["name"]},
     }
 
 

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute
 
 from server.browser.shop import at, check
 
-FILES = ("/programs/{name}/list.{kind}", "/programs/{name}/missing.{kind}")
+FILES = ("/programs/{name}/list.{kind}", "/programs/{name}/missing.{kind}", "/history.{kind}")
 OTHERS = ("/api/v1/", "/static/", "/health", "/ready", "/metrics", "/openapi.json", *FILES)
 IMAGE = "<img src=x onerror=alert(1)>"
 LONG = "anidwithoutanyplacetobreak" * 7
@@ -93,6 +93,8 @@ SCENES = (
     Scene("/new", "/new"),
     Scene("/new", "/new?template=e-commerce", open_all),
     Scene("/new", "/new?template=own", press("Create program", name="no / name", budget="-3"), called="refused"),
+    Scene("/history", "/history", open_all),
+    Scene("/history", "/history", press("Show what it says", budgets="many"), called="refused"),
     Scene("/glossary", "/glossary#lift"),
     Scene("/api", "/api"),
     Scene("/audit", "/audit"),

@@ -1,0 +1,198 @@
+"""Reports on uploaded histories, each made by a child process with limits and kept for a while.
+
+Reading, fitting and forecasting take up to minutes, so a request only starts them and the page of the report says how
+far they are. A report is a folder that only this user can read: the page, the model, and what the page shows as JSON.
+It belongs to who uploaded the history, and is removed after an hour, when there are too many, or when the server stops;
+the table itself is removed as soon as it is read.
+
+    python -m restive.server.histories FOLDER MEMORY_BYTES CPU_SECONDS TIMEOUT_SECONDS RESULT_BYTES
+"""
+
+import asyncio
+import base64
+import json
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from starlette.exceptions import HTTPException
+
+from restive.errors import InputError, NotFound
+from restive.server.settings import MIB, UploadLimits
+from restive.server.table_reader import EXIT_INPUT_ERROR, EXIT_OK, encode_error, run_child, set_limits
+
+ASKED, PROGRESS, RESULT, PAGE, MODEL = "asked.json", "progress.txt", "report.json", "page.html", "model.parquet"
+KEPT_SECONDS, MAX_KEPT, MAX_WAITING = 3600, 20, 4
+GONE = "There is no such report. Reports are kept for an hour; upload the history again."
+
+
+@dataclass
+class Job:
+    """A report that is being made, or was."""
+
+    id: str
+    by: str  # who uploaded the history
+    name: str  # of its file
+    folder: Path
+    begun: float = field(default_factory=time.monotonic)
+    error: InputError | None = None
+    task: "asyncio.Task[None] | None" = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it is not finished."""
+        return self.task is not None and not self.task.done()
+
+    @property
+    def progress(self) -> str:
+        """What is being done."""
+        with suppress(OSError):
+            return (self.folder / PROGRESS).read_text(encoding="utf-8")
+        return "waiting for another report"
+
+    def result(self) -> dict[str, Any]:
+        """What the page shows, of a finished report."""
+        found: dict[str, Any] = json.loads((self.folder / RESULT).read_bytes())
+        return found
+
+
+class HistoryReports:
+    """The reports of a server."""
+
+    def __init__(self, limits: UploadLimits) -> None:
+        self._limits = limits
+        self._jobs: dict[str, Job] = {}
+        self._turn = asyncio.Semaphore(limits.max_concurrent)
+
+    def make_folder(self) -> Path:
+        """A folder for a report, if there is room for another."""
+        self._remove_old()
+        if sum(job.running for job in self._jobs.values()) >= MAX_WAITING:
+            raise HTTPException(503, "The server is making other reports.", {"Retry-After": "60"})
+        return Path(tempfile.mkdtemp(prefix="restive-"))
+
+    def start(self, folder: Path, by: str, name: str, table: str, asked: dict[str, Any]) -> Job:
+        """Begin a report on the file `table` of a folder."""
+        (folder / ASKED).write_text(json.dumps({**asked, "name": name, "table": table}), encoding="utf-8")
+        job = self._jobs[secrets.token_urlsafe(16)] = Job("", by, name, folder)
+        job.id = next(reversed(self._jobs))
+        job.task = asyncio.create_task(self._make(job))
+        return job
+
+    async def _make(self, job: Job) -> None:
+        slow = (
+            f"{job.name}: the report takes longer than {self._limits.timeout_seconds:g} s; use fewer people or rounds."
+        )
+        memory = self._limits.max_memory_bytes // MIB
+        failed = f"{job.name}: no report can be made within {memory} MiB; the file is damaged or too large."
+        try:
+            async with self._turn:
+                await run_child("restive.server.histories", [str(job.folder)], self._limits, slow, failed)
+        except InputError as error:
+            job.error = error
+
+    def find(self, id: str, by: str) -> Job:
+        """A report of somebody."""
+        self._remove_old()
+        job = self._jobs.get(id)
+        if job is None or job.by != by:
+            raise NotFound(GONE)
+        return job
+
+    def _remove_old(self) -> None:
+        finished = [job for job in self._jobs.values() if not job.running]
+        old = [job for job in finished if time.monotonic() - job.begun > KEPT_SECONDS]
+        for job in (*old, *finished[: max(0, len(self._jobs) - MAX_KEPT)]):
+            self._jobs.pop(job.id, None)
+            shutil.rmtree(job.folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """Stop what is being made, and remove all reports."""
+        for job in self._jobs.values():
+            if job.task is not None:
+                job.task.cancel()
+            shutil.rmtree(job.folder, ignore_errors=True)
+        self._jobs.clear()
+
+
+def make(folder: Path) -> int:
+    """Make the report of a folder; the exit code, and the error printed if the input has one."""
+    os.umask(0o077)
+    try:
+        _make_report(folder)
+    except InputError as error:
+        print(encode_error(error))
+        return EXIT_INPUT_ERROR
+    return EXIT_OK
+
+
+def _make_report(folder: Path) -> None:
+    from restive.desk.table_files import read_table_file
+    from restive.logs.options import parse_options
+    from restive.logs.report import report
+    from restive.logs.sections import write_page
+    from restive.logs.tables import read_table
+
+    def tell(part: str) -> None:
+        (folder / PROGRESS).write_text(part, encoding="utf-8")
+
+    asked = json.loads((folder / ASKED).read_bytes())
+    tell("reading the table")
+    path, name = folder / asked["table"], asked["name"]
+    try:
+        frame = read_table_file(path)
+    except InputError as error:
+        raise InputError(name + str(error).removeprefix(path.name)) from None
+    finally:
+        path.unlink()
+    history = read_table(frame, name, parse_options(**asked["options"]))
+    answer = report(history, asked["budgets"], asked["rounds"], progress=tell)
+    tell("writing the page")
+    title, sections = f"What {name} says about a program", answer.sections()
+    write_page(title, sections, folder / PAGE)
+    answer.model.save(folder / MODEL)
+    shown = {
+        "title": title,
+        "sections": [_as_data(section) for section in sections],
+        "states": list(history.states),
+        "rewards": [float(f"{value:.6g}") for value in history.value],
+        "budget": asked["budgets"][0] if asked["budgets"] else max(1, round(answer.model.logged.actions_per_round)),
+    }
+    (folder / RESULT).write_text(json.dumps(shown), encoding="utf-8")
+
+
+def _as_data(section: Any) -> dict[str, Any]:
+    """A section as plain data, with its figure as the address of an image."""
+    from restive.plotting import Picture
+    from restive.report.pages import describe_figure
+
+    figure = None
+    if section.figure is not None:
+        picture = Picture.of(section.figure(), ["svg"])
+        figure = {
+            "source": f"data:image/svg+xml;base64,{base64.b64encode(picture.files['svg']).decode()}",
+            "text": section.caption or describe_figure(picture, section.title),
+        }
+    return {**section._asdict(), "table": section.table._asdict() if section.table else None, "figure": figure}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the child."""
+    if sys.platform != "win32":
+        set_limits(*map(int, arguments[1:5]))
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    code = make(Path(arguments[0]))
+    sys.stdout.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
