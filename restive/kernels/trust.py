@@ -23,6 +23,8 @@ SHARES = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)
 FIRST = (0.4, 0.2, 0.1, 0.1, 0.05, 0.05, 0.1)
 # How far a wrong history under the first action makes that under another one unlikely.
 LINK = 0.75
+# A product below this is replaced by its logarithm; so is one of more factors than these.
+SMALL, MAX_FACTORS = 1e-100, 20
 
 
 @compiled
@@ -36,21 +38,27 @@ def learn_trust(past: Floats, fresh: Floats, prior: Floats, trust: Floats) -> No
     [[0.92], [0.0]]
     """
     agents, actions = trust.shape
-    ratio, chance, first = np.empty(agents), np.empty(len(SHARES)), np.array(FIRST)
+    likely, unlikely = np.empty(agents), np.empty(agents)  # with the history and without it, the larger one is 1
+    chance, first = np.empty(len(SHARES)), np.array(FIRST)
     for a in range(actions):
         for n in range(agents):
-            ratio[n] = _log_ratio(past[n, a], fresh[n, a], prior[n, a])
+            ratio = _log_ratio(past[n, a], fresh[n, a], prior[n, a])
+            likely[n], unlikely[n] = math.exp(min(ratio, 0.0)), math.exp(-max(ratio, 0.0))
         for k in range(len(SHARES)):
-            chance[k] = math.log(first[k])
+            chance[k], product = math.log(first[k]), 1.0
             for n in range(agents):
-                chance[k] += _log_mix(ratio[n], 1.0 - _holds(SHARES[k], trust[n, 0], a))
+                holds = _holds(SHARES[k], trust[n, 0], a)
+                product *= holds * likely[n] + (1.0 - holds) * unlikely[n]
+                if product < SMALL:  # a logarithm of each factor would take most of the time
+                    chance[k], product = chance[k] + math.log(product), 1.0
+            chance[k] += math.log(product)
         chance = np.exp(chance - chance.max())
         chance /= chance.sum()
         for n in range(agents):
             held = 0.0
             for k in range(len(SHARES)):
                 holds = _holds(SHARES[k], trust[n, 0], a)
-                held += chance[k] * math.exp(math.log(holds) + ratio[n] - _log_mix(ratio[n], 1.0 - holds))
+                held += chance[k] * holds * likely[n] / (holds * likely[n] + (1.0 - holds) * unlikely[n])
             trust[n, a] = held
         first = (np.array(FIRST) + chance) / 2.0
 
@@ -62,30 +70,39 @@ def _holds(wrong: float, first_trust: float, action: int) -> float:
 
 
 @compiled
-def _log_mix(ratio: float, wrong: float) -> float:
-    """log((1 − wrong) · exp(ratio) + wrong)."""
-    one, two = math.log(1.0 - wrong) + ratio, math.log(wrong)
-    return max(one, two) + math.log1p(math.exp(-abs(one - two)))
-
-
-@compiled
 def _log_ratio(past: Floats, fresh: Floats, prior: Floats) -> float:
     """The log-likelihood of moves [S, S] with the history minus that without it."""
-    total = 0.0
+    total, product = 0.0, 1.0
     for s in range(past.shape[0]):
         before, since, weight = 0.0, 0.0, 0.0
         for t in range(past.shape[1]):
             before, since, weight = before + past[s, t], since + fresh[s, t], weight + prior[s, t]
         if before <= 0.0 or since <= 0.0:
             continue
-        total += _rising(weight, since) - _rising(weight + before, since)
+        if since > MAX_FACTORS:
+            total += _log_rising(weight, since) - _log_rising(weight + before, since)
+            for t in range(past.shape[1]):
+                total += _log_rising(prior[s, t] + past[s, t], fresh[s, t]) - _log_rising(prior[s, t], fresh[s, t])
+            continue
+        product *= _rising_ratio(weight, before, since)
         for t in range(past.shape[1]):
             if fresh[s, t] > 0.0 and past[s, t] > 0.0:
-                total += _rising(prior[s, t] + past[s, t], fresh[s, t]) - _rising(prior[s, t], fresh[s, t])
-    return total
+                product /= _rising_ratio(prior[s, t], past[s, t], fresh[s, t])
+        if not SMALL < product < 1.0 / SMALL:
+            total, product = total + math.log(product), 1.0
+    return total + math.log(product)
 
 
 @compiled
-def _rising(x: float, times: float) -> float:
+def _rising_ratio(x: float, more: float, times: float) -> float:
+    """Γ(x + times) / Γ(x) divided by the same with x + more: a product, since moves are whole numbers."""
+    product = 1.0
+    for step in range(int(times)):
+        product *= (x + step) / (x + more + step)
+    return product
+
+
+@compiled
+def _log_rising(x: float, times: float) -> float:
     """log Γ(x + times) / Γ(x)."""
     return math.lgamma(x + times) - math.lgamma(x)

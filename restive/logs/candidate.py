@@ -141,7 +141,10 @@ class Follower:
     def rank(self, belief: Any, state: Ints, number: int) -> Ranking:
         """The ranking of everybody in round `number`."""
         draws = Draws(self.keys, np.arange(self.shape.agents), number - 1, self.shape.budget)
-        return as_ranking(self.policy.rank(belief, state[None], draws), self.shape, self.policy.name)
+        ranking = as_ranking(self.policy.rank(belief, state[None], draws), self.shape, self.policy.name)
+        if np.isnan(ranking.priority).any():
+            raise InputError(f"{self.policy.name}: rank returned a priority that is NaN.")
+        return ranking
 
     def tabulate(self, belief: Any, number: int) -> Floats:
         """The priority of each person in each state, [N, S]; a copy of the belief is used."""
@@ -194,7 +197,8 @@ def known_elsewhere(model: FittedModel, history: History) -> Floats:
     known = (found >= 0)[:, None, None, None]
     counts = np.where(known, model.counts[found], 0.0)
     rest = np.where(known, counts - history.counts, 0.0)
-    return rest if (rest >= 0).all() else counts
+    same = (rest.sum(axis=1) >= 0).all()  # over both actions: they differ if advice is judged
+    return np.maximum(rest, 0.0) if same else counts
 
 
 def _from_policy(

@@ -22,10 +22,10 @@ from restive.errors import InputError, check_whole
 from restive.formats import finite_or_none, show_count, show_fixed, show_interval, show_number, show_percent
 from restive.kernels import threshold_path as path
 from restive.kernels.threshold_path import Entries, walk
-from restive.logs.candidate import Windows, make_candidate
+from restive.logs.candidate import NOBODY, Windows, make_candidate
 from restive.logs.history import History
 from restive.logs.model import FittedModel
-from restive.logs.panel import Units, budget_share, make_units, sort_entries
+from restive.logs.panel import Log, Units, budget_share, make_units, sort_entries
 from restive.logs.propensity import estimate_propensity
 from restive.logs.sections import Section
 from restive.logs.working_model import BinnedRows, ModelRows, expected_rewards, plan_windows
@@ -211,42 +211,33 @@ def evaluate(
     rounds = check_whole("rounds", rounds, 1, history.n_rounds)
     windows = Windows.of(history, rounds)
     candidate = make_candidate(history, policy, windows, model, seed)
-    reward = np.where(np.isnan(history.reward) & history.known, history.value[history.next_state], history.reward)
-    available = np.ones(reward.size, np.bool_) if history.available is None else history.available
-    propensity, assumed = _propensities(history, available)
-    share = budget_share(history, available, candidate.budget if budget is None else budget)
-    units = make_units(history, windows, reward)
-    logs = (history, units, windows, candidate)
-    entries, order = sort_entries(*logs, reward, propensity, available, share)
-    bootstrap = _Bootstrap(entries, rounds, units, resamples, seed, threads)
-    rest = (propensity, available, share)
+    budget = candidate.budget if budget is None else check_whole("budget", budget, 0)
+    log, assumed = _make_log(history, windows, budget)
+    entries, order = sort_entries(log, candidate)
+    bootstrap = _Bootstrap(entries, log, check_whole("resamples", resamples, 2), seed, threads)
     if rounds == 1:
-        expected = expected_rewards(history, candidate, reward)[units.row[:, 0]][order]
-        runs = {ROBUST: bootstrap.run(expected, NO_RATIO)}
+        expected = expected_rewards(history, candidate, log.reward)[log.units.row[:, 0]]
+        runs = {ROBUST: bootstrap.run(expected[order])}
     else:
-        plan = plan_windows(*logs, BinnedRows(history, candidate), *rest)
-        values = plan.value.swapaxes(0, 1).reshape(-1, 2)[order]
-        runs = {ROBUST: bootstrap.run(values, NO_RATIO)}
+        plan = plan_windows(log, candidate, BinnedRows(history, candidate))
+        runs = {ROBUST: bootstrap.run(plan.in_order(order))}
         if candidate.exact:
-            runs[MARGINAL] = bootstrap.run(values, plan.ratio.T.ravel()[order])
+            runs[MARGINAL] = bootstrap.run(plan.in_order(order), plan.ratio.T.ravel()[order])
     if model is not None:
-        plan = plan_windows(*logs, ModelRows(history, windows, model), *rest)
-        runs[MODEL] = bootstrap.run(plan.value.swapaxes(0, 1).reshape(-1, 2)[order], NO_RATIO)
-    notes = (*told, *assumed, *candidate.notes, *_say_left_out(units, windows))
-    return _conclude(candidate.name, rounds, runs, units, bootstrap.n_people, notes)
+        runs[MODEL] = bootstrap.run(plan_windows(log, candidate, ModelRows(log, model)).in_order(order))
+    notes = (*told, *assumed, *candidate.notes, *_say_left_out(log.units, windows))
+    return _conclude(candidate.name, rounds, runs, log.units, bootstrap.n_people, notes)
 
 
 class _Bootstrap:
     """Sums of `walk` for all people and for resamples of them."""
 
-    def __init__(
-        self, entries: Entries, rounds: int, units: Units, resamples: int, seed: int, threads: int | None
-    ) -> None:
+    def __init__(self, entries: Entries, log: Log, resamples: int, seed: int, threads: int | None) -> None:
         people, person = np.unique(entries.person, return_inverse=True)
-        self.entries, self.rounds, self.n_units = entries._replace(person=person), rounds, units.person.size
+        self.entries, (self.n_units, self.rounds) = entries._replace(person=person), log.units.row.shape
         self.n_people, self.resamples, self.seed, self.threads = people.size, resamples, seed, threads
 
-    def run(self, model: Floats, ratio: Floats) -> Floats:
+    def run(self, model: Floats, ratio: Floats = NO_RATIO) -> Floats:
         """[1 + resamples, H, columns], everybody once first."""
         model, ratio = np.ascontiguousarray(model), np.ascontiguousarray(ratio)
         sums = np.empty((1 + self.resamples, self.rounds, path.COLUMNS))
@@ -275,6 +266,20 @@ def _prepare(history: History) -> tuple[History, tuple[str, ...]]:
         history = replace(history, action=history.advised)
         notes.append("What is judged is whom to advise; what was done may differ.")
     return history, tuple(notes)
+
+
+def _make_log(history: History, windows: Windows, budget: int | None) -> tuple[Log, tuple[str, ...]]:
+    """The history in units, and what is assumed about its propensities."""
+    reward = np.where(np.isnan(history.reward) & history.known, history.value[history.next_state], history.reward)
+    available = np.ones(reward.size, np.bool_) if history.available is None else history.available
+    units = make_units(history, windows, reward)
+    if not units.person.size:
+        rounds = show_count(windows.rounds, "round")
+        raise InputError(f"Nobody has {rounds} in a row with all rewards; ask for fewer.", location="rounds")
+    propensity, assumed = _propensities(history, available)
+    return Log(
+        history, windows, units, reward, propensity, available, budget_share(history, available, budget)
+    ), assumed
 
 
 def _propensities(history: History, available: Bools) -> tuple[Floats, tuple[str, ...]]:
@@ -424,6 +429,8 @@ class _Support(NamedTuple):
                 f"{asked}: {show_count(round(self.effective), unit, many)} of {show_number(units)}, and "
                 f"{MIN_EFFECTIVE} are needed; {advice}."
             )
+        if not self.acts and name != NOBODY:
+            return f"{asked}: nobody was acted on, so with the logged budget it acts on nobody; set a budget."
         if self.acts and self.acted < MIN_EFFECTIVE_ACTED:
             return (
                 f"{asked}: {show_count(round(self.acted), 'person-round')} in which both it and the log act, and "

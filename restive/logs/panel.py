@@ -38,6 +38,18 @@ def make_units(history: History, windows: Windows, reward: Floats) -> Units:
     return Units(cut[whole], person, number, int(began.sum() - whole.sum()))
 
 
+class Log(NamedTuple):
+    """A history in units, with what was logged of each row and the budget of each round."""
+
+    history: History
+    windows: Windows
+    units: Units
+    reward: Floats
+    propensity: Floats  # of acting, 0 where that was not possible
+    available: Bools
+    share: Floats  # [T] of those available who are acted on
+
+
 def budget_share(history: History, available: Bools, budget: int | None) -> Floats:
     """The share of those who can be acted on that is acted on in each round, [T]: as logged, or as given."""
     number = history.round - 1
@@ -46,22 +58,14 @@ def budget_share(history: History, available: Bools, budget: int | None) -> Floa
     return np.asarray(np.minimum(actions / np.maximum(people, 1), 1.0))
 
 
-def sort_entries(
-    history: History,
-    units: Units,
-    windows: Windows,
-    candidate: Candidate,
-    reward: Floats,
-    propensity: Floats,
-    available: Bools,
-    share: Floats,
-) -> tuple[Entries, Ints]:
+def sort_entries(log: Log, candidate: Candidate) -> tuple[Entries, Ints]:
     """The entries of all units in the order that kernels expect, and their places in `units.row.T.ravel()`."""
+    windows, units = log.windows, log.units
     steps, count = windows.rounds, windows.first.size
     row = units.row.T.ravel()
     unit = np.tile(np.arange(units.person.size), steps)
     group = np.repeat(np.arange(steps) * count, units.person.size) + np.tile(units.window, steps)
-    can, priority = available[row], candidate.priority[row]
+    can, priority = log.available[row], candidate.priority[row]
     order = np.lexsort((-priority, ~can, group))
     sorted_row, group, can, priority = row[order], group[order], can[order], priority[order]
     tied = np.zeros(row.size, np.bool_)
@@ -72,13 +76,13 @@ def sort_entries(
     entries = Entries(
         unit=renumbered[unit[order]],
         person=units.person[unit[order]],
-        action=history.action[sorted_row],
-        reward=reward[sorted_row],
-        propensity=propensity[sorted_row],
+        action=log.history.action[sorted_row],
+        reward=log.reward[sorted_row],
+        propensity=log.propensity[sorted_row],
         tied=tied,
         first=np.searchsorted(group, np.arange(steps * count + 1)),
         open=np.bincount(group, can, steps * count).astype(np.int64),
-        share=share[number],
+        share=log.share[number],
         explore=candidate.explore[number],
     )
     return entries, order

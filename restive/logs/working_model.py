@@ -13,12 +13,12 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from restive.kernels.threshold_path import share_out
-from restive.logs.candidate import Candidate, Windows, known_elsewhere
+from restive.logs.candidate import Candidate, known_elsewhere
 from restive.logs.history import History
 from restive.logs.model import FittedModel
-from restive.logs.panel import Units
+from restive.logs.panel import Log
 from restive.logs.propensity import FOLDS, past_mean, person_folds, standard_features
-from restive.types import Bools, Floats, Ints
+from restive.types import Floats, Ints
 
 RIDGE = 2.0  # pseudo-rows of a regression
 BINS, MIN_BIN_ROWS = 10, 100
@@ -94,13 +94,12 @@ class BinnedRows:
             here = np.flatnonzero((history.state == state) & history.known)
             priority = candidate.priority[here]
             bins = max(1, min(BINS, here.size // MIN_BIN_ROWS))
-            edges = np.unique(np.quantile(priority, np.arange(1, bins) / bins)) if bins > 1 else np.zeros(0)
+            inner = np.arange(1, bins) / bins
+            edges = np.unique(np.quantile(priority, inner, method="lower")) if bins > 1 else np.zeros(0)
             group = np.searchsorted(edges, priority, side="right")
-            cells = np.ravel_multi_index(
-                (group, history.action[here], history.next_state[here]), (edges.size + 1, *pooled.shape[:2])
-            )
-            total = np.bincount(cells, minlength=(edges.size + 1) * pooled.shape[0] * pooled.shape[1])
-            total = total.reshape(edges.size + 1, *pooled.shape[:2]) + BIN_WEIGHT * pooled[:, state]
+            total = np.zeros((edges.size + 1, 2, history.n_states))
+            np.add.at(total, (group, history.action[here], history.next_state[here]), 1.0)
+            total += BIN_WEIGHT * pooled[:, state]
             self.edges.append(edges)
             self.rows.append(total / total.sum(axis=-1, keepdims=True))
 
@@ -117,9 +116,9 @@ class BinnedRows:
 class ModelRows:
     """Rows of a fitted model, given everybody's moves before a window."""
 
-    def __init__(self, history: History, windows: Windows, model: FittedModel) -> None:
-        self.history, self.windows = history, windows
-        self.model = replace(model, agents=history.agents, counts=known_elsewhere(model, history))
+    def __init__(self, log: Log, model: FittedModel) -> None:
+        self.history, self.windows = log.history, log.windows
+        self.model = replace(model, agents=log.history.agents, counts=known_elsewhere(model, log.history))
 
     def of(self, number: int, person: Ints) -> Floats:
         """The expected rows, [n, 2, S, S]."""
@@ -133,30 +132,25 @@ class Nuisances(NamedTuple):
     value: Floats  # [W, H, 2]
     ratio: Floats  # [W, H]
 
+    def in_order(self, order: Ints) -> Floats:
+        """The values of sorted entries, [W · H, 2]."""
+        return np.asarray(self.value.swapaxes(0, 1).reshape(-1, 2)[order])
 
-def plan_windows(
-    history: History,
-    units: Units,
-    windows: Windows,
-    candidate: Candidate,
-    rows: Rows,
-    propensity: Floats,
-    available: Bools,
-    share: Floats,
-) -> Nuisances:
+
+def plan_windows(log: Log, candidate: Candidate, rows: Rows) -> Nuisances:
     """Values and ratios of every unit under the candidate's threshold path in the model, window by window."""
+    history, windows, units = log.history, log.windows, log.units
     shape = units.row.shape
     found = Nuisances(np.zeros((*shape, 2)), np.ones(shape))
-    logged = _logged_rule(history, propensity)
-    open_share = np.bincount(history.state, available, history.n_states) / np.maximum(
-        np.bincount(history.state, minlength=history.n_states), 1
-    )
+    logged = _logged_rule(history, log.propensity)
+    seen = np.maximum(np.bincount(history.state, minlength=history.n_states), 1)
+    open_share = np.bincount(history.state, log.available, history.n_states) / seen
     for number, first in enumerate(windows.first.tolist()):
         here = np.flatnonzero(units.window == number)
         people, rounds = units.person[here], slice(first - 1, first - 1 + windows.rounds)
         path = _Path(rows.of(number, people), history.value, candidate.table[number, people], open_share)
         state = history.state[units.row[here]]
-        chosen, found.ratio[here] = path.forward(state, share[rounds], candidate.explore[rounds], logged[people])
+        chosen, found.ratio[here] = path.forward(state, log.share[rounds], candidate.explore[rounds], logged[people])
         found.value[here] = path.backward(state, chosen)
     return found
 

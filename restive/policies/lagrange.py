@@ -448,17 +448,23 @@ def _tilt_rows(features: Floats, coefficients: Floats, rows: Floats) -> None:
 
 @compiled
 def _learn_trust(moves: Floats, past: Floats, posterior: Floats, trust: Floats) -> None:
-    for r in range(moves.shape[0]):
-        fresh, prior, before = np.empty_like(moves[r]), posterior[r] - moves[r], trust[r].copy()
-        for n in range(moves.shape[1]):
-            for a in range(moves.shape[2]):
-                fresh[n, a] = np.maximum(moves[r, n, a] - before[n, a] * past[r, n, a], 0.0)
+    runs, agents, actions, states, _ = moves.shape
+    fresh, prior = np.empty((agents, actions, states, states)), np.empty((agents, actions, states, states))
+    for r in range(runs):
+        for n in range(agents):
+            for a in range(actions):
+                for s in range(states):
+                    for t in range(states):
+                        prior[n, a, s, t] = posterior[r, n, a, s, t] - moves[r, n, a, s, t]
+                        fresh[n, a, s, t] = max(moves[r, n, a, s, t] - trust[r, n, a] * past[r, n, a, s, t], 0.0)
         learn_trust(past[r], fresh, prior, trust[r])
-        for n in range(moves.shape[1]):
-            for a in range(moves.shape[2]):
+        for n in range(agents):
+            for a in range(actions):
                 trust[r, n, a] = 1.0 if trust[r, n, a] > 0.5 else 0.0  # whole moves, as the weights of priors need
-                moves[r, n, a] = fresh[n, a] + trust[r, n, a] * past[r, n, a]
-                posterior[r, n, a] = prior[n, a] + moves[r, n, a]
+                for s in range(states):
+                    for t in range(states):
+                        moves[r, n, a, s, t] = fresh[n, a, s, t] + trust[r, n, a] * past[r, n, a, s, t]
+                        posterior[r, n, a, s, t] = prior[n, a, s, t] + moves[r, n, a, s, t]
 
 
 @compiled

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -123,6 +124,41 @@ def test_heartsteps_agrees_with_inverse_propensity_weighting() -> None:
     assert answer.effective_acted == 0
 
 
+@pytest.fixture(scope="module")
+def zozo() -> History:
+    """Impressions of a shop under a random policy: act = show item 14 of 34; see zozo_men.md."""
+    counted = pl.read_csv(Path(__file__).with_name("zozo_men.csv"))
+    rows = counted.select(pl.exclude("impressions").repeat_by("impressions")).explode(pl.selectors.all())
+    table = rows.select(
+        agent=pl.int_range(pl.len()),
+        time=1,
+        state="position",
+        action="shown",
+        reward="click",
+        next_state=pl.when(pl.col("click") == 1).then(pl.lit("clicked")).otherwise(pl.lit("passed")),
+        propensity=1 / 34,
+        affinity="affinity",
+    )
+    return History.read(table)
+
+
+def test_showing_an_item_to_everybody_has_the_click_rate_of_its_impressions(zozo: History) -> None:
+    answer = evaluate(zozo, "column:affinity", budget=10_000)
+    shown = zozo.action == 1
+    assert answer.estimates["per decision"].value.mean == pytest.approx(zozo.reward[shown].mean())
+    assert answer.effective == answer.effective_acted == pytest.approx(303)
+    assert answer.value.mean == pytest.approx(zozo.reward[shown].mean(), abs=0.1 * float(answer.value.error))
+
+
+def test_two_impressions_are_not_enough(zozo: History) -> None:
+    answer = evaluate(zozo, "column:affinity", budget=60)
+    assert answer.refusal == (
+        "1 round under 'column:affinity': 2 person-rounds in which both it and the log act, and 30 are needed; "
+        "it cannot be evaluated."
+    )
+    assert answer.estimates == {}
+
+
 def test_at_random_with_the_logged_shares_is_what_was_logged() -> None:
     history = make(people=400, rounds=8, rule=(0.4, 0.4))
     for rounds in (1, 4, 8):
@@ -233,6 +269,17 @@ def test_unknown_candidates_are_refused(policy: Any, message: str) -> None:
     history = replace(history, by_row={"score": np.arange(history.agent.size, dtype=float)})
     with pytest.raises(InputError, match=message):
         evaluate(history, policy)
+
+
+def test_a_history_that_cannot_be_asked_is_refused() -> None:
+    history = make(people=200, rounds=4)
+    with pytest.raises(InputError, match="Nobody has 4 rounds in a row"):
+        evaluate(history.select(history.round != 2), "state:s0", rounds=4)
+    assert history.propensity is not None
+    waited = history.select(history.action == 0)
+    answer = evaluate(waited, "state:s0", resamples=3)
+    assert answer.refusal.endswith("nobody was acted on, so with the logged budget it acts on nobody; set a budget.")
+    assert "both it and the log act" in evaluate(waited, "state:s0", budget=9, resamples=3).refusal
 
 
 def test_a_propensity_that_excludes_what_was_done_is_refused() -> None:
