@@ -35,7 +35,7 @@ from restive.types import Bools, Floats, Ints
 from restive.version import __version__
 
 # Random streams, beyond those of the policies and of the control group.
-GROUPS, REDRAWN = 2**32 + 1, 2**32 + 2
+GROUPS, REDRAWN, SPARES = (2**32 + stream for stream in (1, 2, 3))
 # Why an agent could not be chosen.
 FREE, IN_CONTROL, ON_NEVER, COOLING, ON_MUST = range(5)
 EXCLUSIONS = ("", "control group", "never list", "cooling down", "must list")
@@ -152,7 +152,7 @@ def _make_list(
     free = rules.exclusion == FREE
     chosen = _by_priority(priority, np.flatnonzero(choice.chosen), present.number)
     waiting = np.flatnonzero(free & ~choice.chosen & ~choice.left_out)
-    reserve = _first_by_priority(priority, waiting, present.number, RESERVE_SIZE)
+    reserve = _find_spares(projection.draws(present, round_, rules.budget), priority, waiting, choice.random)
     places = np.concatenate([chosen, reserve])
     kind = np.where(rules.exclusion[places] == ON_MUST, MUST, CHOSEN)
     kind[chosen.size :] = RESERVE
@@ -179,11 +179,14 @@ def _by_priority(priority: Floats, places: Ints, numbers: Ints) -> Ints:
     return places[np.lexsort((numbers[places], -priority[places]))]
 
 
-def _first_by_priority(priority: Floats, places: Ints, numbers: Ints, wanted: int) -> Ints:
-    if places.size > wanted:
-        cutoff = np.partition(priority[places], -wanted)[-wanted]
+def _find_spares(draws: Draws, priority: Floats, places: Ints, random: bool) -> Ints:
+    """The places of the reserve list: the best of those who wait, ties in random order; all at random if the list is."""
+    if places.size > RESERVE_SIZE and not random:
+        cutoff = np.partition(priority[places], -RESERVE_SIZE)[-RESERVE_SIZE]
         places = places[priority[places] >= cutoff]
-    return _by_priority(priority, places, numbers)[:wanted]
+    drawn = rng.uniform(draws.branch(SPARES), np.ascontiguousarray(draws.agents[places]))[0]
+    order = np.argsort(drawn) if random else np.lexsort((drawn, -priority[places]))
+    return places[order][:RESERVE_SIZE]
 
 
 def _margins(priority: Floats, places: Ints, kind: Ints, waiting: Ints, chosen: Ints) -> Floats:

@@ -361,13 +361,24 @@ def test_the_list_is_in_falling_order_then_come_the_next_ten(desk: Desk, policy:
     assert [row[3] for row in found[3:]] == pytest.approx([row[2] - 4.0 for row in found[3:]])
 
 
-def test_equals_on_the_reserve_list_come_in_the_order_of_joining(desk: Desk, policy: FixedPolicy) -> None:
+def test_equals_on_the_reserve_list_are_drawn_at_random(desk: Desk, policy: FixedPolicy) -> None:
     program = make(desk, budget=0)
     policy.priority = [1.0] * 14
-    recommendation = program.decide(dict.fromkeys(call(14), 0))
-    assert recommendation.chosen == []
-    assert recommendation.reserve == call(10)
+    reserves = [program.decide(dict.fromkeys(call(14), 0), again=True).reserve for _ in range(60)]
+    assert all(len(set(reserve)) == RESERVE_SIZE for reserve in reserves)
+    counts = [sum(name in reserve for reserve in reserves) for name in call(14)]
+    assert min(counts) > 30  # 43 of 60 are expected, whatever the place in the file
+    assert max(counts) < 56
+    assert len({reserve[0] for reserve in reserves}) > 10
     assert {row[0] for row in listed(program, 1, "margin")} == {-INF}
+    assert replay(program).proven
+
+
+def test_a_random_list_has_random_spares(desk: Desk, policy: FixedPolicy) -> None:
+    program = make(desk, budget=1)
+    policy.priority, policy.explore = [float(n) for n in range(14)], 1.0
+    first = [program.decide(dict.fromkeys(call(14), 0), again=True).reserve[0] for _ in range(40)]
+    assert len(set(first)) > 8
 
 
 def test_there_is_no_reserve_when_everybody_is_chosen(desk: Desk, policy: FixedPolicy) -> None:
