@@ -7,7 +7,7 @@ happened in between.
 
 Calibration is that of arriving in state t or a better one, for t = 1, ..., S − 1: a logistic regression of the event on
 the logit of its predicted probability, with intercept 0 and slope 1 if predictions are right (Cox 1958), and errors
-clustered by person.
+clustered by person. The fit is uncertain too: the variance of slope and intercept over draws of it is added.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from restive.logs.history import History
-from restive.logs.model import Prior
+from restive.logs.model import Prior, center
 from restive.types import Bools, Floats, Ints
 
 PART, BINS = 5, 10
@@ -24,9 +24,11 @@ PART, BINS = 5, 10
 MAX_PEOPLE, MIN_PEOPLE, MIN_MOVES = 10_000, 10, 50
 CLIP = 1e-6  # of probabilities, in logarithms
 STEPS = 25
+SLOPE_DRAWS, SLOPE_MOVES = 20, 20_000  # of the fit, and moves, for the variance of the slope
 QUANTILE = 1.959964
 
-Fit = Callable[[Floats, Ints], Prior]  # the distribution of rows, from counts [n, A, S, S] and positions of people [n]
+# Draws of the distribution of rows, from counts [n, A, S, S] and positions of people [n].
+Fit = Callable[[Floats, Ints], tuple[Prior, ...]]
 
 
 class Moves(NamedTuple):
@@ -132,7 +134,8 @@ def _judge(moves: Moves, out: Bools, fit: Fit, shape: tuple[int, int], features:
     seen = np.unique(moves.agent[~out])
     test = moves.take(out)
     pooled, stay = _baselines(counts, test)
-    predicted = predict(fit(counts[seen], seen), moves, features)[out]
+    priors = fit(counts[seen], seen)
+    predicted = predict(center(priors), moves, features)[out]
     scores = [_log_score(rows, test.next_state) for rows in (predicted, pooled, stay)]
     event = np.arange(states) == test.next_state[:, None]
     return {
@@ -142,7 +145,18 @@ def _judge(moves: Moves, out: Bools, fit: Fit, shape: tuple[int, int], features:
         "gain_over_stay": _mean_with_error(scores[0] - scores[2], test.agent),
         "brier": float(((event - predicted) ** 2).sum(axis=1).mean()),
         "brier_pooled": float(((event - pooled) ** 2).sum(axis=1).mean()),
-    } | calibrate(predicted, test.next_state, test.agent)
+    } | calibrate(predicted, test.next_state, test.agent, _fit_variance(priors, moves, out, features))
+
+
+def _fit_variance(priors: tuple[Prior, ...], moves: Moves, out: Bools, features: Floats | None) -> Floats:
+    """The variances of intercept and slope over draws of the fit, [2]."""
+    some = moves.agent <= moves.agent[min(moves.agent.size, SLOPE_MOVES) - 1]
+    part, test = moves.take(some), out[some]
+    found = []
+    for prior in priors[:: max(1, len(priors) // SLOPE_DRAWS)]:
+        predicted = predict(prior, part, features)[test]
+        found.append(_regress(*_events(predicted, part.next_state[test]))[0])
+    return np.asarray(np.var(found, axis=0, ddof=1)) if len(found) > 1 else np.zeros(2)
 
 
 def _baselines(counts: Floats, test: Moves) -> tuple[Floats, Floats]:
@@ -167,27 +181,35 @@ def _mean_with_error(values: Floats, agent: Ints) -> list[float]:
     return [mean, float(np.sqrt((sums**2).sum())) / values.size]
 
 
-def calibrate(predicted: Floats, after: Ints, agent: Ints) -> dict[str, Any]:
-    """Slope and intercept with intervals, and reliability in ten bins of equally many predictions."""
-    states = predicted.shape[1]
-    probability = predicted[:, :0:-1].cumsum(axis=1)[:, ::-1].ravel()  # of state 1 or better, 2 or better, ...
-    probability = probability.clip(CLIP, 1 - CLIP)
-    event = (after[:, None] >= np.arange(1, states)).ravel().astype(np.float64)
-    found = find_slope(probability, event, np.repeat(agent, states - 1))
+def calibrate(predicted: Floats, after: Ints, agent: Ints, variance: Floats | None = None) -> dict[str, Any]:
+    """Slope and intercept with intervals, and reliability in ten bins of equally many predictions.
+
+    `variance` [2] of intercept and slope is added to that of the events.
+    """
+    probability, event = _events(predicted, after)
+    found = find_slope(probability, event, np.repeat(agent, predicted.shape[1] - 1))
+    added = np.zeros(2) if variance is None else variance
     reliability = bin_reliability(probability, event)
     number, stated, observed = reliability.T
     noise = observed * (1 - observed) / np.maximum(number - 1, 1)
     squares = (number * ((stated - observed) ** 2 - noise)).sum() / number.sum()
     return {
-        "slope": _interval(found.slope, found.slope_error),
-        "intercept": _interval(found.intercept, found.intercept_error),
+        "slope": _interval(found.slope, float(np.hypot(found.slope_error, np.sqrt(added[1])))),
+        "intercept": _interval(found.intercept, float(np.hypot(found.intercept_error, np.sqrt(added[0])))),
         "calibration_error": float(np.sqrt(max(squares, 0.0))),
         "reliability": reliability.tolist(),
     }
 
 
-def find_slope(probability: Floats, event: Floats, agent: Ints) -> Slope:
-    """Logistic regression of events on the logits of their predictions, by Newton's method, errors clustered by person."""
+def _events(predicted: Floats, after: Ints) -> tuple[Floats, Floats]:
+    """The probabilities of state 1 or better, 2 or better, ..., and whether that was so, one after the other."""
+    probability = predicted[:, :0:-1].cumsum(axis=1)[:, ::-1].ravel()
+    event = (after[:, None] >= np.arange(1, predicted.shape[1])).ravel().astype(np.float64)
+    return probability.clip(CLIP, 1 - CLIP), event
+
+
+def _regress(probability: Floats, event: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Intercept and slope of a logistic regression on logits; its design, expected values and information."""
     design = np.stack([np.ones_like(probability), np.log(probability / (1 - probability))], axis=1)
     coefficients = np.array([0.0, 1.0])
     for _ in range(STEPS):
@@ -195,12 +217,18 @@ def find_slope(probability: Floats, event: Floats, agent: Ints) -> Slope:
         curvature = (design * (expected * (1 - expected))[:, None]).T @ design
         change = np.linalg.solve(curvature + 1e-9 * np.eye(2), design.T @ (event - expected))
         coefficients = coefficients + np.clip(change, -1, 1)
-        if np.abs(change).max() < 1e-10:
+        if np.abs(change).max() < 1e-8:
             break
+    return coefficients, design, expected, curvature + 1e-9 * np.eye(2)
+
+
+def find_slope(probability: Floats, event: Floats, agent: Ints) -> Slope:
+    """Logistic regression of events on the logits of their predictions, with errors clustered by person."""
+    coefficients, design, expected, information = _regress(probability, event)
     _, cluster = np.unique(agent, return_inverse=True)
     score = np.stack([np.bincount(cluster, part * (event - expected)) for part in design.T], axis=1)
     clusters, number = score.shape[0], event.size
-    inverse = np.linalg.inv(curvature + 1e-9 * np.eye(2))
+    inverse = np.linalg.inv(information)
     scale = clusters / max(clusters - 1, 1) * (number - 1) / max(number - 2, 1)
     error = np.sqrt(np.diag(inverse @ (score.T @ score) @ inverse) * scale)
     return Slope(float(coefficients[0]), float(coefficients[1]), float(error[0]), float(error[1]))

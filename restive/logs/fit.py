@@ -10,7 +10,7 @@ from restive.logs.choice import choose
 from restive.logs.feature_rows import sample_feature_priors
 from restive.logs.history import History
 from restive.logs.mixture import sample_priors
-from restive.logs.model import Choice, FittedModel, Logged, Prior
+from restive.logs.model import Choice, FittedModel, Logged, Prior, center
 from restive.logs.warm import find_power
 from restive.types import Floats, Ints
 
@@ -64,8 +64,8 @@ def fit(
     if choice.ridge is None:
         known = NO_FEATURES
 
-    def fit_part(counts: Floats, people: Ints) -> Prior:
-        return center(_sample(counts, known.select(people), choice, HELD_OUT_DRAWS, np.random.default_rng([seed, 3])))
+    def fit_part(counts: Floats, people: Ints) -> tuple[Prior, ...]:
+        return _sample(counts, known.select(people), choice, HELD_OUT_DRAWS, np.random.default_rng([seed, 3]))
 
     priors = _sample(moves.counts, known.values, choice, draws, np.random.default_rng([seed, 0]))
     return FittedModel(
@@ -119,22 +119,6 @@ def _leave_out_unavailable(history: History) -> tuple[History, tuple[str, ...]]:
     lost = int((history.known & ~history.available).sum())
     note = f"{show_count(lost, 'move')} in rows where acting was not possible {'is' if lost == 1 else 'are'} left out."
     return history.select(history.available), (note,)
-
-
-def center(priors: tuple[Prior, ...]) -> Prior:
-    """The distribution with the mean row, and with the mean correlation of two moves of one person, of some draws.
-
-    That is exactly the posterior mean of somebody with one move, if row and correlation are independent.
-    """
-    alpha = np.stack([prior.alpha for prior in priors])
-    total = alpha.sum(axis=-1, keepdims=True)
-    weight = 1 / (1 / (1 + total)).mean(axis=0) - 1
-    slopes = [prior.coefficients for prior in priors if prior.coefficients is not None]
-    return Prior(
-        np.mean([prior.share for prior in priors], axis=0),
-        weight * (alpha / total).mean(axis=0),
-        np.mean(slopes, axis=0) if slopes else None,
-    )
 
 
 def describe_logged(history: History) -> Logged:

@@ -63,6 +63,22 @@ class Choice(NamedTuple):
     feature_gains: tuple[tuple[float, float], ...] = ()  # of each ridge
 
 
+def center(priors: tuple[Prior, ...]) -> Prior:
+    """The distribution with the mean row, and with the mean correlation of two moves of one person, of some draws.
+
+    That is exactly the posterior mean of somebody with one move, if row and correlation are independent.
+    """
+    alpha = np.stack([prior.alpha for prior in priors])
+    total = alpha.sum(axis=-1, keepdims=True)
+    weight = 1 / (1 / (1 + total)).mean(axis=0) - 1
+    slopes = [prior.coefficients for prior in priors if prior.coefficients is not None]
+    return Prior(
+        np.mean([prior.share for prior in priors], axis=0),
+        weight * (alpha / total).mean(axis=0),
+        np.mean(slopes, axis=0) if slopes else None,
+    )
+
+
 class Logged(NamedTuple):
     """What the logged program did, to forecast "as now"."""
 

@@ -6,15 +6,14 @@ import statsmodels.api as sm
 
 from restive import make_problems
 from restive.logs.calibration import calibrate, find_slope, hold_out, list_moves, predict
-from restive.logs.fit import center
 from restive.logs.generate import generate_history
 from restive.logs.mixture import sample_priors
 from restive.logs.model import Prior
 from restive.logs.row_prior import log_likelihood
 
 
-def fit_part(counts: np.ndarray, people: np.ndarray) -> Prior:
-    return center(sample_priors(counts, 1, 40, np.random.default_rng(1)))
+def fit_part(counts: np.ndarray, people: np.ndarray) -> tuple[Prior, ...]:
+    return sample_priors(counts, 1, 40, np.random.default_rng(1))
 
 
 def test_earlier_moves_of_the_same_person_state_and_action_are_counted() -> None:
