@@ -7,7 +7,7 @@ SOAK ?= tests
 
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: help setup run demo test browser lint types bench soak reproduce compare lock clean
+.PHONY: help setup run demo test browser lint types bench soak reproduce compare acceptance lock clean
 .DELETE_ON_ERROR:
 
 help:  ## Say what there is
@@ -60,6 +60,9 @@ reproduce: setup  ## Every experiment of the paper at full size, and the page of
 
 compare: setup  ## All online policies on some twenty scenarios at full size, and the page of the docs that tells of it
 	$(BIN)/restive compare --out results/comparison --markdown docs/compared.md
+
+acceptance: setup  ## Everything that is said from logs, checked at full size, and the page of the docs that tells of it
+	$(BIN)/restive check-logs --out results/check-logs --markdown docs/logs/acceptance.md
 
 lock:  ## Pin the dependencies anew (needs uv)
 	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \

@@ -7,6 +7,7 @@ registers the verb with the command.
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -263,6 +264,7 @@ def fit(
     types: Annotated[
         int | None, typer.Option(help="How many types of people, without features.", show_default="by held-out people")
     ] = None,
+    examine: Annotated[bool, typer.Option(help="Also say whether the model holds: `restive examine`.")] = True,
     seed: SeedOption = 0,
 ) -> None:
     """Fit a model of people to a history: what acting changes in each state, how alike people are, how well it predicts."""
@@ -271,6 +273,10 @@ def fit(
 
     check_model_file(out)
     model = fit_model(history, seed, types=types)
+    if examine:
+        from restive.logs.examine import examine as examine_history
+
+        model = replace(model, verdicts=examine_history(history, seed).verdicts())
     if out is not None:
         model.save(out)
     output.show(model, "Model of a history")

@@ -166,6 +166,7 @@ def summarize(model: FittedModel) -> dict[str, Any]:
         "choice": model.choice._asdict(),
         "features": {each.feature: each.change.as_json() for each in find_moderation(model)},
         "held_out": model.held_out,
+        "verdicts": list(model.verdicts),
         "notes": list(model.notes),
     }
 
@@ -179,6 +180,7 @@ def describe(model: FittedModel) -> tuple[Section, ...]:
             _describe_effects(model, effects),
             _describe_people(model, effects),
             *([_describe_held_out(model)] if model.held_out else []),
+            *([Section("Does the model hold?", model.verdicts)] if model.verdicts else []),
             *([Section("To know", model.notes)] if model.notes else []),
         )
     )

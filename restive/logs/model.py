@@ -118,6 +118,8 @@ class FittedModel:
         What a reader should know, in sentences.
     power
         What a move of the history counts for a learner that starts from it, from 0 to 1 (`restive.logs.warm`).
+    verdicts
+        What `restive.logs.examine` says about the history, one line for each question, if it was asked.
     """
 
     agents: pl.Series
@@ -136,6 +138,7 @@ class FittedModel:
     held_out: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     power: float = 1.0
+    verdicts: tuple[str, ...] = ()
 
     def responsibility(self, prior: Prior | None = None) -> Floats:
         """The probability that each agent is of each type, given its moves, [N, K]."""
@@ -224,6 +227,7 @@ class FittedModel:
             "held_out": self.held_out,
             "notes": self.notes,
             "power": self.power,
+            "verdicts": self.verdicts,
         }
         write_parquet(path, FORMAT, spec, columns, checksum=False)
 
@@ -249,6 +253,7 @@ class FittedModel:
             spec["held_out"],
             tuple(spec["notes"]),
             spec["power"],
+            tuple(spec["verdicts"]),
         )
 
     def as_json(self) -> dict[str, Any]:

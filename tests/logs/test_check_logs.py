@@ -29,3 +29,11 @@ def test_an_error_is_a_figure_that_does_not_hold(monkeypatch: pytest.MonkeyPatch
     outcome = check_logs.run_check("fit/broken", quick=True)
     assert outcome.results == (Result("broken", "no error", "ZeroDivisionError: no people", False),)
     assert check_logs.summarize([outcome]) == "0 of 1 figures hold."
+
+
+@pytest.mark.soak
+def test_all_checks_run_at_their_full_size(tmp_path: Path) -> None:
+    outcomes = check_logs.run_checks(list(check_logs.find_checks()), False, tmp_path, print)
+    check_logs.write_markdown(tmp_path / "acceptance.md", outcomes, quick=False)
+    print((tmp_path / "acceptance.md").read_text(encoding="utf-8"))
+    assert [each for outcome in outcomes for each in outcome.results if each.wanted == "no error"] == []
