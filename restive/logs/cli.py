@@ -377,7 +377,7 @@ def read(
     history: "History",
     output: Output,
     price: Annotated[
-        float | None, typer.Option(help="What the marginal action adds.", show_default="half of the mean effect")
+        float | None, typer.Option(help="What the marginal action adds.", show_default="two thirds of the mean effect")
     ] = None,
     looks: Annotated[
         str | None, typer.Option(help="The fractions after which it was planned to look: 0.5,1.", show_default="1")

@@ -197,8 +197,8 @@ def read_trial(
     Parameters
     ----------
     price
-        What the marginal action adds to the reward, all rounds together; by default half of the mean effect of an
-        action.
+        What the marginal action adds to the reward, all rounds together; by default two thirds of the mean effect
+        of an action.
     looks
         The fractions of the trial after which it was planned to look, rising up to 1; none if only at the end.
     look

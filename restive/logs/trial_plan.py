@@ -24,7 +24,7 @@ from restive.formats import show_count, show_percent
 from restive.logs.estimators import Effect, base, onward, reshuffled, subgroup
 from restive.logs.model import FittedModel
 from restive.logs.sections import Section
-from restive.logs.trial_simulation import TrialSimulation, draw_people
+from restive.logs.trial_simulation import TrialSimulation, start_trials
 from restive.policies import make_policy
 from restive.problem import Problem
 from restive.stats import student_quantile
@@ -33,7 +33,6 @@ from restive.types import Floats
 ESTIMATORS = (base, subgroup, reshuffled, onward)
 LEVEL, POWER = 0.95, 0.8
 MAX_PEOPLE = 10_000_000
-MAX_CELLS = 100_000  # people of all trials that are simulated at once
 MAX_AGENT_STEPS = 40_000_000
 CHECKPOINTS = 12  # at which rounds a trial could end, up to twice its length
 NORMAL = NormalDist()
@@ -238,16 +237,12 @@ def _simulate(
     effects: dict[int, list[list[Effect]]] = {end: [] for end in ends}
     own: dict[int, list[Floats]] = {end: [] for end in ends}
     touched: dict[int, list[float]] = {end: [] for end in ends}
-    chunk = max(1, MAX_CELLS // people)
-    for first in range(0, trials, chunk):
-        some = min(chunk, trials - first)
-        problems = draw_people(source, people, budget, some, seed + first)
-        trial = TrialSimulation(problems, make_policy(policy), people - n_control, seed + first, rounds)
+    for trial in start_trials(source, people, people - n_control, budget, policy, trials, seed, rounds):
         for end in ends:
             trial.advance(end - trial.step)
             own[end].append(trial.own_lift())
             touched[end].append(float(trial.touched[:, ~trial.control].mean()))
-            effects[end] += [[estimate(trial.sums(run)) for estimate in ESTIMATORS] for run in range(some)]
+            effects[end] += [[estimate(sums) for estimate in ESTIMATORS] for sums in trial.all_sums()]
     names = tuple(estimate.__name__ for estimate in ESTIMATORS)
     return {
         end: _Found(

@@ -4,7 +4,7 @@ The policy sees everybody, as in the desk, but acts only on the first `n_program
 the control group would have been acted on from the first round in which their priority reaches the program's cutoff.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,14 @@ from restive.contract import as_ranking, reach_cutoff
 from restive.kernels import rng
 from restive.logs.estimators import Sums
 from restive.logs.model import FittedModel
+from restive.policies import make_policy
 from restive.policies.base import Policy
 from restive.problem import Problem
 from restive.types import Bools, Floats, Ints
 from restive.world import World
 
 NOBODY = np.zeros(1, np.int64)
+MAX_CELLS = 60_000  # people of all trials that are simulated at once
 
 
 class TrialSimulation:
@@ -86,10 +88,31 @@ class TrialSimulation:
         seen = np.full(total.size, float(self.step))
         return Sums(total, seen, since_total, since_seen, touched, actions, self.control)
 
+    def all_sums(self) -> list[Sums]:
+        """The sums of each trial."""
+        return [self.sums(trial) for trial in range(len(self.total))]
+
     def own_lift(self) -> Floats:
         """What each program brought to its own people, per person and round, [R]: with it minus without it."""
         gain = (self.total - self.untouched)[:, ~self.control].mean(axis=1) / self.step
         return np.asarray(gain)
+
+
+def start_trials(
+    source: FittedModel | Problem,
+    people: int,
+    n_program: int,
+    budget: int,
+    policy: str,
+    trials: int,
+    seed: int,
+    horizon: int,
+) -> Iterator[TrialSimulation]:
+    """Trials that have not begun, so many in all, in chunks that fit the memory."""
+    chunk = max(1, MAX_CELLS // people)
+    for first in range(0, trials, chunk):
+        problems = draw_people(source, people, budget, min(chunk, trials - first), seed + first)
+        yield TrialSimulation(problems, make_policy(policy), n_program, seed + first, horizon)
 
 
 def draw_people(source: FittedModel | Problem, people: int, budget: int, trials: int, seed: int) -> list[Problem]:

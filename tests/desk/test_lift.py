@@ -1,13 +1,19 @@
 """Intervals cover what they say, weights make the extra reward come out, and the shadow meets a simulated truth."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from restive import History, read_trial
+from restive.desk import Desk
 from restive.desk.config import Words
+from restive.desk.demo import run_demo
 from restive.desk.lift import CONTROL, TREATED, Lift, compare_policies, lift, lift_by_round
+from restive.desk.replay import replay
+from restive.desk.status import get_status
 from restive.errors import InputError
 from restive.logs.estimators import Sums
 from restive.types import Bools, Floats, Ints
@@ -246,3 +252,48 @@ def test_nothing_to_compare_is_said() -> None:
 def test_a_probability_that_does_not_fit_the_list_is_refused() -> None:
     with pytest.raises(InputError, match="probability"):
         compare_policies(np.ones(2), np.array([True, False]), np.array([0.0, 0.5]), np.array([0.0, 0.5]), np.arange(2))
+
+
+def test_the_status_and_the_reading_of_the_history_are_the_same_lift(tmp_path: Path) -> None:
+    with Desk(tmp_path / "team.db") as desk:
+        program = run_demo(desk, "one", agents=80, rounds=6, control=0.3, budget=6, shadow=None)
+        shown = get_status(program)["lift"]
+        reading = read_trial(History.read(program))
+        assert shown is not None
+        assert shown["estimator"] == reading.used.estimator == "onward"
+        assert (shown["low"], shown["high"]) == pytest.approx(reading.interval(reading.used))
+        assert shown["explanation"].startswith(f"Measured by the {reading.touched} pharmacists on a list")
+        assert replay(program).proven
+        agents = program.projection.agents
+        first, since = np.full(agents.count, np.inf), np.zeros(agents.count)
+        for line in program.rounds:
+            found = program.get_round(line.round)
+            first[found.number[found.choice["would_act"]]] = np.minimum(
+                first[found.number[found.choice["would_act"]]], line.round
+            )
+            later = (first[found.number] <= line.round) & (found.after >= 0)
+            since[found.number[later]] += found.reward[later]
+        assert since == pytest.approx(agents.since_total)
+        assert agents.since_seen[agents.control].sum() > 0
+
+
+def test_somebody_acted_on_without_a_list_leaves_the_difference_in_means(tmp_path: Path) -> None:
+    with Desk(tmp_path / "team.db") as desk:
+        program = desk.create("one", states=["low", "high"], rewards=[0, 1], budget=4, control=0.4, seed=1)
+        names = [f"p{number}" for number in range(40)]
+        for number in range(4):
+            listed = program.decide(dict.fromkeys(names, "low")).chosen
+            done = {*listed, "p0"} if number == 0 else set(listed)
+            after = [("low", "high")[(place + number) % 3 == 0 or name in done] for place, name in enumerate(names)]
+            program.learn([{"agent": n, "done": n in done, "next_state": s} for n, s in zip(names, after, strict=True)])
+        shown = get_status(program)["lift"]
+        assert shown is not None
+        assert shown["estimator"] == "base"
+        assert "because of 1 person acted on without being on a list" in shown["explanation"]
+
+
+def test_too_few_who_would_have_been_on_a_list_are_said() -> None:
+    answer = lift(Sums.untouched(np.arange(12.0), np.ones(12), np.arange(12) >= 6), WORDS)
+    assert answer.explanation == (
+        "Measured by the difference in means. Too few of the control group would have been on a list: 0."
+    )

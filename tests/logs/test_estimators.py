@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from restive.logs.acceptance.trial import QUICK, SETTINGS, check_coverage, check_variance, covers, repeat
+from restive.logs.acceptance.trial import QUICK, SETTINGS, check_trials, covers, repeat
 from restive.logs.estimators import MAX_DF, Sums, adjusted, base, binary, onward, reshuffled, sharper, subgroup
 
 
@@ -49,11 +49,11 @@ def test_reshuffled_is_the_mean_over_all_exchanges_of_untouched_people() -> None
 
 def test_a_price_of_an_action_moves_the_error_and_not_the_estimate() -> None:
     sums = make_sums()
-    free, half = onward(sums, price=0.0), onward(sums)
-    assert free.mean == half.mean
+    free, usual = onward(sums, price=0.0), onward(sums)
+    assert free.mean == usual.mean
     mean_effect = free.mean * 300 / sums.actions.sum()
-    assert onward(sums, price=mean_effect / 2).error == pytest.approx(half.error)
-    assert free.error != half.error
+    assert onward(sums, price=mean_effect * 2 / 3).error == pytest.approx(usual.error)
+    assert free.error != usual.error
 
 
 def test_adjusting_is_the_regression_with_interactions() -> None:
@@ -90,8 +90,9 @@ def test_too_few_touched_people_leave_the_difference_in_means() -> None:
 
 
 def test_intervals_hold_the_lift_and_are_sharper_where_few_are_touched() -> None:
-    assert all(result.holds for result in check_coverage(quick=True, seed=3))
-    assert all(result.holds for result in check_variance(quick=True, seed=3))
+    results = check_trials(quick=True, seed=3)
+    assert len(results) == 16
+    assert all(result.holds for result in results), results
 
 
 def test_a_policy_that_explores_at_random_is_matched_too() -> None:
