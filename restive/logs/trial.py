@@ -185,7 +185,7 @@ class TrialReading:
 
 
 def read_trial(
-    history: History,
+    source: object,
     *,
     price: float | None = None,
     looks: Sequence[float] = (),
@@ -196,6 +196,8 @@ def read_trial(
 
     Parameters
     ----------
+    source
+        A `History`, or what `History.read` takes: a frame, a file, an export, a program.
     price
         What the marginal action adds to the reward, all rounds together; by default two thirds of the mean effect
         of an action.
@@ -206,6 +208,7 @@ def read_trial(
     spending
         How the error is spent over the looks: "obrien-fleming" or "pocock".
     """
+    history = source if isinstance(source, History) else History.read(source)
     sums, counted, notes = sum_people(history)
     plain = base(sums)
     effects = [plain]
@@ -220,18 +223,22 @@ def read_trial(
             effects.append(few)
             used = few if used is not plain else plain
         notes += _explain_base(sums, used)
-    covariates = find_covariates(history)[counted]
-    covariates = covariates[:, np.ptp(covariates, axis=0) > 0]
-    if covariates.shape[1] and min(control.seen.size, program.seen.size) >= MIN_PER_COVARIATE * (
-        covariates.shape[1] + 1
-    ):
-        effects += [adjusted(effect, sums, covariates, price) for effect in effects if effect.estimator in ("base", "onward")
-                    and math.isfinite(effect.mean)]  # fmt: skip
+    effects += _adjust(effects, sums, find_covariates(history)[counted], price)
     touched = int(program.touched.sum()) if known else int((program.actions > 0).sum())
     return TrialReading(
         tuple(effects), used, program.seen.size, control.seen.size, touched, int(control.touched.sum()) if known else None,
         float(program.actions.sum()), float(program.seen.sum()), _find_look(looks, look, spending), tuple(notes),
     )  # fmt: skip
+
+
+def _adjust(effects: Sequence[Effect], sums: Sums, covariates: Floats, price: float | None) -> list[Effect]:
+    """The estimates with covariates regressed out, if there are enough people for that."""
+    covariates = covariates[:, np.ptp(covariates, axis=0) > 0]
+    smaller = min(int(sums.control.sum()), int((~sums.control).sum()))
+    if not covariates.shape[1] or smaller < MIN_PER_COVARIATE * (covariates.shape[1] + 1):
+        return []
+    known = [each for each in effects if each.estimator in ("base", "onward") and math.isfinite(each.mean)]
+    return [adjusted(effect, sums, covariates, price) for effect in known]
 
 
 def sum_people(history: History) -> tuple[Sums, Bools, list[str]]:

@@ -34,6 +34,7 @@ ESTIMATORS = (base, subgroup, reshuffled, onward)
 LEVEL, POWER = 0.95, 0.8
 MAX_PEOPLE = 10_000_000
 MAX_AGENT_STEPS = 40_000_000
+MAX_REFINEMENTS, CLOSE = 8, 0.9  # of the people needed, by trials of at least half of the size before
 CHECKPOINTS = 12  # at which rounds a trial could end, up to twice its length
 NORMAL = NormalDist()
 
@@ -68,8 +69,9 @@ class TrialPlan:
 
     def as_json(self) -> dict[str, Any]:
         """Plain data."""
-        rows = [{**row._asdict(), "smallest_lift": _finite(row.smallest_lift)} for row in self.rows]
-        return {**asdict(self), "rows": rows, "curve": {name: list(powers) for name, powers in self.curve}}
+        rows = [{name: _finite(value) for name, value in row._asdict().items()} for row in self.rows]
+        curve = {name: [_finite(power) for power in powers] for name, powers in self.curve}
+        return {**asdict(self), "rows": rows, "curve": curve}
 
     @property
     def best(self) -> Planned:
@@ -135,8 +137,8 @@ def _show_row(row: Planned, plan: TrialPlan) -> tuple[str, ...]:
     return row.estimator, error, smallest, power, people, rounds
 
 
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def plan_trial(
@@ -194,10 +196,11 @@ def plan_trial(
         )
     rounds, budget = check_whole("rounds", rounds, 1), check_whole("budget", budget, 1, people - n_control)
     trials = max(40, min(check_whole("trials", trials, 40), MAX_AGENT_STEPS // (people * rounds * 2)))
-    found = _simulate(source, people, n_control, rounds, budget, policy, trials, seed)
+    design = _Design(source, people, size, rounds, budget, policy, trials, seed)
+    found = design.simulate(np.linspace(1, 2 * rounds, CHECKPOINTS).round().astype(int).tolist())
     planned = found[rounds]
     expected = planned.lift if lift is None else lift
-    rows = tuple(_plan_row(name, planned.of(name), expected, people, power, found, lift) for name in planned.names)
+    rows = tuple(_plan_row(name, design, found, power, lift) for name in planned.names)
     sizes = np.unique(np.geomspace(people / 4, people * 8, 25).astype(int))
     curve = tuple(
         (name, tuple(_power(expected, planned.of(name), math.sqrt(people / n)) for n in sizes))
@@ -229,28 +232,47 @@ class _Found(NamedTuple):
         return self.spreads[self.names.index(name)]
 
 
-def _simulate(
-    source: FittedModel | Problem, people: int, n_control: int, rounds: int, budget: int, policy: str, trials: int, seed: int
-) -> dict[int, _Found]:  # fmt: skip
-    """Trials that end after each of some rounds, up to twice as many as planned."""
-    ends = sorted({rounds, *np.linspace(1, 2 * rounds, CHECKPOINTS).round().astype(int).tolist()})
-    effects: dict[int, list[list[Effect]]] = {end: [] for end in ends}
-    own: dict[int, list[Floats]] = {end: [] for end in ends}
-    touched: dict[int, list[float]] = {end: [] for end in ends}
-    for trial in start_trials(source, people, people - n_control, budget, policy, trials, seed, rounds):
-        for end in ends:
-            trial.advance(end - trial.step)
-            own[end].append(trial.own_lift())
-            touched[end].append(float(trial.touched[:, ~trial.control].mean()))
-            effects[end] += [[estimate(sums) for estimate in ESTIMATORS] for sums in trial.all_sums()]
+class _Design(NamedTuple):
+    """A trial that is simulated."""
+
+    source: FittedModel | Problem
+    people: int
+    control: float
+    rounds: int
+    budget: int
+    policy: str
+    trials: int
+    seed: int
+
+    def resize(self, people: int) -> "_Design":
+        """The same with fewer people, and the budget in proportion."""
+        return self._replace(people=people, budget=max(1, round(self.budget * people / self.people)))
+
+    @property
+    def min_people(self) -> int:
+        """The fewest people for a budget of 1 and two people in each group."""
+        return max(math.ceil(self.people / self.budget), math.ceil(2 / min(self.control, 1 - self.control)))
+
+    def simulate(self, ends: Sequence[int] = ()) -> dict[int, _Found]:
+        """Trials that end after each of these rounds, and after the planned ones."""
+        program = self.people - round(self.people * self.control)
+        found: dict[int, list[tuple[list[list[Effect]], Floats, float]]] = {}
+        sizes = self.people, program, self.budget
+        for trial in start_trials(self.source, *sizes, self.policy, self.trials, self.seed, self.rounds):
+            for end in sorted({self.rounds, *ends}):
+                trial.advance(end - trial.step)
+                effects = [[estimate(sums) for estimate in ESTIMATORS] for sums in trial.all_sums()]
+                touched = float(trial.touched[:, ~trial.control].mean())
+                found.setdefault(end, []).append((effects, trial.own_lift(), touched))
+        return {end: _summarize(parts) for end, parts in found.items()}
+
+
+def _summarize(parts: Sequence[tuple[list[list[Effect]], Floats, float]]) -> _Found:
+    effects = [row for part in parts for row in part[0]]
+    lift = float(np.concatenate([part[1] for part in parts]).mean())
     names = tuple(estimate.__name__ for estimate in ESTIMATORS)
-    return {
-        end: _Found(
-            float(np.concatenate(own[end]).mean()), float(np.mean(touched[end])), names,
-            tuple(_spread(column) for column in zip(*effects[end], strict=True)),
-        )
-        for end in ends
-    }  # fmt: skip
+    spreads = tuple(_spread(column) for column in zip(*effects, strict=True))
+    return _Found(lift, float(np.mean([part[2] for part in parts])), names, spreads)
 
 
 def _spread(effects: Sequence[Effect]) -> _Spread:
@@ -275,15 +297,26 @@ def _smallest(spread: _Spread, power: float) -> float:
     return float(student_quantile(LEVEL, spread.df)) * spread.error + NORMAL.inv_cdf(power) * spread.deviation
 
 
-def _plan_row(
-    name: str, spread: _Spread, lift: float, people: int, power: float, found: dict[int, _Found], given: float | None
-) -> Planned:
+def _plan_row(name: str, design: _Design, found: dict[int, _Found], power: float, lift: float | None) -> Planned:
     """The row of one estimator; a lift that is given is the same whenever the trial ends."""
-    ends = (
-        end for end, there in found.items() if _power(there.lift if given is None else given, there.of(name)) >= power
-    )
-    needed = _people_needed(lift, spread, people, power)
-    return Planned(name, spread.error, _smallest(spread, power), _power(lift, spread), needed, next(ends, None))
+    here = found[design.rounds]
+    spread, expected = here.of(name), here.lift if lift is None else lift
+    ends = (end for end, there in found.items() if _power(lift or there.lift, there.of(name)) >= power)
+    needed = _find_people(name, design, here, power, lift)
+    return Planned(name, spread.error, _smallest(spread, power), _power(expected, spread), needed, next(ends, None))
+
+
+def _find_people(name: str, design: _Design, found: _Found, power: float, lift: float | None) -> int | None:
+    """The people needed: if fewer than planned, by trials of that size, because errors of few touched people are rough."""
+    wanted = None
+    for _ in range(MAX_REFINEMENTS):
+        spread = found.of(name)
+        wanted = _people_needed(found.lift if lift is None else lift, spread, design.people, power)
+        if wanted is None or wanted >= CLOSE * design.people:
+            break
+        smaller = design.resize(max(wanted, math.ceil(design.people / 2), design.min_people))
+        found, design = smaller.simulate()[design.rounds], smaller
+    return wanted if wanted is None else max(wanted, design.min_people)
 
 
 def _people_needed(lift: float, spread: _Spread, people: int, power: float) -> int | None:

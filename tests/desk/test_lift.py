@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from restive import History, read_trial
+from restive import read_trial
 from restive.desk import Desk
 from restive.desk.config import Words
 from restive.desk.demo import run_demo
@@ -258,7 +258,7 @@ def test_the_status_and_the_reading_of_the_history_are_the_same_lift(tmp_path: P
     with Desk(tmp_path / "team.db") as desk:
         program = run_demo(desk, "one", agents=80, rounds=6, control=0.3, budget=6, shadow=None)
         shown = get_status(program)["lift"]
-        reading = read_trial(History.read(program))
+        reading = read_trial(program)
         assert shown is not None
         assert shown["estimator"] == reading.used.estimator == "onward"
         assert (shown["low"], shown["high"]) == pytest.approx(reading.interval(reading.used))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from restive.errors import InputError
+from restive.logs.acceptance.trial import check_looks
 from restive.logs.looks import find_boundaries
 
 
@@ -31,6 +32,11 @@ def test_all_looks_together_have_the_error() -> None:
     steps = np.random.default_rng(3).normal(size=(200_000, 4)) * np.sqrt(np.diff(times, prepend=0))
     crossed = (np.abs(steps.cumsum(axis=1) / np.sqrt(times)) > boundaries).any(axis=1)
     assert crossed.mean() == pytest.approx(0.1, abs=4 * np.sqrt(0.09 / 200_000))
+
+
+def test_planned_looks_keep_the_error_in_trials_without_an_effect() -> None:
+    results = check_looks(quick=True, seed=2)
+    assert all(result.holds for result in results), results
 
 
 @pytest.mark.parametrize("looks", [[], [0.5, 0.5], [0.0, 1.0], [0.5, 1.2]])

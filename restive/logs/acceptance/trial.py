@@ -4,6 +4,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from restive.desk import Desk
 from restive.desk.config import find_template
@@ -12,10 +13,11 @@ from restive.desk.program import Program
 from restive.desk.status import measure_lift
 from restive.logs.acceptance import Check, Result
 from restive.logs.estimators import Effect, Sums, base, onward, reshuffled, sharper, subgroup
+from restive.logs.looks import SPENDING, find_boundaries
 from restive.logs.trial_plan import plan_trial
 from restive.logs.trial_simulation import start_trials
 from restive.problems import make_problems
-from restive.types import Floats
+from restive.types import Bools, Floats
 
 SEED = 0
 TRIALS, QUICK_TRIALS = 1500, 200
@@ -53,6 +55,7 @@ SETTINGS = (
     Setting("pharmacy-v1", "lagrange", 400, 320, 30, 8, learns=True),
 )
 QUICK = (SETTINGS[0], SETTINGS[4])
+LOOKS = (0.25, 0.5, 0.75, 1.0)
 PROGRAMS = (("pharmacy", 0.2), ("loyalty", 0.1))
 
 
@@ -121,7 +124,7 @@ def _judge_variance(name: str, setting: Setting, found: Repeated) -> Result:
 def check_power(quick: bool, seed: int = SEED) -> list[Result]:
     """The power that a plan promises at the size that it asks for, against new simulated trials."""
     results = []
-    settings = ("two-state-v1", "lagrange", 20, 0.3), ("helpful-v1", "whittle-oracle", 12, 0.5)
+    settings = ("two-state-v1", "lagrange", 20, 0.3), ("sticky-v1", "whittle-oracle", 20, 0.5)
     trials = 200 if quick else TRIALS
     for problem, policy, rounds, control in settings[:1] if quick else settings:
         population = make_problems(problem, instances=1, agents=POPULATION, seed=seed)[0]
@@ -147,6 +150,31 @@ def check_power(quick: bool, seed: int = SEED) -> list[Result]:
             what = f"power of {row.estimator} at the {row.people} people planned for, {policy} on {problem}"
             results.append(Result(what, f"0.80 ± {limit}", f"{seen:.3f}", abs(seen - 0.8) <= limit))
     return results
+
+
+def check_looks(quick: bool, seed: int = SEED) -> list[Result]:
+    """How often a program without any effect is said to have one, at any of four planned looks or of four unplanned ones."""
+    people = make_problems("two-state-v1", instances=1, agents=POPULATION, seed=seed)[0]
+    idle = people.replace(transition=people.transition[:, [0, 0]])
+    levels = {name: 2 * ndtr(find_boundaries(LOOKS, name)) - 1 for name in SPENDING} | {"none": np.full(4, 0.95)}
+    crossed: dict[str, list[Bools]] = {name: [] for name in levels}
+    for trial in start_trials(idle, 300, 150, 4, "lagrange", 300 if quick else TRIALS, seed, 20):
+        found = {name: np.zeros(len(trial.total), np.bool_) for name in levels}
+        for look in range(4):
+            trial.advance(5)
+            effects = [sharper(sums) for sums in trial.all_sums()]
+            for name, level in levels.items():
+                found[name] |= [abs(effect.mean) > effect.half_width(float(level[look])) for effect in effects]
+        for name, each in found.items():
+            crossed[name].append(each)
+    shares = {name: float(np.concatenate(parts).mean()) for name, parts in crossed.items()}
+    limit = 0.09 if quick else 0.06
+    said = "false alarms over four looks, spending"
+    wrong = [Result(f"{said} {name}", f"≤ {limit}", f"{shares[name]:.3f}", shares[name] <= limit) for name in SPENDING]
+    return [
+        *wrong,
+        Result("false alarms over four looks that were not planned", "shown", f"{shares['none']:.3f}", True),
+    ]
 
 
 def check_desk(quick: bool, seed: int = SEED) -> list[Result]:
@@ -198,4 +226,9 @@ def _own_lift_of(program: Program, people: Population) -> float:
     return gain / seen
 
 
-CHECKS = (Check("desk", check_desk), Check("trials", check_trials), Check("power", check_power))
+CHECKS = (
+    Check("desk", check_desk),
+    Check("looks", check_looks),
+    Check("trials", check_trials),
+    Check("power", check_power),
+)
