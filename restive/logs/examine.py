@@ -57,11 +57,10 @@ class Examination:
 
     def sections(self) -> tuple[Section, ...]:
         """A summary, and one section for each question."""
+        figure = self._figure if self._sized() else None
+        caption = "Sizes with 95% intervals. Between the lines a consequence does not matter."
         details = (Section(each.question.text, each.sentences(self.margin)) for each in self.findings)
-        return (
-            Section("Does the model hold?", self._summary(), self._table(), self._figure, self._caption()),
-            *details,
-        )
+        return (Section("In short", self._summary(), self._table(), figure, caption), *details)
 
     def _summary(self) -> tuple[str, ...]:
         said = [f"{show_count(self.people, 'person', 'people')}, {show_count(self.rows, 'row')}."]
@@ -86,20 +85,15 @@ class Examination:
         )
         return Table("", ("question", "verdict", "size", "p"), rows, note)
 
-    def _caption(self) -> str:
-        return "Sizes with 95% intervals. Between the lines a consequence does not matter."
+    def _sized(self) -> list[Finding]:
+        """The findings whose size is known."""
+        return [each for each in self.findings if np.isfinite(each.size[:3]).all()]
 
     def _figure(self) -> "Figure":
-        from restive.plotting import BLACK, GREEN, GREY, RED, Dot, draw_dots
+        from restive.plotting import GREEN, GREY, RED, Dot, draw_dots
 
         colours = {HOLDS: GREEN, DOES_NOT: RED, CANNOT_TELL: GREY}
-        known = [each for each in self.findings if np.isfinite([each.size.value, each.size.low, each.size.high]).all()]
-        rows = {
-            each.question.text: [
-                Dot("", each.size.value, each.size.low, each.size.high, colours.get(each.verdict, BLACK))
-            ]
-            for each in known
-        }
+        rows = {each.question.text: [Dot("", *each.size[:3], colours[each.verdict])] for each in self._sized()}
         return draw_dots(rows, "reward a person and round", {"margin": self.margin, "−margin": -self.margin})
 
 

@@ -1,9 +1,11 @@
 """Examining a history: known answers on real data, estimators against statsmodels, exact shuffles, verdicts."""
 
+import json
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise, permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -208,6 +210,39 @@ def test_nothing_is_said_where_nothing_can_be_said() -> None:
     single = examine(path(np.array([0, 1]), np.array([1])))
     assert all(each.verdict in (CANNOT_TELL, HOLDS) for each in single.findings)
     assert all(each.advise(CANNOT_TELL) for each in (finding.question for finding in single.findings))
+
+
+def test_tiny_histories_with_any_columns_are_examined_without_a_fault() -> None:
+    generator = np.random.default_rng(5)
+    for _ in range(25):
+        rows, states = int(generator.integers(1, 30)), int(generator.integers(1, 4))
+        state, next_state = generator.integers(0, states, rows), generator.integers(-1, states, rows)
+        optional = {
+            "propensity": generator.choice([0.2, 0.5, 1.0], rows),
+            "advised": generator.integers(-1, 2, rows),
+            "group": generator.integers(-1, 3, rows),
+            "available": generator.random(rows) < 0.7,
+            "features": np.where(generator.random((5, 2)) < 0.3, np.nan, 1.0),
+        }
+        given: dict[str, Any] = {name: part for name, part in optional.items() if generator.random() < 0.4}
+        history = History(
+            agents=pl.Series([str(number) for number in range(5)]),
+            states=("a", "b", "c")[:states],
+            rounds=pl.Series(range(1, 31)),
+            agent=np.sort(generator.integers(0, 5, rows)),
+            round=np.arange(1, rows + 1),
+            state=state,
+            action=generator.integers(0, 2, rows),
+            next_state=next_state,
+            reward=np.where(next_state < 0, np.nan, 1.0 * next_state),
+            value=np.linspace(0.0, 1.0, states),
+            groups=("x", "y", "z"),
+            feature_names=("u", "v"),
+            **given,
+        )
+        told = examine(history, max_shuffles=20)
+        assert json.loads(json.dumps(told.as_json(), allow_nan=False))
+        assert all(each.p is None or 0 <= each.p <= 1 for each in told.findings)
 
 
 def test_unknown_controls_are_refused(heartsteps: History) -> None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from restive.formats import show_count, show_fixed, show_interval, show_percent
-from restive.logs.assumptions.estimators import Estimate, estimate_effects, estimate_within, two_sided
+from restive.logs.assumptions.estimators import Estimate, estimate_effects, estimate_within
 from restive.logs.assumptions.finding import HOLDS, Finding, Size, as_numbers, show_estimate
 from restive.logs.assumptions.questions import ADVICE, EFFECT, MISSING
 from restive.logs.assumptions.rows import Rows
@@ -170,6 +170,8 @@ def examine_advice(rows: Rows) -> Finding:
         )
     use = rows.with_outcome
     use = use.select(use.history.action >= 0)
+    if not 0 < use.draw.sum() < use.draw.size:
+        return Finding(ADVICE, "There is no row in which the advice was uncertain and the outcome is known.")
     done = use.history.action.astype(float)
     followed = float((done == use.draw).mean())
     itt = effect_by_propensity(use)
@@ -186,9 +188,9 @@ def examine_advice(rows: Rows) -> Finding:
         statistic=f"The advice was followed in {show_percent(followed)} of rows ({', '.join(by_state)}); it adds "
         f"{show_estimate(taken)} to the share acted on.",
         consequence=f"Advising adds {show_estimate(itt)} (intention to treat), acting on advice {acting} (Wald, Anderson-Rubin "
-        f"interval). Comparing by what was done is off by {selective.show()}.",
-        size=selective,
-        p=two_sided(selective.value / selective.detectable * 2.8) if selective.detectable > 0 else 1.0,
+        f"interval). Comparing by what was done is off by {show_estimate(selective)}.",
+        size=Size.of(selective),
+        p=selective.p,
         numbers={
             "followed": followed,
             "intention_to_treat": as_numbers(itt),
@@ -216,7 +218,7 @@ def anderson_rubin(outcome: Estimate, taken: Estimate, z: float = 1.96) -> tuple
     return (middle - math.sqrt(inside)) / square, (middle + math.sqrt(inside)) / square
 
 
-def _as_treated_minus_wald(use: Rows, done: Floats, itt: Estimate, taken: Estimate) -> Size:
+def _as_treated_minus_wald(use: Rows, done: Floats, itt: Estimate, taken: Estimate) -> Estimate:
     """The effect by what was done, given the state, minus the effect by advice (Durbin, Wu and Hausman)."""
     acted = done.astype(np.int64)
     rate = np.bincount(use.state, done) / np.maximum(np.bincount(use.state), 1)
@@ -224,7 +226,7 @@ def _as_treated_minus_wald(use: Rows, done: Floats, itt: Estimate, taken: Estima
     inside = (rate > 0) & (rate < 1)
     part = use.select(inside)
     if not inside.any() or not taken.value:
-        return Size(math.nan, math.nan, math.nan)
+        return Estimate(math.nan, math.nan, math.nan, math.nan)
     (treated,) = estimate_effects(
         part.outcome,
         acted[inside],
@@ -239,4 +241,4 @@ def _as_treated_minus_wald(use: Rows, done: Floats, itt: Estimate, taken: Estima
     assert treated.influence is not None
     wald = itt.value / taken.value
     influence = (itt.influence - wald * taken.influence) / taken.value
-    return Size.of(Estimate.of(treated.value - wald, treated.influence - influence))
+    return Estimate.of(treated.value - wald, treated.influence - influence)

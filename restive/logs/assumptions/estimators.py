@@ -28,11 +28,17 @@ class Estimate(NamedTuple):
     low: float
     high: float
     influence: Floats | None = None  # [people], mean 0; error² = Σ influence²
+    freedom: float = math.inf  # of Student's distribution
 
     @property
     def p(self) -> float:
         """The two-sided p-value of 0."""
-        return two_sided(self.value / self.error) if self.error > 0 else 1.0
+        from scipy.special import stdtr
+
+        if not self.error > 0:
+            return 1.0
+        z = self.value / self.error
+        return two_sided(z) if math.isinf(self.freedom) else float(2 * stdtr(self.freedom, -abs(z)))
 
     @property
     def detectable(self) -> float:
@@ -43,9 +49,9 @@ class Estimate(NamedTuple):
     def of(cls, value: float, influence: Floats, columns: int = 1) -> "Estimate":
         """An estimate from what each person contributes; `columns` are the numbers fitted, for Student's quantile."""
         error = math.sqrt(float(influence @ influence))
-        people = int(np.count_nonzero(influence))
-        reach = float(student_quantile(0.95, max(1, people - columns))) * error
-        return cls(float(value), error, value - reach, value + reach, influence)
+        freedom = max(1, int(np.count_nonzero(influence)) - columns)
+        reach = float(student_quantile(0.95, freedom)) * error
+        return cls(float(value), error, float(value - reach), float(value + reach), influence, freedom)
 
     def minus(self, other: "Estimate") -> "Estimate":
         """The difference of two estimates from the same people."""

@@ -81,18 +81,19 @@ class Finding:
 
     def as_json(self) -> dict[str, Any]:
         """The finding as plain data."""
-        return {
+        told = {
             "question": self.question.text,
             "assumption": self.question.assumption,
             "verdict": self.verdict,
             "p": self.p,
             "p_adjusted": self.adjusted,
-            "size": {name: finite_or_none(float(part)) for name, part in self.size._asdict().items()},
+            "size": self.size._asdict(),
             "statistic": self.statistic,
             "consequence": self.consequence,
             "advice": self.question.advise(self.verdict),
             **self.numbers,
         }
+        return {name: _as_plain(part) for name, part in told.items()}
 
     def sentences(self, margin: float) -> tuple[str, ...]:
         """Verdict, consequence, statistic and advice; where nothing can be told, what could have been seen."""
@@ -103,6 +104,15 @@ class Finding:
                 f"sizes below {show_fixed(margin, 3)} would not matter."
             )
         return (*filter(None, lines), self.question.advise(self.verdict))
+
+
+def _as_plain(part: Any) -> Any:
+    """Numbers that JSON does not have as None, also inside."""
+    if isinstance(part, dict):
+        return {name: _as_plain(each) for name, each in part.items()}
+    if isinstance(part, list):
+        return [_as_plain(each) for each in part]
+    return finite_or_none(float(part)) if isinstance(part, float) else part
 
 
 def judge(findings: Sequence[Finding], margin: float) -> tuple[Finding, ...]:
@@ -146,5 +156,4 @@ def show_estimate(estimate: Estimate) -> str:
 
 def as_numbers(estimate: Estimate) -> dict[str, float | None]:
     """An estimate as plain data."""
-    names = ("value", "error", "low", "high", "p")
-    return {name: finite_or_none(float(getattr(estimate, name))) for name in names}
+    return {name: finite_or_none(float(getattr(estimate, name))) for name in ("value", "error", "low", "high", "p")}

@@ -72,7 +72,7 @@ def find_paths(history: History, max_rows: int) -> Paths:
     linked = follows & (next_state[:-1] == state[1:])
     chained = bool(linked.sum() >= 0.9 * follows.sum())
     breaks = ~linked if chained else np.diff(agent) != 0
-    first = np.concatenate([[0], np.flatnonzero(breaks) + 1, [known.size]]).astype(np.int64)
+    first = np.unique(np.concatenate([[0], np.flatnonzero(breaks) + 1, [known.size]]))
     symbol = history.action[known] * history.n_states + state
     counts = history.counts.reshape(history.n_agents, 2 * history.n_states, history.n_states)
     share = counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1.0)

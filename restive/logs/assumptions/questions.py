@@ -21,7 +21,7 @@ RANDOMISED = Question(
 )
 HIDDEN = Question(
     "hidden",
-    "Are there hidden reasons for acting?",
+    "Is acting free of hidden reasons?",
     "nothing unseen decides both who is acted on and what follows.",
     "Nothing to do.",
     "Use the effect within persons, ask what decided who was acted on, and plan a small randomised trial.",
