@@ -21,7 +21,7 @@ from restive.types import Bools, Floats, Ints
 
 PART, BINS = 5, 10
 # More people say nothing new about calibration. Fewer people or held-out moves say too little.
-MAX_PEOPLE, MIN_PEOPLE, MIN_MOVES = 10_000, 10, 50
+MAX_PEOPLE, MIN_PEOPLE, MIN_MOVES = 5_000, 10, 50
 CLIP = 1e-6  # of probabilities, in logarithms
 STEPS = 25
 SLOPE_DRAWS, SLOPE_MOVES = 20, 20_000  # of the fit, and moves, for the variance of the slope

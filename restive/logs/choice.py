@@ -3,8 +3,9 @@
 Candidates are fitted to four fifths of the people and judged by the log score of the others: the log of the posterior
 predictive probability of all moves of a person.
 
-The number of types is the smallest whose score is within one standard error of the best (Breiman et al. 1984), and one
-unless it gains two standard errors over one: otherwise people of one type would be split in one history out of eight.
+The number of types is the smallest whose score is within one standard error of the best (Breiman et al. 1984), or within
+a hundredth of what types gain, which is noise of the draws; and one unless it gains two standard errors over one: otherwise
+people of one type would be split in one history out of eight.
 Features are used, with the best ridge, if they gain two standard errors over the types so chosen.
 """
 
@@ -20,7 +21,7 @@ from restive.types import Floats
 MAX_TYPES, RIDGES = 6, (0.01, 0.1, 1.0)
 # How many people are enough for the choice and how many are needed; one in `PART` is held out.
 MAX_PEOPLE, MIN_PEOPLE, PART = 4_000, 50, 5
-DRAWS, MIN_GAIN = 40, 2.0
+DRAWS, MIN_GAIN, MIN_PART = 40, 2.0, 0.01
 
 
 def choose(counts: Floats, features: Floats | None, generator: np.random.Generator) -> Choice:
@@ -33,7 +34,8 @@ def choose(counts: Floats, features: Floats | None, generator: np.random.Generat
     base, means = scores[0], [score.mean() for score in scores]
     best = scores[int(np.argmax(means))]
     behind = [_gain(best, score) for score in scores]
-    types = next(number for number, (gain, error) in enumerate(behind, start=1) if gain <= error)
+    little = MIN_PART * _gain(best, base)[0]
+    types = next(number for number, (gain, error) in enumerate(behind, start=1) if gain <= max(error, little))
     if not _earned(scores[types - 1], base):
         types = 1
     gains = tuple(_gain(score, base) for score in scores)
