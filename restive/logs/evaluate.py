@@ -335,13 +335,8 @@ def _conclude(
         )
         for each, value in values.items()
     }
-    if known and ROBUST not in known:
-        left = show_count(round(supports[ROBUST].effective), "history", "histories")
-        notes = (
-            *notes,
-            f"Weights over all {rounds} rounds leave {left}, too few; {MARGINAL} weighs by person and state instead, "
-            "which assumes that the next state depends on the present one and the action only.",
-        )
+    if known:
+        notes += _say_assumptions(rounds, chosen, estimates, supports[ROBUST].effective)
     support, refusal = supports[chosen], refusals[chosen]
     return Evaluation(
         policy=name,
@@ -358,6 +353,21 @@ def _conclude(
         refusal=refusal,
         notes=notes,
     )
+
+
+def _say_assumptions(rounds: int, chosen: str, estimates: dict[str, Estimate], effective: float) -> tuple[str, ...]:
+    """What the answer needs beyond the weights, and whether the model contradicts it."""
+    said = []
+    if chosen == MARGINAL:
+        left = show_count(round(effective), "history", "histories")
+        said.append(
+            f"Weights over all {rounds} rounds leave {left}; {MARGINAL} weighs by person and state instead, "
+            "which assumes that the next state depends on the present one and the action only."
+        )
+    value, model = estimates[chosen].value, estimates[MODEL].value
+    if model.high < value.low or value.high < model.low:
+        said.append("The model contradicts this: it leaves out something that matters here; see restive examine.")
+    return tuple(said)
 
 
 def _values(runs: dict[str, Floats], rounds: int, known: Sequence[str]) -> tuple[Floats, dict[str, Floats]]:
