@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from restive.contract import Draws, Model, Ranking, Shape, as_ranking
 from restive.errors import InputError, did_you_mean
@@ -129,7 +130,7 @@ class Follower:
         self.keys = run_keys(seed, np.zeros(1, np.int64))
         self.learns = isinstance(policy, Learner)
         self.learnt = history.known & np.isfinite(history.reward)
-        self.planner = None if self.learns else Planner.of(history, model)
+        self.planner = None if self.learns else PastModel.of(history, model)
         self.belief: Any = policy.start(self.shape) if isinstance(policy, Learner) else None
 
     def freeze(self, number: int) -> Any:
@@ -163,42 +164,39 @@ class Follower:
             self.policy.learn_some(self.belief, part.agent, *moves)
 
 
-class Planner(NamedTuple):
-    """What an oracle is given: the model, and the moves of the history's people that it knows from elsewhere."""
+class PastModel(NamedTuple):
+    """A model of the history's people that does not know their moves in the history, and these."""
 
     history: History
     model: FittedModel
-    base: Floats  # [N, A, S, S]
 
     @classmethod
-    def of(cls, history: History, model: FittedModel | None) -> "Planner":
-        """With the model given, or with one fitted to the history."""
+    def of(cls, history: History, model: FittedModel | None) -> "PastModel":
+        """With the model given, or with one fitted to the history; what it knows from elsewhere is kept."""
         if model is None:
             from restive.logs.fit import fit
 
             model = fit(history, draws=DRAWS, held_out=False)
-        return cls(history, model, known_elsewhere(model, history))
+        if model.states != history.states:
+            raise InputError("The model has other states than the history.", location="model")
+        names = history.agents.cast(pl.String)
+        found = names.is_in(model.agents.cast(pl.String).implode()).to_numpy()
+        model = model.about(names.to_list())
+        rest = (model.counts - history.counts) * found[:, None, None, None]
+        same = (rest.sum(axis=1) >= 0).all()  # over both actions: they differ if advice is judged
+        return cls(history, replace(model, counts=np.maximum(rest, 0.0) if same else model.counts))
+
+    def rows(self, number: int) -> Floats:
+        """The expected rows of everybody, given the moves before round `number`, [N, A, S, S]."""
+        before = self.history.select(self.history.round < number).counts
+        return replace(self.model, counts=self.model.counts + before).posterior_mean()
 
     def plan(self, number: int) -> Model:
-        """The expected rows of everybody, given the moves before round `number`."""
-        counts = self.base + self.history.select(self.history.round < number).counts
-        rows = replace(self.model, agents=self.history.agents, counts=counts).posterior_mean()[None]
+        """What an oracle is told before round `number`."""
+        rows = self.rows(number)[None]
         reward = np.ascontiguousarray(np.broadcast_to(self.model.value, rows.shape[:2] + rows.shape[-1:]))
         start = np.full(reward.shape, 1 / reward.shape[-1])
         return Model(rows, reward, start, np.zeros(1, np.int64))
-
-
-def known_elsewhere(model: FittedModel, history: History) -> Floats:
-    """The moves of the history's people that the model knows and the history does not have, [N, A, S, S]."""
-    if model.states != history.states:
-        raise InputError("The model has other states than the history.", location="model")
-    place = {name: number for number, name in enumerate(model.agents.to_list())}
-    found = np.array([place.get(name, -1) for name in history.agents.to_list()])
-    known = (found >= 0)[:, None, None, None]
-    counts = np.where(known, model.counts[found], 0.0)
-    rest = np.where(known, counts - history.counts, 0.0)
-    same = (rest.sum(axis=1) >= 0).all()  # over both actions: they differ if advice is judged
-    return np.maximum(rest, 0.0) if same else counts
 
 
 def _from_policy(

@@ -7,13 +7,12 @@ candidate's threshold path, and how much more often the candidate meets a person
 use a person's own moves too were tried: they explain their own residuals, or add more noise than they remove.
 """
 
-from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from restive.kernels.threshold_path import share_out
-from restive.logs.candidate import Candidate, known_elsewhere
+from restive.logs.candidate import Candidate, PastModel
 from restive.logs.history import History
 from restive.logs.model import FittedModel
 from restive.logs.panel import Log
@@ -117,13 +116,11 @@ class ModelRows:
     """Rows of a fitted model, given everybody's moves before a window."""
 
     def __init__(self, log: Log, model: FittedModel) -> None:
-        self.history, self.windows = log.history, log.windows
-        self.model = replace(model, agents=log.history.agents, counts=known_elsewhere(model, log.history))
+        self.past, self.first = PastModel.of(log.history, model), log.windows.first
 
     def of(self, number: int, person: Ints) -> Floats:
         """The expected rows, [n, 2, S, S]."""
-        before = self.history.select(self.history.round < self.windows.first[number]).counts
-        return replace(self.model, counts=self.model.counts + before).posterior_mean()[person]
+        return self.past.rows(int(self.first[number]))[person]
 
 
 class Nuisances(NamedTuple):

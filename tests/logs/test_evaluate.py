@@ -14,7 +14,7 @@ from restive.cli import app
 from restive.errors import InputError
 from restive.kernels.threshold_path import share_out
 from restive.logs.acceptance.evaluate import CHECKS, Setting, draw_world
-from restive.logs.candidate import Windows, known_elsewhere, make_candidate
+from restive.logs.candidate import PastModel, Windows, make_candidate
 from restive.logs.evaluate import MARGINAL, MODEL, ROBUST, evaluate
 from restive.logs.fit import fit
 from restive.logs.generate import generate_history
@@ -200,12 +200,16 @@ def test_a_policy_of_your_own_is_loaded_from_its_file(tmp_path: Path) -> None:
     assert mine.policy == "Mine"
 
 
-def test_a_model_of_the_same_history_adds_nothing_from_elsewhere() -> None:
+def test_a_model_knows_of_other_histories_and_of_the_rounds_before() -> None:
     history, other = make(people=60), make(people=60, seed=9)
-    assert not known_elsewhere(fit(history, draws=2, held_out=False), history).any()
-    assert (known_elsewhere(fit(other, draws=2, held_out=False), history) == other.counts).all()
+    model, elsewhere = (fit(each, draws=2, held_out=False) for each in (history, other))
+    past = PastModel.of(history, model)
+    assert not past.model.counts.any()
+    assert (past.rows(1) == past.rows(1)[0]).all()
+    assert (past.rows(7) == model.posterior_mean()).all()
+    assert (PastModel.of(history, elsewhere).model.counts == other.counts).all()
     with pytest.raises(InputError, match="other states"):
-        known_elsewhere(fit(other, draws=2, held_out=False), replace(history, states=("a", "b")))
+        PastModel.of(replace(history, states=("a", "b")), elsewhere)
 
 
 def test_the_model_is_asked_beside_the_log() -> None:
