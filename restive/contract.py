@@ -109,11 +109,11 @@ class Past(NamedTuple):
                     f"{shape.states}; they must be the same.",
                     location="history",
                 )
-        moves = np.stack([_scale(each.counts, each.power) for each in histories])
+        moves = np.stack([scale_counts(each.counts, each.power) for each in histories])
         return cls(moves, np.stack([np.asarray(each.value, np.float64) for each in histories]))
 
 
-def _scale(counts: Floats, power: float) -> Floats:
+def scale_counts(counts: Floats, power: float) -> Floats:
     """Counts [N, ...] times a power, rounded to whole numbers whose sums over agents are right."""
     totals = np.rint(np.cumsum(power * counts, axis=0))
     return np.diff(totals, axis=0, prepend=np.zeros((1, *counts.shape[1:])))

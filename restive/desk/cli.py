@@ -98,18 +98,16 @@ def init(
         list[str] | None, typer.Option(help="A column known of people: age, or region=north,south; repeatable.")
     ] = None,
     horizon: Annotated[int | None, typer.Option(help="The number of rounds in all, if it is known.")] = None,
-    reward_range: Annotated[
-        float | None, typer.Option(help="The largest difference of reported rewards.", show_default="1")
-    ] = None,
+    reward_range: Annotated[float | None, typer.Option(help="Largest minus smallest reward.", show_default="1")] = None,
     seed: Annotated[
-        int | None,
-        typer.Option(help="The seed of random draws and of the control group.", show_default="from the name"),
+        int | None, typer.Option(help="The seed of all random draws.", show_default="from the name")
     ] = None,
     word: Annotated[
         list[str] | None, typer.Option(help="Your own words: person=patient, people=patients; repeatable.")
     ] = None,
     states_are_outcomes: StatesAreOutcomes = None,
     pseudonyms: Annotated[bool, typer.Option("--pseudonyms", help="Store codes instead of ids.")] = False,
+    history: Annotated[Path | None, typer.Option(help="Start from a model that `restive fit --out` wrote.")] = None,
     store: StoreOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
@@ -119,6 +117,7 @@ def init(
     from restive.desk.desk import make_config, refuse_taken
     from restive.desk.features import parse_features
     from restive.desk.output import print_config
+    from restive.desk.warm_start import read_model
 
     settings = _given(
         states=None if states is None else [part.strip() for part in states.split(",")],
@@ -129,13 +128,14 @@ def init(
     )  # fmt: skip
     if rewards is not None:
         settings["rewards"] = parse_rewards(rewards)
-    config = make_config(check_name(name), template, **settings)
+    model = None if history is None else read_model(history)
+    config = make_config(check_name(name), template, model, **settings)
     if dry_run:
         refuse_taken(name, store)
         print_config(name, config.as_json(), "would be created", as_json)
         return
     with open_store(store, make=True) as opened:
-        made = opened.create(name, config, pseudonyms=pseudonyms)
+        made = opened.create(name, config, pseudonyms=pseudonyms, history=model)
         print_config(name, {**made.config.as_json(), "store": opened.store.address}, "is ready", as_json)
 
 

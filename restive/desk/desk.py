@@ -14,18 +14,22 @@ from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import platformdirs
 
 from restive.desk.audit import NO_CONTEXT, RequestContext
 from restive.desk.config import Config, Words, check_name, find_template
 from restive.desk.database import check_place
-from restive.desk.events import Created
+from restive.desk.events import Created, WarmStarted
 from restive.desk.program import Program
 from restive.desk.roster import make_key
 from restive.desk.store import Store
+from restive.desk.warm_start import check_match, default_settings, make_warm_start, read_model
 from restive.errors import Conflict, InputError
+
+if TYPE_CHECKING:
+    from restive.logs.model import FittedModel
 
 STORE_VARIABLE = "RESTIVE_STORE"
 STORE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
@@ -77,15 +81,24 @@ class Desk(AbstractContextManager["Desk"]):
         template: str | None = None,
         pseudonyms: bool = False,
         context: RequestContext = NO_CONTEXT,
+        history: "FittedModel | str | os.PathLike[str] | None" = None,
         **settings: Any,
     ) -> Program:
-        """Create a program from a config, from a template and settings, or from settings alone."""
+        """Create a program from a config, from a template and settings, or from settings alone.
+
+        With a `history`, the model of `restive.fit` or its file, the policy starts from what people did there.
+        """
         check_name(name)
-        made = make_config(name, template, **settings) if config is None else config
+        model = None if history is None else read_model(history)
+        made = make_config(name, template, model, **settings) if config is None else config
         with self.store.creating(name, context, "created") as writer:
             if pseudonyms and made.pseudonyms is None:  # only now: a name that is taken must not leave a key behind
                 made = replace(made, pseudonyms=make_key().fingerprint)
             writer.append(Created.kind, *Created({**made.as_json()}).record())
+            if model is not None:
+                names, start = make_warm_start(model, made)
+                writer.add_names(names)
+                writer.append(WarmStarted.kind, *start.record())
             writer.record_audit_entry("created", None, {"config": made.as_json()})
         return self.program(name)
 
@@ -116,11 +129,15 @@ def refuse_taken(name: str, store: str | None) -> None:
             raise Conflict(f"The store already has a program {name!r}.")
 
 
-def make_config(name: str, template: str | None = None, **settings: Any) -> Config:
-    """The config of a template with changed settings, or of settings alone; the default seed follows from the name."""
+def make_config(
+    name: str, template: str | None = None, history: "FittedModel | None" = None, **settings: Any
+) -> Config:
+    """The config of a template with changed settings, of a history, or of settings alone; the default seed is by name."""
     usual: dict[str, Any] = {"seed": int.from_bytes(hashlib.sha256(name.encode()).digest()[:6], "big")}
     if template is not None:
         usual |= from_template(template)
+    elif history is not None:
+        usual |= default_settings(history)
     if "states" not in usual | settings:
         raise InputError("a program needs states: their names, the worst first, or a template that has them.")
     given = usual | settings
@@ -134,7 +151,10 @@ def make_config(name: str, template: str | None = None, **settings: Any) -> Conf
     for spec in ("policy", "shadow"):
         if isinstance(given.get(spec), str):
             given[spec] = _settle_file(given[spec])
-    return Config.from_json(given)
+    config = Config.from_json(given)
+    if history is not None:
+        check_match(history, config)
+    return config
 
 
 def _settle_file(spec: str) -> str:

@@ -1,6 +1,7 @@
 """The events of a program's log: one class per kind, and their form in the store.
 
     created    the config                         changed    settings that hold from now on
+    history    moves of people before the program, from which its policies start
     joined     agents that appear for the first time, their groups and features
     grouped    agents that change their group
     left       agents that are no longer in the program
@@ -35,6 +36,7 @@ CHUNK = 8192
 WHOLE = -1  # the chunk of a part that is not divided by agents
 NOBODY = np.zeros(0, np.int64)
 FEATURE = "feature."  # and a number from 0, a column of new agents
+MOVES = "moves."  # and a number from 0, a column of a history
 NARROW = ("state", "after", "group")  # columns that are stored in 16 bits
 
 Header: TypeAlias = dict[str, Any]
@@ -194,6 +196,30 @@ class Changed(Created):
 
 
 @dataclass(frozen=True)
+class WarmStarted(Change):
+    """The policies start from a history of people who may join later; `about` has value, power and rounds."""
+
+    kind: ClassVar[str] = "history"
+    number: Ints
+    moves: Ints  # [M, A, S, S] how often each of them moved under an action from a state to another
+    about: Header
+
+    def record(self) -> Record:
+        """The content of the event: a column for each action, state and next state."""
+        cells = self.moves.reshape(self.number.size, -1)
+        return Record(
+            self.about, {"number": self.number} | {f"{MOVES}{k}": cells[:, k] for k in range(cells.shape[1])}, {}
+        )
+
+    @classmethod
+    def read(cls, event: Event) -> Self:
+        """The meaning of the event."""
+        states, number = len(event.header["value"]), event.columns["number"].astype(np.int64)
+        cells = [event.columns[f"{MOVES}{k}"].astype(np.int64) for k in range(2 * states * states)]
+        return cls(number, np.stack(cells, axis=1).reshape(-1, 2, states, states), event.header)
+
+
+@dataclass(frozen=True)
 class Joined(Change):
     """Agents join, each with the code of a group (−1: none) and features; `groups` are the names of new groups."""
 
@@ -336,7 +362,7 @@ class Cancelled(Change):
 
 KINDS: dict[str, type[Change]] = {
     each.kind: each
-    for each in (Created, Changed, Joined, Grouped, Left, Erased, Decided, Reported, Corrected, Cancelled)
+    for each in (Created, Changed, WarmStarted, Joined, Grouped, Left, Erased, Decided, Reported, Corrected, Cancelled)
 }
 
 

@@ -335,7 +335,7 @@ def _digest_request(used: NumberedStates | States, budget: int, must: Ints, neve
 def _find_returned(projection: Projection, arrivals: NumberedStates) -> Ints:
     """Agents who had left and have a state again."""
     known = arrivals.number[(arrivals.number < projection.agents.count) & (arrivals.state >= 0)]
-    return known[~projection.agents.active[known]]
+    return known[~projection.agents.active[known] & ~projection.agents.expected[known]]
 
 
 def _join(cache: ProgramCache, writer: Writer, projection: Projection, arrivals: NumberedStates) -> list[str]:
@@ -352,6 +352,7 @@ def _join(cache: ProgramCache, writer: Writer, projection: Projection, arrivals:
         notes.append(f"{count_people(new.len(), words, 'new ')} joined")
     if arrivals.moved.size:
         cache.append(writer, Grouped(arrivals.moved, arrivals.moved_to, arrivals.groups))
-        notes += name_people("moved to another group", names.call(arrivals.moved), words)
+        moved = arrivals.moved[~projection.agents.expected[arrivals.moved]]
+        notes += name_people("moved to another group", names.call(moved), words)
     notes += name_people("other features than when they joined, ignored", names.call(arrivals.changed), words)
     return notes

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from restive.contract import Draws, Estimate, Ranking, as_ranking
+from restive.contract import Draws, Estimate, Past, Ranking, as_ranking, scale_counts
 from restive.desk.codec import pack_snapshot, unpack_snapshot
 from restive.desk.config import Config, make_learner
 from restive.desk.events import (
@@ -31,10 +31,12 @@ from restive.desk.events import (
     Outcomes,
     Reported,
     States,
+    WarmStarted,
     interpret,
 )
 from restive.errors import InputError
 from restive.kernels import rng
+from restive.policies.base import Policy
 from restive.policies.belief import agent_axes, flatten, grow, put, take, unflatten
 from restive.types import Bools, Floats, Ints
 
@@ -133,6 +135,7 @@ class Agents:
     since_seen: Ints
     unlisted: Bools  # whether it was acted on before it was ever on the list, or in the control group
     features: Floats  # [N, F] as of joining, NaN where unknown
+    expected: Bools  # in the history that the program starts from, but not in a round so far
 
     @classmethod
     def empty(cls) -> "Agents":
@@ -140,7 +143,7 @@ class Agents:
         none = np.zeros(0, np.int64)
         total, features = none.astype(np.float64), np.zeros((0, 0))
         history = none, none, none, none, total, none, none, none, total, none
-        return cls(none, none > 0, none > 0, none > 0, *history, none > 0, features)
+        return cls(none, none > 0, none > 0, none > 0, *history, none > 0, features, none > 0)
 
     @property
     def count(self) -> int:
@@ -157,6 +160,7 @@ class Agents:
             "total": np.zeros(group.size), "seen": np.zeros(group.size, np.int64), "first_listed": -new,
             "listed": np.zeros(group.size, np.int64), "since_total": np.zeros(group.size),
             "since_seen": np.zeros(group.size, np.int64), "unlisted": np.zeros(group.size, np.bool_),
+            "expected": np.zeros(group.size, np.bool_),
         }  # fmt: skip
         for name, values in blank.items():
             setattr(self, name, np.concatenate([getattr(self, name), values]))
@@ -209,6 +213,11 @@ class PolicyState:
         """Extend the belief to this number of agents with these features."""
         shape = self.config.shape(agents, features=features)
         self.belief = self.policy.start(shape) if self.belief is None else grow(self.policy, self.belief, shape)
+
+    def warm_start(self, past: Past) -> None:
+        """Start from a history, if the policy can."""
+        if type(self.policy).warm_start is not Policy.warm_start:
+            self.policy.warm_start(self.belief, self.config.shape(past.moves.shape[1]), past)
 
     def about(self) -> dict[str, Any]:
         """Name, version and settings of the policy, as plain data."""
@@ -267,6 +276,8 @@ class Projection:
             case Grouped():
                 self._add_groups(change.groups)
                 self.agents.group[change.number] = change.group
+            case WarmStarted():
+                self._warm_start(change)
             case Joined():
                 self._join(event, change)
             case Left():
@@ -346,14 +357,25 @@ class Projection:
                     recorded.correct(change.right)
         return recorded
 
+    def _warm_start(self, change: WarmStarted) -> None:
+        agents, number = self.agents, change.number
+        agents.join(np.full(number.size, -1), self._draw_control(number), np.zeros((number.size, 0)))
+        agents.active[:], agents.expected[:] = False, True
+        moves = scale_counts(change.moves.astype(np.float64), change.about["power"])
+        for policy_state in self.policy_states.values():
+            policy_state.grow(agents.count, agents.features)
+            policy_state.warm_start(Past(moves[None], np.array([change.about["value"]])))
+
+    def _draw_control(self, number: Ints) -> Bools:
+        return in_control(self.config.seed, self.config.control, number)
+
     def _join(self, event: Event, change: Joined) -> None:
         if change.number.size and change.number[0] != self.agents.count:
             raise InputError(
                 f"Event {event.number}: new agents start at number {change.number[0]}, but there are {self.agents.count} agents."
             )  # fmt: skip
         self._add_groups(change.groups)
-        control = in_control(self.config.seed, self.config.control, change.number)
-        self.agents.join(change.group, control, change.features)
+        self.agents.join(change.group, self._draw_control(change.number), change.features)
         for policy_state in self.policy_states.values():
             policy_state.grow(self.agents.count, self.agents.features)
 
@@ -373,7 +395,7 @@ class Projection:
         if self.ranked != round_:
             self.rank(states, round_, change.given.budget)
         new = ~states.carried_over
-        self.agents.active[states.number] = True
+        self.agents.active[states.number], self.agents.expected[states.number] = True, False
         self.agents.state[states.number[new]] = states.state[new]
         self.agents.state_round[states.number[new]] = round_
         self.agents.record_selected(states.number[chosen], round_)

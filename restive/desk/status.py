@@ -216,7 +216,7 @@ def _count_people(program: Program) -> PeopleCounts:
     before = projection.rounds[-2].agents if len(projection.rounds) > 1 else agents.count
     return {
         "active": int(agents.active.sum()),
-        "left": int((~agents.active & ~agents.erased).sum()),
+        "left": int((~agents.active & ~agents.erased & ~agents.expected).sum()),
         "erased": int(agents.erased.sum()),
         "new": int(agents.active[before:].sum()),
         "control": int((agents.control & agents.active).sum()),
