@@ -42,6 +42,7 @@ class Job:
     by: str  # who uploaded the history
     name: str  # of its file
     folder: Path
+    typed: dict[str, str]  # what the form had besides the table
     begun: float = field(default_factory=time.monotonic)
     error: InputError | None = None
     task: "asyncio.Task[None] | None" = None
@@ -56,7 +57,7 @@ class Job:
         """What is being done."""
         with suppress(OSError):
             return (self.folder / PROGRESS).read_text(encoding="utf-8")
-        return "waiting for another report"
+        return "starting"
 
     def result(self) -> dict[str, Any]:
         """What the page shows, of a finished report."""
@@ -79,10 +80,12 @@ class HistoryReports:
             raise HTTPException(503, "The server is making other reports.", {"Retry-After": "60"})
         return Path(tempfile.mkdtemp(prefix="restive-"))
 
-    def start(self, folder: Path, by: str, name: str, table: str, asked: dict[str, Any]) -> Job:
+    def start(
+        self, folder: Path, by: str, name: str, table: str, asked: dict[str, Any], typed: dict[str, str] | None = None
+    ) -> Job:
         """Begin a report on the file `table` of a folder."""
         (folder / ASKED).write_text(json.dumps({**asked, "name": name, "table": table}), encoding="utf-8")
-        job = self._jobs[secrets.token_urlsafe(16)] = Job("", by, name, folder)
+        job = self._jobs[secrets.token_urlsafe(16)] = Job("", by, name, folder, typed or {})
         job.id = next(reversed(self._jobs))
         job.task = asyncio.create_task(self._make(job))
         return job

@@ -44,7 +44,8 @@ async def take_history(request: Request, principal: Admin) -> Response:
             name, ending = check_ending(form)
             folder = reports.make_folder()
             await run_in_threadpool(write_table, form, folder / f"table{ending}")
-            job = reports.start(folder, principal.signature, name, f"table{ending}", asked)
+            typed = {field: text for field, text in form.fields.items() if field != "rows"}
+            job = reports.start(folder, principal.signature, name, f"table{ending}", asked, typed)
         except InputError as error:
             data = await show_history(request)
             more = {"typed": form.fields, "refused": explain(error, request)}
@@ -86,7 +87,7 @@ def describe(job: Job, request: Request) -> Data:
     if job.running:
         return known | {"progress": job.progress, "refresh": REFRESH_SECONDS}
     if job.error is not None:
-        return known | {"refused": explain(job.error, request)}
+        return known | {"refused": explain(job.error, request), "typed": job.typed}
     return known | {"result": job.result()}
 
 
