@@ -35,7 +35,7 @@ def learn_trust(past: Floats, fresh: Floats, prior: Floats, trust: Floats) -> No
     >>> past[:, 0, 0], fresh[:, 0, 0] = [0, 20], [[0, 3], [3, 0]]  # one agent moves as before, the other does not
     >>> learn_trust(past, fresh, np.ones((2, 1, 2, 2)), trust)
     >>> trust.round(2).tolist()
-    [[0.92], [0.0]]
+    [[0.6], [0.01]]
     """
     agents, actions = trust.shape
     likely, unlikely = np.empty(agents), np.empty(agents)  # with the history and without it, the larger one is 1
