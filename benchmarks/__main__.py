@@ -8,7 +8,19 @@ import sys
 from benchmarks.timing import Row
 
 # `full_reproduction` takes minutes, and is run when it is named.
-MODULES = ("simulation", "whittle", "fluid", "round", "memory", "start", "reproduction", "desk", "server", "logs")
+MODULES = (
+    "simulation",
+    "whittle",
+    "fluid",
+    "round",
+    "memory",
+    "start",
+    "reproduction",
+    "desk",
+    "server",
+    "logs",
+    "forecast",
+)
 
 
 def main() -> None:

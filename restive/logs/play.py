@@ -32,8 +32,8 @@ from restive.solvers.whittle import whittle_indices
 from restive.types import Floats, Ints
 from restive.world import World
 
-# A draw is played at most so often, and up to this number of agent-steps of all draws; one in five at least twice.
-MAX_RUNS, MAX_STEPS, REPEATED_SHARE = 8, 10_000_000, 5
+# Draws are played again up to this number of agent-steps of all draws; one in five at least twice.
+MAX_STEPS, REPEATED_SHARE = 10_000_000, 5
 # The prices of the fluid bound are planned on at most so many people.
 MAX_PLANNED, PLAN_GAP, PLAN_SWEEPS = 1_000, 3e-3, 20
 INDEX_DISCOUNT = 0.95
@@ -47,6 +47,7 @@ class Programs(NamedTuple):
     rounds: int
     draws: int = 100
     seed: int = 0
+    runs: int = 8  # each draw is played at most so often
     warm: bool = True  # whether learners that can start from the history do
     bounds: int = 40  # the number of draws whose fluid bound is computed
 
@@ -145,7 +146,7 @@ def play(
     Progress gets the number of chunks of draws that are done, and of all chunks.
     """
     (agents, _, states, _), draws = model.counts.shape, programs.draws
-    runs = min(MAX_RUNS, max(1, MAX_STEPS // (draws * agents * programs.rounds)))
+    runs = min(programs.runs, max(1, MAX_STEPS // (draws * agents * programs.rounds)))
     shape = len(programs.policies), len(programs.budgets), draws
     bounds = len(programs.budgets), min(draws, programs.bounds)
     lift = np.full((*shape, max(2, runs)), np.nan)

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from restive import InputError, Problem, make_problems
 from restive.cli import app
+from restive.logs.acceptance import forecast as checks
 from restive.logs.fit import fit
 from restive.logs.forecast import AS_NOW, AT_RANDOM, Forecast, Interval, Words, forecast, settle
 from restive.logs.generate import generate_history
@@ -162,3 +163,10 @@ def test_a_history_is_a_problem() -> None:
     assert own.start.tolist() == history.last_state.tolist()
     assert np.abs(own.transition - problem.transition).mean() < 0.05
     assert np.array_equal(own.transition, Problem.from_history(fit(history, held_out=False), 2).transition)
+
+
+def test_intervals_hold_the_truth_in_a_few_histories(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(checks.HISTORIES, True, 6)
+    results = checks.check_coverage("two states, short", quick=True)
+    assert [result for result in results if not result.holds] == []
+    assert len(results) == 7

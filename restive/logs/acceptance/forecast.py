@@ -23,7 +23,7 @@ from restive.world import World
 
 SEED = 0
 NAMES = ("lagrange", "informed", AT_RANDOM)
-TRUE_RUNS = 60  # of each policy on the true people: the noise of their mean is small beside the interval
+TRUE_RUNS = 40  # of each policy on the true people: the noise of their mean is small beside the interval
 ROUNDS, DRAWS = 12, 100
 HISTORIES = {False: 400, True: 12}
 TRIALS = {False: 2_000, True: 300}
@@ -67,7 +67,7 @@ def forecast_one(setting: Setting, number: int) -> Outcome:
     policies: tuple[Policy[Any], ...] = tuple(
         Random() if name == AT_RANDOM else find_policy(model, name) for name in NAMES
     )
-    programs = Programs((*policies, Random()), (setting.budget,), ROUNDS, DRAWS, number, bounds=0)
+    programs = Programs((*policies, Random()), (setting.budget,), ROUNDS, DRAWS, number, runs=2, bounds=0)
     played = play(model, programs, threads=1)
     rows = summarise(played, programs, (*NAMES, "as now"), 0)
     true = problem.replace(budget=setting.budget, start=history.last_state)
