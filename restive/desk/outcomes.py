@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from restive.desk.agents import RoundTotals
 from restive.desk.cache import ProgramCache
 from restive.desk.config import Config, Words
 from restive.desk.events import Outcomes, Reported
 from restive.desk.explanations import count_people
 from restive.desk.ingest import NumberedStates, agent_faults, as_integers, describe_table, read_given
-from restive.desk.projection import Projection, RoundTotals
+from restive.desk.projection import Projection
 from restive.desk.roster import Names
 from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.desk.store import Writer

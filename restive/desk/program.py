@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from restive.api.types import HistoryEntry
+from restive.desk.agents import RoundTotals
 from restive.desk.audit import NO_CONTEXT, KeyTaken, Repeated, RequestContext
 from restive.desk.cache import ProgramCache
 from restive.desk.config import Config
@@ -40,7 +41,7 @@ from restive.desk.outcomes import (
     split_rounds,
     take_states_as_outcomes,
 )
-from restive.desk.projection import Projection, RoundTotals
+from restive.desk.projection import Projection
 from restive.desk.recommendation import Recommendation
 from restive.desk.roster import Names
 from restive.desk.rounds import Round, describe_agent, gather

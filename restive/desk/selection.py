@@ -23,8 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from restive.contract import Draws, Estimate, Ranking, reach_cutoff
+from restive.desk.agents import NEVER
 from restive.desk.events import Decided, DecisionInput, States
-from restive.desk.projection import NEVER, Projection
+from restive.desk.projection import Projection
 from restive.errors import InputError
 from restive.formats import finite_or_none
 from restive.kernels import rng

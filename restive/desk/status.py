@@ -10,11 +10,11 @@ import numpy as np
 
 from restive.api.status import NextStep, PeopleCounts, StateEstimate, Status, StatusRound, WaitingRound
 from restive.api.types import ProgramSummary
+from restive.desk.agents import Agents, RewardTotals, RoundTotals
 from restive.desk.config import TEMPLATES, Config, Words
 from restive.desk.explanations import count_people
 from restive.desk.lift import Lift, LiftCurve, Shadow, compare_policies, lift, lift_by_round
 from restive.desk.program import Program
-from restive.desk.projection import Agents, RewardTotals, RoundTotals
 from restive.desk.selection import FREE
 from restive.errors import InputError
 from restive.formats import finite_or_none

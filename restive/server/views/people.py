@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from restive.desk.agents import NEVER
 from restive.desk.export import agents_table
 from restive.desk.program import Program
-from restive.desk.projection import NEVER
 from restive.desk.roster import Names
 from restive.errors import NotFound
 from restive.server.views.base import Data, Query, paginate, program_page

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from fastapi import Depends, Request, Response
 
+from restive.desk.agents import RoundTotals
 from restive.desk.lift import lift_by_round
 from restive.desk.program import Program
-from restive.desk.projection import RoundTotals
 from restive.desk.recommendation import LISTS, Recommendation
 from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.desk.selection import RESERVE

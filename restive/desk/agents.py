@@ -1,0 +1,149 @@
+"""What a projection knows of every agent, as arrays over agent numbers, and the totals of every round."""
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from restive.types import Bools, Floats, Ints
+
+# A round so long ago that no rule remembers it.
+NEVER = -(10**9)
+
+
+@dataclass
+class RewardTotals:
+    """Rewards of treated or control agents in a round: their number, sum and sum of squares."""
+
+    seen: int = 0
+    total: float = 0.0
+    square: float = 0.0
+
+    def add(self, reward: Floats) -> None:
+        """Add rewards."""
+        self.seen += reward.size
+        self.total += float(reward.sum())
+        self.square += float((reward * reward).sum())
+
+
+@dataclass
+class RoundTotals:
+    """The totals of a round."""
+
+    round: int
+    at: str  # when it was decided
+    event: int  # the number of its event
+    budget: int
+    present: int
+    carried_over: int
+    advised: int = 0
+    explored: int = 0
+    benefit: float | None = None  # expected of the list, in all
+    done: int = 0
+    failed: int = 0  # advised, but not done
+    unlisted: int = 0  # done, but not advised
+    outcomes: int = 0
+    gone: int = 0  # outcomes that will never come, of people who were erased
+    agents: int = 0  # known to the program when it was decided
+    cancelled: bool = False
+    treated: RewardTotals = field(default_factory=RewardTotals)  # all that are not in the control group
+    control: RewardTotals = field(default_factory=RewardTotals)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data; not by asdict, which copies deeply and is slow where there are many rounds."""
+        return {**vars(self), "treated": {**vars(self.treated)}, "control": {**vars(self.control)}}
+
+    @property
+    def waiting(self) -> int:
+        """The number of outcomes that are still missing."""
+        return 0 if self.cancelled else self.present - self.outcomes - self.gone
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "RoundTotals":
+        """The totals from the record of `as_json`."""
+        return cls(
+            **{**record, "treated": RewardTotals(**record["treated"]), "control": RewardTotals(**record["control"])}
+        )
+
+
+@dataclass
+class Agents:
+    """Every agent ever seen, by number."""
+
+    group: Ints  # code of its group, −1 for none
+    active: Bools
+    erased: Bools
+    control: Bools
+    state: Ints  # the last one known, −1 for none
+    state_round: Ints  # the round in which that state holds
+    last_action: Ints  # the last round in which it was advised or acted on, as far as is known
+    previous_action: Ints  # the one before that
+    total: Floats  # rewards, added up
+    seen: Ints  # in how many rounds an outcome was seen
+    first_listed: Ints  # the first round in which it was on the list or, in the control group, would have been
+    listed: Ints  # in how many rounds it was on the list
+    since_total: Floats  # rewards from that first round on
+    since_seen: Ints
+    unlisted: Bools  # whether it was acted on before it was ever on the list, or in the control group
+    features: Floats  # [N, F] as of joining, NaN where unknown
+    expected: Bools  # in the history that the program starts from, but not in a round so far
+
+    @classmethod
+    def empty(cls) -> "Agents":
+        """No agents."""
+        none = np.zeros(0, np.int64)
+        total, features = none.astype(np.float64), np.zeros((0, 0))
+        history = none, none, none, none, total, none, none, none, total, none
+        return cls(none, none > 0, none > 0, none > 0, *history, none > 0, features, none > 0)
+
+    @property
+    def count(self) -> int:
+        """The number of agents that ever joined."""
+        return self.group.size
+
+    def join(self, group: Ints, control: Bools, features: Floats) -> None:
+        """Add new agents."""
+        self.features = np.concatenate([self.features, features]) if self.count else features
+        new = np.full(group.size, NEVER)
+        blank: dict[str, Any] = {
+            "group": group, "active": np.ones(group.size, np.bool_), "erased": np.zeros(group.size, np.bool_),
+            "control": control, "state": np.full(group.size, -1), "state_round": new, "last_action": new, "previous_action": new,
+            "total": np.zeros(group.size), "seen": np.zeros(group.size, np.int64), "first_listed": -new,
+            "listed": np.zeros(group.size, np.int64), "since_total": np.zeros(group.size),
+            "since_seen": np.zeros(group.size, np.int64), "unlisted": np.zeros(group.size, np.bool_),
+            "expected": np.zeros(group.size, np.bool_),
+        }  # fmt: skip
+        for name, values in blank.items():
+            setattr(self, name, np.concatenate([getattr(self, name), values]))
+
+    def record_selected(self, numbers: Ints, round_: int) -> None:
+        """Record the agents on the list of a round, which need not be the last one."""
+        last, before = self.last_action[numbers], self.previous_action[numbers]
+        earlier = np.where(last == round_, before, np.maximum(before, round_))
+        self.previous_action[numbers] = np.where(last < round_, last, earlier)
+        self.last_action[numbers] = np.maximum(last, round_)
+
+    def record_reward(self, numbers: Ints, reward: Floats, round_: int) -> None:
+        """Add the rewards of a round."""
+        self.total[numbers] += reward
+        self.seen[numbers] += 1
+        since = round_ >= self.first_listed[numbers]
+        self.since_total[numbers[since]] += reward[since]
+        self.since_seen[numbers[since]] += 1
+
+    def record_done(self, numbers: Ints, done: Bools, round_: int) -> None:
+        """Record whether the action was done; an action that failed does not count."""
+        failed = numbers[~done]
+        back = failed[self.last_action[failed] == round_]
+        self.last_action[back], self.previous_action[back] = self.previous_action[back], NEVER
+        self.previous_action[failed[self.previous_action[failed] == round_]] = NEVER
+        self.record_selected(numbers[done], round_)
+
+    def record_states(self, numbers: Ints, state: Ints, round_: int) -> None:
+        """Record the states of agents in a round, unless newer ones are known."""
+        newer = self.state_round[numbers] < round_
+        self.state[numbers[newer]], self.state_round[numbers[newer]] = state[newer], round_
+
+    def arrays(self) -> dict[str, Any]:
+        """The arrays by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
