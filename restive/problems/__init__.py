@@ -16,6 +16,7 @@ from restive.problems.domains import (
     e_learning,
     general_usage,
     loyalty,
+    maternal_health,
     patient_management,
     pharmacy,
 )
@@ -60,6 +61,7 @@ PROBLEMS: Mapping[str, Callable[..., list[Problem]]] = {
     "loyalty-v1": loyalty,
     "patient-management-v1": patient_management,
     "pharmacy-v1": pharmacy,
+    "maternal-health-v1": maternal_health,
     "ordered-v1": ordered,
     "counterexample-heterogeneous-v1": counterexample_heterogeneous,
     "counterexample-three-state-v1": counterexample_three_state,

@@ -117,7 +117,16 @@ PHARMACY = Domain(
     lift=(0.1, 0.9, 0.9, 0.1),
     shares=(0.1, 0.55, 0.25, 0.1),
 )
-DOMAINS = (GENERAL_USAGE, E_COMMERCE, E_LEARNING, LOYALTY, PATIENT_MANAGEMENT, PHARMACY)
+MATERNAL_HEALTH = Domain(
+    name="maternal-health-v1",
+    states=("disengaged", "partial", "engaged"),
+    reward=(0.0, 1.0, 2.0),
+    climb=(0.06, 0.08, 0.0),
+    slip=(0.0, 0.15, 0.1),
+    lift=(0.6, 0.7, 0.2),
+    shares=(0.15, 0.45, 0.35, 0.05),
+)
+DOMAINS = (GENERAL_USAGE, E_COMMERCE, E_LEARNING, LOYALTY, PATIENT_MANAGEMENT, PHARMACY, MATERNAL_HEALTH)
 
 REGIONS = ("capital", "coast", "inland")
 REGION_SHARES = (0.4, 0.35, 0.25)
@@ -160,6 +169,11 @@ def pharmacy(instances: int = 1, agents: int = 200, budget: int = 20, seed: int 
     shares = np.array(MARKET_SHARES)[_regions(keys, agents)]
     market = np.array(MARKETS)[_pick(uniforms(keys, agents, MARKET), shares)]
     return populate(PHARMACY, budget, keys, agents, market)
+
+
+def maternal_health(instances: int = 1, agents: int = 200, budget: int = 20, seed: int = 0) -> list[Problem]:
+    """Mothers in three states; reward: health messages heard a week; some get a call. Simulated people."""
+    return populate(MATERNAL_HEALTH, budget, _keys(instances, seed), agents)
 
 
 def find_groups(family: str, agents: int = 200, seed: int = 0, instance: int = 0) -> list[str]:

@@ -79,8 +79,8 @@ def test_the_settings_of_the_claims_are_three_budgets_of_three_families_with_and
     assert wanted | {("two-state-v1", 0, 0.0), ("two-state-v1", 50, 0.0)} <= found
 
 
-def test_every_template_family_is_a_short_program_of_200_people() -> None:
-    for domain in DOMAINS:
+def test_every_template_family_of_the_paper_is_a_short_program_of_200_people() -> None:
+    for domain in DOMAINS[:6]:
         scenario = SCENARIOS[domain.name.removesuffix("-v1")]
         size = (scenario.family, scenario.agents, scenario.budget, scenario.horizon)
         assert size == (domain.name, 200, 20, 100)

@@ -207,7 +207,7 @@ def test_groups_stay_when_more_are_asked_for_and_only_pharmacists_have_any() -> 
 @pytest.mark.parametrize(
     ("family", "settings", "sentence"),
     [
-        ("pharmacy", {}, "family is 'pharmacy'; it must be one of general-usage-v1, .*, pharmacy-v1"),
+        ("pharmacy", {}, "family is 'pharmacy'; it must be one of general-usage-v1, .*, maternal-health-v1"),
         ("pharmacy-v1", {"agents": 0}, "agents is 0; it must be a whole number from 1 on"),
         ("pharmacy-v1", {"seed": -1}, "seed is -1; it must be a whole number from 0 to"),
         ("loyalty-v1", {"instance": -1}, "instance is -1; it must be a whole number from 0 on"),
@@ -228,6 +228,7 @@ def test_groups_of_what_is_not_there_are_refused(family: str, settings: dict[str
         ("loyalty-v1", 0.09629155591478376, 0.6544300908867894, [0, 1, 0, 1, 0, 2, 1, 1]),
         ("patient-management-v1", 0.12036444489347971, 0.6958358178288551, [0, 1, 0, 1, 0, 2, 2, 1]),
         ("pharmacy-v1", 0.17332480064661077, 0.7314675282817298, [0, 2, 1, 2, 0, 3, 2, 1]),
+        ("maternal-health-v1", 0.07221866693608782, 0.5667811102059662, [0, 0, 0, 1, 0, 2, 1, 1]),
     ],
 )
 def test_version_one_of_a_domain_stays_as_it_is(name: str, waiting: float, acting: float, start: list[int]) -> None:
