@@ -223,6 +223,8 @@ class ProgramConfig(Answer):
 
     name: str
     config: Config
+    notes: list[str]
+    """How large an effect the control group can show, and settings that are probably not meant."""
 
 
 class Event(Answer):

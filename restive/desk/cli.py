@@ -117,6 +117,7 @@ def init(
     from restive.desk.desk import make_config, refuse_taken
     from restive.desk.features import parse_features
     from restive.desk.output import print_config
+    from restive.desk.setup import describe_control, find_doubts
     from restive.desk.warm_start import read_model
 
     settings = _given(
@@ -130,13 +131,14 @@ def init(
         settings["rewards"] = parse_rewards(rewards)
     model = None if history is None else read_model(history)
     config = make_config(check_name(name), template, model, **settings)
+    setup = list(filter(None, [describe_control(config)])), find_doubts(config)
     if dry_run:
         refuse_taken(name, store)
-        print_config(name, config.as_json(), "would be created", as_json)
+        print_config(name, config.as_json(), "would be created", as_json, *setup)
         return
     with open_store(store, make=True) as opened:
         made = opened.create(name, config, pseudonyms=pseudonyms, history=model)
-        print_config(name, {**made.config.as_json(), "store": opened.store.address}, "is ready", as_json)
+        print_config(name, {**made.config.as_json(), "store": opened.store.address}, "is ready", as_json, *setup)
 
 
 @desk.command()

@@ -4,9 +4,8 @@ Each round is like a real one: states in, list out, some actions fail, some stat
 and some outcomes of the last round are still missing at the end.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -78,25 +77,13 @@ def run_demo(
     check_whole("rounds", rounds, 1, 10_000)
     people = Population(find_template(template), agents, seed)
     period = timedelta(days=DAYS_APART[find_template(template)["every"]])
-    now = desk.store.clock()
-    with _set_clock(desk, now - rounds * period):
-        program = desk.create(name, template=template, **{"seed": seed, "shadow": "egt", **settings})
-    for round_ in range(1, rounds + 1):
-        with _set_clock(desk, now - (rounds - round_) * period):
-            _play_round(program, people, last=round_ == rounds)
-        progress(round_, rounds)
-    return program
-
-
-@contextmanager
-def _set_clock(desk: Desk, at: datetime) -> Iterator[None]:
-    """Record everything at this time."""
-    clock = desk.store.clock
-    desk.store.clock = lambda: at
-    try:
-        yield
-    finally:
-        desk.store.clock = clock
+    now, played = desk.store.clock(), 0
+    past = desk.with_clock(lambda: now - (rounds - played) * period)
+    program = past.create(name, template=template, **{"seed": seed, "shadow": "egt", **settings})
+    for played in range(1, rounds + 1):
+        _play_round(program, people, last=played == rounds)
+        progress(played, rounds)
+    return desk.program(name)
 
 
 def _play_round(program: Program, people: Population, last: bool) -> None:

@@ -6,6 +6,7 @@ recommendation = program.decide("monday.csv")
 program.learn("results.csv")
 """
 
+import copy
 import hashlib
 import os
 import shlex
@@ -65,6 +66,13 @@ class Desk(AbstractContextManager["Desk"]):
     def close(self) -> None:
         """Close the store."""
         self.store.close()
+
+    def with_clock(self, clock: Callable[[], datetime], by: str = "") -> "Desk":
+        """A desk on the same connections that records everything at the time of another clock, and by another actor."""
+        other = copy.copy(self)
+        other.store = copy.copy(self.store)
+        other.store.clock, other.store.by = clock, by or self.store.by
+        return other
 
     def programs(self) -> list[Program]:
         """All programs, the oldest first."""

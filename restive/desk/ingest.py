@@ -32,7 +32,7 @@ from restive.desk.table_schema import (
     state_columns,
     unread,
 )
-from restive.errors import Conflict, Hint, InputError, check_whole
+from restive.errors import Conflict, Hint, InputError, check_whole, did_you_mean
 from restive.formats import show_minute
 from restive.types import Bools, Floats, Ints
 
@@ -236,7 +236,11 @@ def describe_round(projection: Projection, present: States, names: Names) -> lis
     notes += name_people("left out, without a recent state", names.call(np.flatnonzero(exclusions)), config.words)
     if config.shares:
         used = {projection.groups[code] for code in np.unique(agents.group[agents.active]) if code >= 0}
-        notes += [f"nobody is in the group {group}, which has a share" for group in config.shares if group not in used]
+        notes += [
+            f"nobody is in the group {group}, which has a share{did_you_mean(group, used).removesuffix('.')}"
+            for group in config.shares
+            if group not in used
+        ]
     if config.horizon is not None and round_ > config.horizon:
         notes.append(f"round {round_} is beyond the horizon of {config.horizon} rounds")
     if projection.rounds and projection.rounds[-1].waiting == projection.rounds[-1].present:

@@ -136,12 +136,19 @@ def print_list(rows: Sequence[Row], words: Words, title: str = "") -> None:
     print_table(lines, (words.person, "state"), title=title, note=note, below=reasons, console=make_console())
 
 
-def print_config(name: str, config: Mapping[str, Any], what: str, as_json: bool) -> None:
-    """Print the settings of a program in a few sentences, or as data."""
+def print_config(
+    name: str,
+    config: Mapping[str, Any],
+    what: str,
+    as_json: bool,
+    notes: Sequence[str] = (),
+    doubts: Sequence[str] = (),
+) -> None:
+    """Print the settings of a program in a few sentences, or as data, with notes and with what is doubtful."""
     from restive.desk.desk import name_store
 
     if as_json:
-        print_json({"program": name, **config})
+        print_json({"program": name, **config, "notes": [*notes, *doubts]})
         return
     rewards = config["rewards"]
     shown = "reported with each outcome" if rewards is None else ", ".join(f"{each:g}" for each in rewards)
@@ -153,11 +160,12 @@ def print_config(name: str, config: Mapping[str, Any], what: str, as_json: bool)
         print_line(
             f"Control group: about {config['control']:.0%} of the people are never treated, to measure the effect."
         )
-    for rule in _describe_config(config):
-        print_line(rule)
+    for sentence in (*_describe_config(config), *notes):
+        print_line(sentence)
     if "store" in config:
         print_line(f"Store: {config['store']}")
         print_line(f"Next: restive desk decide {name} --states STATES.csv --out list.csv{name_store(config['store'])}")
+    print_notices(*doubts)
 
 
 def _describe_config(config: Mapping[str, Any]) -> Iterator[str]:

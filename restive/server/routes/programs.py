@@ -9,7 +9,9 @@ from fastapi import Query, Request, Response
 from restive.api import types
 from restive.api.status import Status
 from restive.desk.audit import Repeated
+from restive.desk.config import Config
 from restive.desk.program import Program
+from restive.desk.setup import describe_setup
 from restive.desk.status import get_status
 from restive.desk.store import Event
 from restive.errors import Conflict, InputError
@@ -101,7 +103,8 @@ def _retry_conflict(make: Callable[[], Program], key: str | None) -> Program:
 
 
 def _describe_config(name: str, config: types.Config) -> types.ProgramConfig:
-    return {"name": name, "config": cast("types.Config", hide_policy_paths(config))}
+    notes = describe_setup(Config.from_json(config))
+    return {"name": name, "config": cast("types.Config", hide_policy_paths(config)), "notes": notes}
 
 
 @router.get(
@@ -118,7 +121,8 @@ async def show_program(name: Name, request: Request, principal: Viewer) -> Respo
 def _describe_program(program: Program) -> types.Program:
     projection = program.projection
     return {
-        **_describe_config(program.name, projection.config.as_json()),
+        "name": program.name,
+        "config": cast("types.Config", hide_policy_paths(projection.config.as_json())),
         "created": program.created,
         "events": projection.length,
         "rounds": len(projection.rounds),

@@ -7,8 +7,9 @@ would be code that runs on the server.
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
+from itertools import count
 from typing import Any
 
 from fastapi import Request, Response
@@ -17,7 +18,9 @@ from fastapi.responses import RedirectResponse
 from restive.api.types import ProgramSummary, Template
 from restive.desk.audit import Repeated, RequestContext
 from restive.desk.config import TEMPLATES, WORDS, Config, Words, check_name, policy_label
+from restive.desk.demo import run_demo
 from restive.desk.desk import Desk, from_template, make_config
+from restive.desk.setup import describe_control, find_doubts
 from restive.errors import Conflict, InputError, NotFound
 from restive.policies import POLICIES
 from restive.policies.base import Learner
@@ -39,7 +42,7 @@ from restive.server.views.forms import Admin, Form, make_key, read_decimal, read
 from restive.server.views.history import find_result
 
 CARDS_PER_PAGE = 24
-OWN = "own"  # instead of the name of a template
+OWN, DEMO = "own", "demo"  # instead of the name of a template; the name of a program with simulated people
 EMPTY_ROWS, MAX_ROWS = 3, 30  # of states
 MAX_WORD = 60  # characters
 WHOLE, DECIMAL = ("budget", "cool_down", "keep", "horizon", "seed"), ("control", "reward_range")
@@ -87,6 +90,19 @@ async def show_programs(request: Request, page: str = "") -> Data:
     return {"part": part._asdict(), "programs": cards}
 
 
+@router.post("/demo")
+async def create_demo(request: Request, principal: Admin) -> Response:
+    """Create a program with simulated people, and show its status."""
+    programs = request.app.state.programs
+    taken = {row.name for row in await programs.run(programs.desk.store.programs)}
+    name = next(name for number in count(1) if (name := DEMO if number == 1 else f"{DEMO}-{number}") not in taken)
+    desk: Desk = request.app.state.desk
+    await programs.record(run_demo, desk.with_clock(desk.store.clock, by=principal.signature), name)
+    return redirect(
+        request, link("programs", name, "status"), "These people are simulated: look around and try things."
+    )
+
+
 @page("/glossary", "glossary.html")
 async def show_glossary() -> Data:
     """All terms in alphabetical order."""
@@ -109,7 +125,8 @@ async def create_program(request: Request, principal: Admin) -> Response:
         programs, template = request.app.state.programs, form.text("template")
         known = template if template in TEMPLATES else OWN
         wrong, status = await programs.run(check_fields, form), 422
-        if not wrong:
+        doubts = [] if wrong or form.checked("sure") else await programs.run(find_form_doubts, form)
+        if not wrong and not doubts:
             context = await form.context(principal)
             try:
                 name = await programs.record(create, request.app.state.desk, form, known, context)
@@ -118,7 +135,7 @@ async def create_program(request: Request, principal: Admin) -> Response:
             except InputError as error:
                 failure = describe(error, request)
                 wrong, status = {_find_field(error): failure["detail"]}, failure["status"]
-        more = {"typed": form.fields, "wrong": wrong}
+        more = {"typed": form.fields, "wrong": wrong, "doubts": doubts}
         history = form.text("history")
         data = describe_form(known, find_result(request, history) if history else None)
         return await render_in_thread(request, "new_program.html", data, status, **more)
@@ -157,6 +174,7 @@ def describe_form(template: str, report: Mapping[str, Any] | None = None) -> Dat
         "rows": min(len(config.states) + EMPTY_ROWS, MAX_ROWS),
         "key": make_key(),
         "history": None if report is None else {"id": report["id"], "name": report["name"]},
+        "control_note": describe_control(config if chosen is None else replace(config, template=template)),
     }
 
 
@@ -177,6 +195,11 @@ def check_fields(form: Form) -> dict[str, str]:
     for name in WORDS:
         _try(wrong, f"word-{name}", partial(_read_word, form, name))
     return wrong
+
+
+def find_form_doubts(form: Form) -> list[str]:
+    """What is allowed and probably not meant in a form without errors."""
+    return find_doubts(make_config("x", **_read_states(form)))
 
 
 def _check_one(form: Form, name: str, states: Mapping[str, Any], alone: bool) -> None:

@@ -52,6 +52,7 @@ OTHERS = {
 }  # files and a redirect
 FORMS = {
     "/new": "admin",
+    "/demo": "admin",
     "/history": "admin",
     f"{P}/states": "operator",
     f"{P}/outcomes": "operator",

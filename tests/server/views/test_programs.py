@@ -204,3 +204,29 @@ def test_a_form_from_another_site_creates_nothing(site: Site, browser: Browser) 
     fields = read_form(browser, "pharmacy") | {"name": "mine"}
     assert browser.post("/new", fields, headers=CROSS_SITE).status_code == 403
     assert len(site.desk.programs()) == 1
+
+
+def test_states_that_fall_are_created_only_after_a_second_look(site: Site, browser: Browser) -> None:
+    fields = read_form(browser, "own") | {"name": "mine", "reward-0": "1", "reward-1": "0"}
+    status, page = send(browser, fields)
+    assert status == 422
+    assert "The reward of high is below that of low" in page
+    assert len(site.desk.programs()) == 1
+    assert send(browser, fields | {"sure": "yes"})[0] == 303
+    assert site.desk.program("mine").config.rewards == (1.0, 0.0)
+
+
+def test_the_form_says_how_large_an_effect_the_control_group_can_show(browser: Browser) -> None:
+    assert (
+        "In 12 weeks a control group of 10% can show an effect of about" in browser.get("/new?template=pharmacy").text
+    )
+
+
+def test_an_empty_server_offers_simulated_people(tmp_path: Path, site: Site, browser: Browser) -> None:
+    answer = browser.post("/demo", {})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/programs/demo/status#main")
+    assert browser.post("/demo", {}).headers["location"] == "/programs/demo-2/status#main"
+    program = site.desk.program("demo")
+    assert len(program.rounds) == 30
+    assert program.rounds[0].at < program.rounds[-1].at
+    assert site.browser("viewer").post("/demo", {}).status_code == 403
