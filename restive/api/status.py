@@ -1,6 +1,6 @@
 """The status of a program as the HTTP API answers it; see `restive.api.types`."""
 
-from restive.api.types import Answer, Words
+from restive.api.types import Answer, Result, Words
 
 
 class PeopleCounts(Answer):
@@ -149,3 +149,21 @@ class Status(Answer):
     actions: int
     budget_used: float | None
     extra_per_action: list[float | None] | None
+
+
+class Undone(Result):
+    """The last request, which is taken back."""
+
+    event: int
+    """The first event that it recorded."""
+    what: str
+    """decided, learned, corrected, left or cancelled."""
+    round: int | None
+    results_of: int | None
+    """The round whose results were recorded with a list."""
+    at: str
+    by: str
+    people: int
+    """People who joined by it and are gone again."""
+    message: str
+    """What it was, in words."""

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from urllib.parse import quote
 
 from restive.api import types
-from restive.api.status import Status
+from restive.api.status import Status, Undone
 from restive.client.transport import PREFIX, Body, Query, Transport, make_key
 from restive.errors import Hint, InputError
 
@@ -194,6 +194,15 @@ class Program:
         """Cancel a round that nobody acts on; returns how many people were on its list."""
         answer = self._send("POST", f"/rounds/{round:d}/cancel", None, {"dry_run": dry_run}, key, dry_run)
         return int(answer["listed"])
+
+    def undo(self, event: int | None = None, dry_run: bool = False, key: str | None = None) -> Undone:
+        """Take back the last list, report or correction, as if it had not been recorded; returns what it was.
+
+        event  its first event; if another request was the last, it is refused
+        """
+        query: Query = {"event": event, "dry_run": dry_run}
+        answer: Undone = self._send("POST", "/undo", None, query, key, dry_run)
+        return answer
 
     def change(self, key: str | None = None, **settings: Unpack[types.Changes]) -> types.Config:
         """Change budget, spend, cool_down, keep, shares or states_are_outcomes from the next round on."""

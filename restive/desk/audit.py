@@ -17,6 +17,7 @@ from restive.errors import Conflict, InputError
 MAX_KEY = 200
 KEYED = "keyed:"  # the prefix of a digest made with a secret that the store does not have
 FORGOTTEN = "forgotten"
+UNDONE = "undone"
 # Built once: building a statement takes longer than running it.
 SAME_KEY = sa.select(audit_log.c.verb, audit_log.c.asked, audit_log.c.answer).where(
     audit_log.c.program == sa.bindparam("of"), audit_log.c.key == sa.bindparam("known")
@@ -68,6 +69,7 @@ class AuditRow(NamedTuple):
     verb: str
     round: int | None
     answer: dict[str, Any]
+    events: range = range(0)  # the numbers of the events that it recorded
 
 
 def refuse_repeated(connection: sa.Connection, program: int, context: RequestContext, verb: str) -> None:
@@ -81,6 +83,8 @@ def refuse_repeated(connection: sa.Connection, program: int, context: RequestCon
         raise KeyTaken(
             "The idempotency key was used before names were erased; use a new one. Nothing was recorded now."
         )
+    if found.asked == UNDONE:
+        raise KeyTaken("The request of this idempotency key was undone; use a new one. Nothing was recorded now.")
     if (found.verb, found.asked) != (verb, context.asked):
         raise KeyTaken("The idempotency key was used for another request; use a new one. Nothing was recorded now.")
     raise Repeated(_read_answer(found.answer))
@@ -94,11 +98,14 @@ def record_audit_entry(
     verb: str,
     round: int | None = None,
     answer: dict[str, Any] | None = None,
+    events: range = range(0),
 ) -> None:
-    """Record who did what."""
+    """Record who did what, and by which events."""
     row = {"program": program, "at": at, "by": context.by, "verb": verb, "round": round, "key": context.key}
     text = json.dumps(answer or {}, allow_nan=False)
-    connection.execute(ADD_ENTRY, row | {"asked": context.asked, "answer": text})
+    connection.execute(
+        ADD_ENTRY, row | {"asked": context.asked, "answer": text, "first": events.start, "end": events.stop}
+    )
 
 
 def forget_people(connection: sa.Connection, program: int) -> None:
@@ -115,6 +122,12 @@ def forget_people(connection: sa.Connection, program: int) -> None:
         connection.execute(audit_log.update().where(audit_log.c.number == row.number).values(answer=json.dumps(answer)))
 
 
+def mark_undone(connection: sa.Connection, entry: AuditRow) -> None:
+    """Mark an entry, so that its request is not answered again, and delete its notes, which may name people."""
+    values = {"asked": UNDONE, "answer": json.dumps(entry.answer | {"notes": []})}
+    connection.execute(audit_log.update().where(audit_log.c.number == entry.number).values(values))
+
+
 def select_audit_entries(program: int | None, before: int | None, limit: int) -> sa.Select[Any]:
     """The audit log of a program, or of all programs and the store itself; the newest first."""
     query = sa.select(audit_log, programs.c.name).join(programs, programs.c.id == audit_log.c.program, isouter=True)
@@ -127,7 +140,9 @@ def select_audit_entries(program: int | None, before: int | None, limit: int) ->
 
 def as_audit_entry(row: sa.Row[Any]) -> AuditRow:
     """An entry from a row of `select_audit_entries`."""
-    return AuditRow(row.number, row.name, row.at, row.by, row.verb, row.round, _read_answer(row.answer))
+    return AuditRow(
+        row.number, row.name, row.at, row.by, row.verb, row.round, _read_answer(row.answer), range(row.first, row.end)
+    )
 
 
 def _read_answer(text: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 import polars as pl
 
 from restive.desk.database import StoreError, StoreRestored
-from restive.desk.events import Change, Corrected, Event, Head
+from restive.desk.events import REVISIONS, Change, Event, Head, standing
 from restive.desk.projection import Projection
 from restive.desk.roster import Names, find_key
 from restive.desk.rounds import Round, gather
@@ -39,7 +39,7 @@ class ProgramCache:
         self._projection, self._names, self._rounds, self._outdated = None, None, {}, False
 
     def mark_outdated(self) -> None:
-        """Rebuild the projection when it is next used, because a correction was recorded."""
+        """Rebuild the projection when it is next used, because a revision was recorded."""
         self._outdated = True
 
     def projection(self, head: Head | None = None) -> Projection:
@@ -81,9 +81,9 @@ class ProgramCache:
         return self.projection() if self._projection is None or self._outdated else self._projection
 
     def _follow(self, projection: Projection, length: int) -> None:
-        """Apply the events since; after a correction, start again."""
+        """Apply the events since; after a revision, start again."""
         for event in self.store.events(self.program, first=projection.length, end=length):
-            if event.kind == Corrected.kind:
+            if event.kind in REVISIONS:
                 self._projection = self._load(length)
                 return
             self._apply(projection, event)
@@ -106,8 +106,8 @@ class ProgramCache:
         return projection
 
     def fresh_projection(self, length: int) -> Projection:
-        """An empty projection, with the corrections among so many events."""
-        known = self.store.events(self.program, end=length, kinds=[Corrected.kind])
+        """An empty projection, with the revisions among so many events."""
+        known = self.store.events(self.program, end=length, kinds=REVISIONS)
         return Projection(lambda number: self.store.event(self.program, number), list(known))
 
     def _apply(self, projection: Projection, event: Event) -> None:
@@ -118,7 +118,7 @@ class ProgramCache:
         """Write an event and apply it."""
         assert self._projection is not None
         event = writer.append(change.kind, *change.record(), round=round_)
-        if event.kind != Corrected.kind and not self._outdated:
+        if event.kind not in REVISIONS and not self._outdated:
             self._apply(self._projection, event)
         if event.round in self._rounds:
             self._rounds[event.round].apply(event)
@@ -136,6 +136,10 @@ class ProgramCache:
             self._names = Names(names, key, self._given)
         return self._names
 
+    def _loaded(self) -> Projection:
+        """The projection in memory, even if a revision was just recorded; it is read if there is none."""
+        return self.last_known() if self._projection is None else self._projection
+
     def knows(self, names: pl.Series) -> bool:
         """Whether these are names of agents that this process knows."""
         return self.names(self.last_known()).knows(names)
@@ -144,7 +148,7 @@ class ProgramCache:
         """A round as it is known now."""
         if number not in self._rounds:
             with self.store.diagnosing(self.program):
-                found = gather(self.store.events(self.program, round=number))
+                found = gather(standing(self.store.events(self.program, round=number), self._loaded().undone))
                 if not found or not found[0].listed:
                     raise NotFound(f"There is no list of round {number}.")
             self.keep_round(found[0])

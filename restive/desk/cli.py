@@ -255,6 +255,21 @@ def cancel(
 
 
 @desk.command()
+def undo(
+    name: ProgramName, store: StoreOption = None, dry_run: DryRunOption = False, as_json: JsonOption = False
+) -> None:
+    """Take back the last list, report or correction, as if it had not been recorded."""
+    from restive.console import print_json
+
+    with open_program(name, store) as program:
+        found = program.undo(dry_run=dry_run)
+    if as_json:
+        print_json({**found._asdict(), "recorded": not dry_run})
+    else:
+        print(f"{'Would undo' if dry_run else 'Undone'}: {found.message}.")
+
+
+@desk.command()
 def change(
     name: ProgramName,
     budget: Annotated[int | None, typer.Option(help="Actions per round.")] = None,

@@ -85,7 +85,7 @@ WORDS = {
 }
 
 
-VERSION = 5
+VERSION = 6
 LOCK = 0x7265737469766531  # PostgreSQL's advisory lock while tables are created: "restive1" in ASCII
 LONG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite numbers rows by an INTEGER PRIMARY KEY only
 
@@ -156,6 +156,8 @@ audit_log = sa.Table(
     sa.Column("key", sa.Text),
     sa.Column("asked", sa.Text, nullable=False),
     sa.Column("answer", sa.Text, nullable=False),
+    sa.Column("first", LONG, nullable=False),  # event that it recorded
+    sa.Column("end", LONG, nullable=False),  # after its last event
     sa.UniqueConstraint("program", "key"),
     sa.Index("audit_log_by_program", "program", "number"),
 )

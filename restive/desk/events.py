@@ -10,6 +10,7 @@
     outcomes   what was done in a round, the rewards and the next states
     corrected  states or outcomes of a round that were recorded wrong
     cancelled  a round that was decided by mistake
+    undone     events that are taken back, as if they had not been recorded
 
 `interpret(event)` is the only place that gives stored columns a meaning; agents appear by their numbers only. An event
 is stored in parts (name, chunk, body). Columns with `number` (ascending) are cut into chunks of CHUNK agent numbers,
@@ -22,7 +23,7 @@ chained:
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
@@ -360,15 +361,37 @@ class Cancelled(Change):
     kind: ClassVar[str] = "cancelled"
 
 
+@dataclass(frozen=True)
+class Undone(Change):
+    """The events from number `first` to before `end` are taken back: they have no effect, as if not recorded."""
+
+    kind: ClassVar[str] = "undone"
+    first: int
+    end: int
+
+    @property
+    def events(self) -> range:
+        """The numbers of these events."""
+        return range(self.first, self.end)
+
+
 KINDS: dict[str, type[Change]] = {
     each.kind: each
-    for each in (Created, Changed, WarmStarted, Joined, Grouped, Left, Erased, Decided, Reported, Corrected, Cancelled)
-}
+    for each in (
+        Created, Changed, WarmStarted, Joined, Grouped, Left, Erased, Decided, Reported, Corrected, Cancelled, Undone,
+    )
+}  # fmt: skip
+REVISIONS = (Corrected.kind, Undone.kind)  # these change what earlier events mean
 
 
 def interpret(event: Event) -> Change:
     """The meaning of an event."""
     return KINDS[event.kind].read(event)
+
+
+def standing(log: Iterable[Event], undone: Collection[range]) -> Iterator[Event]:
+    """The events that have an effect, because they are in none of the ranges that were taken back."""
+    return (event for event in log if not any(event.number in taken_back for taken_back in undone))
 
 
 class Part(NamedTuple):

@@ -278,7 +278,7 @@ def find_arrivals(
     arrivals = None if requested.table is None else number_states(requested.table, names, projection)
     last = projection.rounds[-1] if projection.rounds else None
     same_people = arrivals is None or not (arrivals.new.len() or arrivals.moved.size)
-    if last is not None and last.event == writer.length - 1 and same_people and not again:
+    if last is not None and last.event == projection.last and same_people and not again:
         used = arrivals or find_present(projection, None, projection.next_round)
         budget = projection.config.budget if requested.budget is None else requested.budget
         must, never, _ = _find_lists(requested, names)

@@ -2,6 +2,7 @@
 
     decide   states in, list out           learn    outcomes in, also late, partial or corrected ones
     leave    agents who are gone           erase    names that must be deleted
+    cancel   a list that nobody acts by     undo     the last of these, as if it had not happened
 
 Rounds count from 1. Each verb takes a request context: the actor and an idempotency key. A verb with a key that was
 used for the same request before raises `Repeated` with the recorded answer and records nothing.
@@ -20,7 +21,18 @@ from restive.desk.audit import NO_CONTEXT, KeyTaken, Repeated, RequestContext
 from restive.desk.cache import ProgramCache
 from restive.desk.config import Config
 from restive.desk.corrections import correct_outcomes, correct_states, find_wrong_states
-from restive.desk.events import Cancelled, Changed, Corrected, Decided, Erased, Event, Left, Reported
+from restive.desk.events import (
+    Cancelled,
+    Changed,
+    Corrected,
+    Decided,
+    Erased,
+    Event,
+    Left,
+    Reported,
+    Undone,
+    standing,
+)
 from restive.desk.explanations import count_people
 from restive.desk.ingest import (
     AlreadyDecided,
@@ -49,6 +61,7 @@ from restive.desk.selection import decide
 from restive.desk.store import ProgramRow, Store, StoreError, Writer
 from restive.desk.table_files import ROW
 from restive.desk.table_schema import Fault, TableError, read_states
+from restive.desk.undo import Undoable, count_joined, describe_entry, find_entry, find_undoable
 from restive.errors import Conflict, InputError, NotFound, check_whole
 from restive.formats import show_minute
 from restive.types import Ints
@@ -168,7 +181,7 @@ class Program:
         kinds = (Decided.kind, Reported.kind, Corrected.kind)
         return [
             describe_agent(found, projection.config.states, projection.totals(found.round).cancelled)
-            for found in gather(self.store.history(self.id, number, kinds=kinds))
+            for found in gather(standing(self.store.history(self.id, number, kinds=kinds), projection.undone))
         ]
 
     def recognise(self, agents: object) -> None:
@@ -278,6 +291,28 @@ class Program:
             _audit(writer, projection, "cancelled", round, listed=totals.advised)
         return totals.advised
 
+    def undoable(self) -> Undoable | None:
+        """What `undo` would take back, None if there is nothing."""
+        return find_undoable(self.store, self.id, self.projection, _show_time)
+
+    def undo(self, event: int | None = None, dry_run: bool = False, context: RequestContext = NO_CONTEXT) -> Undoable:
+        """Take back the last request: the program then knows what it would know without it; returns what it was.
+
+        event  the first event of the request, as `undoable` names it; if another request was the last, it is refused
+        """
+        with self._writing(context, "undone", dry_run) as (writer, projection):
+            entry = find_entry(self.store, self.id, projection, event)
+            joined = count_joined(self.store, self.id, entry)
+            undone = describe_entry(entry, joined, projection.config.words, _show_time)
+            if joined:
+                writer.drop_names(projection.agents.count - joined)
+            self.cache.append(writer, Undone(entry.events.start, entry.events.stop))
+            self.cache.mark_outdated()
+            writer.drop_snapshots(after=entry.events.start)
+            writer.mark_undone(entry)
+            _audit(writer, projection, "undone", entry.round, **undone._asdict())
+        return undone
+
     def change(self, *, context: RequestContext = NO_CONTEXT, **settings: Any) -> Config:
         """Change budget, spend, cool_down, keep, shares or states_are_outcomes from now on."""
         with self._writing(context, "changed") as (writer, projection):
@@ -379,6 +414,10 @@ def _describe_learned(learned: list[_LearnedRound], projection: Projection) -> l
         )
     not_in_round = [name for each in learned for name in each.rows.not_in_round]
     return notes + name_people("ignored, not in the round", not_in_round, words)
+
+
+def _show_time(at: str) -> str:
+    return f"{show_minute(at)} UTC"
 
 
 def _audit(

@@ -1,10 +1,10 @@
 """The state of a program after its events: config, agents, rounds, and the belief of each policy.
 
-    projection = Projection(read, corrections); for event in log: projection.apply(event)
+    projection = Projection(read, revisions); for event in log: projection.apply(event)
 
 A policy processes the events in the order of the log: it ranks when a round is decided, and learns when outcomes are
-reported, from what was really done. Corrections known at the start replace the records that they correct, so the
-projection ends as if those records had been right from the start.
+reported, from what was really done. Revisions are known at the start: corrections replace the records that they
+correct, and undone events have no effect, so the projection ends as if all had been right from the start.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,8 +31,10 @@ from restive.desk.events import (
     Outcomes,
     Reported,
     States,
+    Undone,
     WarmStarted,
     interpret,
+    standing,
 )
 from restive.errors import InputError
 from restive.kernels import rng
@@ -106,10 +108,14 @@ class PolicyState:
 class Projection:
     """The state of a program after some of its events."""
 
-    def __init__(self, read: Callable[[int], Event], corrections: Sequence[Event] = ()) -> None:
+    def __init__(self, read: Callable[[int], Event], revisions: Sequence[Event] = ()) -> None:
         self.read = read
-        self.corrections = corrections
+        self.revisions = {event.number for event in revisions}
+        changes = [interpret(event) for event in revisions]
+        self.undone = [change.events for change in changes if isinstance(change, Undone)]
+        self.corrections = [event for event in standing(revisions, self.undone) if event.kind == Corrected.kind]
         self.length = 0
+        self.last = 0  # the number of the last event that has an effect
         self.digest = ""  # of the last event
         self.config: Config
         self.agents = Agents.empty()
@@ -124,7 +130,9 @@ class Projection:
         """Apply the next event."""
         if event.number != self.length:
             raise InputError(f"Event {self.length} is missing; event {event.number} comes next.")
-        self._apply(event, interpret(event))
+        if not any(event.number in taken_back for taken_back in self.undone):
+            self._apply(event, interpret(event))
+            self.last = self.last if event.kind == Undone.kind else event.number
         self.length, self.digest = event.number + 1, event.digest
 
     def _apply(self, event: Event, change: Change) -> None:
@@ -150,10 +158,10 @@ class Projection:
                 self._report(event, change)
             case Cancelled():
                 self._cancel(_round_of(event))
-            case Corrected():
-                if all(known.number != event.number for known in self.corrections):
+            case Corrected() | Undone():
+                if event.number not in self.revisions:
                     raise InputError(
-                        f"Event {event.number} is a correction that was unknown when the projection started."
+                        f"Event {event.number} is a revision that was unknown when the projection started."
                     )
 
     def use_config(self, config: Config) -> None:
@@ -316,6 +324,7 @@ class Projection:
         """The projection as a snapshot."""
         about = {
             "length": self.length,
+            "last": self.last,
             "digest": self.digest,
             "ranked": self.ranked,
             "config": self.config.as_json(),
@@ -347,7 +356,8 @@ class Projection:
             policy_state.belief = unflatten(
                 policy_state.policy.start(self.config.shape(1)), _within(f"{slot}.", arrays)
             )
-        self.length, self.digest, self.ranked = about["length"], about["digest"], about["ranked"]
+        self.length, self.last = about["length"], about["last"]
+        self.digest, self.ranked = about["digest"], about["ranked"]
 
 
 def _round_of(event: Event) -> int:

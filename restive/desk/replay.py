@@ -1,7 +1,7 @@
 """Replay: check that a program's log is complete and that every decision in it can be reproduced from its events alone.
 
 The log is applied from the first event, without snapshots. Each round is decided again from what was known then, so a
-correction counts from where it was recorded; at the end the desk's projection is compared with this one.
+correction or an undo counts from where it was recorded; at the end the desk's projection is compared with this one.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from restive.desk.events import Corrected, Decided, Event, Head, Record, interpret
+from restive.desk.events import REVISIONS, Decided, Event, Head, Record, interpret
 from restive.desk.program import Program
 from restive.desk.projection import Projection
 from restive.desk.selection import decide
@@ -49,7 +49,7 @@ def replay(program: Program, progress: Callable[[int, int], None] = lambda done,
     for event in program.store.events(program.id, end=length):
         if event.kind == Decided.kind:
             _decide_again(projection, event, found)
-        if event.kind == Corrected.kind:
+        if event.kind in REVISIONS:
             projection = _project(program, event.number + 1)
         else:
             projection.apply(event)

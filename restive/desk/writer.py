@@ -8,7 +8,14 @@ from typing import Any
 import polars as pl
 import sqlalchemy as sa
 
-from restive.desk.audit import NO_CONTEXT, RequestContext, forget_people, record_audit_entry
+from restive.desk.audit import (
+    NO_CONTEXT,
+    AuditRow,
+    RequestContext,
+    forget_people,
+    mark_undone,
+    record_audit_entry,
+)
 from restive.desk.database import StoreError, events, parts, roster, snapshots, version
 from restive.desk.events import Columns, Event, Head, Header, divide, link
 from restive.desk.roster import ROSTER_CHUNK, as_names, join_names, split_names
@@ -93,7 +100,8 @@ class Writer:
     def record_audit_entry(self, verb: str, round: int | None, answer: dict[str, Any]) -> None:
         """Record who did what, and the answer."""
         at = max(self._at, write_time(self._clock))
-        record_audit_entry(self._connection, self.program, at, self.context, verb, round, answer)
+        events = range(self.before, self.length)
+        record_audit_entry(self._connection, self.program, at, self.context, verb, round, answer, events)
 
     def add_names(self, names: Sequence[str] | pl.Series) -> None:
         """Append names to the roster; the first gets the next agent number."""
@@ -122,6 +130,21 @@ class Writer:
         if names is None or place >= len(names):
             raise InputError(f"There is no agent with the number {agent} whose name could be erased.")
         self._erasing[chunk] = names.scatter(place, None)
+
+    def mark_undone(self, entry: AuditRow) -> None:
+        """Refuse the idempotency key of a request that is undone, and forget its notes, which may name people."""
+        mark_undone(self._connection, entry)
+
+    def drop_names(self, kept: int) -> None:
+        """Remove the names of the last agents, so that the first `kept` stay."""
+        self.finish()
+        chunk, place = divmod(kept, ROSTER_CHUNK)
+        names = self._chunk(chunk)
+        mine = sa.and_(roster.c.program == self.program, roster.c.chunk >= chunk)
+        self._connection.execute(roster.delete().where(mine))
+        if names is not None and place:
+            row = {"program": self.program, "chunk": chunk, "body": join_names(names[:place])}
+            self._connection.execute(roster.insert(), row)
 
     def rollback(self) -> None:
         """Undo everything that was written; the transaction is over."""

@@ -143,6 +143,14 @@ class DryRun(Query):
     )
 
 
+class UndoQuery(DryRun):
+    """What to undo."""
+
+    event: Position | None = Field(
+        None, description="The first event of the last request; refused if another request was the last."
+    )
+
+
 class DecideSettings(DryRun):
     """The settings of a decision, in a JSON body or, with a table file, in the query string."""
 

@@ -54,6 +54,11 @@ def test_the_story_of_a_program(client: Client, calls: Program, tmp_path: Path) 
     assert calls.correct_states({"000": "high"}, round=1) == 1
     second = calls.decide(budget=1, must=["003"], never=["004"])
     assert (second.round, second.chosen) == (2, ["003"])
+    checked = calls.undo(dry_run=True)
+    assert (checked["what"], checked["round"], checked["recorded"]) == ("decided", 2, False)
+    assert calls.undo(checked["event"], key="oops") == checked | {"recorded": True}
+    assert calls.undo(checked["event"], key="oops") == checked | {"recorded": True}
+    assert calls.decide(budget=1, must=["003"], never=["004"]).round == 2
     assert calls.cancel(2) == 1
     assert calls.leave(["007"]) == 1
     assert calls.erase(["006"]) == 1

@@ -27,6 +27,7 @@ from restive.desk.events import (
     Part,
     Reported,
     States,
+    Undone,
     WarmStarted,
     assemble,
     divide,
@@ -149,6 +150,7 @@ CHANGES: list[Change] = [
     Corrected(STATES),
     Corrected(OUTCOMES),
     Cancelled(),
+    Undone(4, 7),
 ]
 
 

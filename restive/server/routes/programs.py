@@ -207,5 +207,6 @@ async def _list_entries(request: Request, page: AuditQuery, program: int | None)
     store = request.app.state.desk.store
     entries = await get_programs(request).run(store.audit_log, program, page.before, page.limit)
     more = len(entries) == page.limit and entries[-1].number > 1
-    items = [hide_policy_paths(entry._asdict()) for entry in entries]
+    fields = types.AuditEntry.__annotations__
+    items = [hide_policy_paths({name: getattr(entry, name) for name in fields}) for entry in entries]
     return json_response({"items": items, "next": page_url(request, before=entries[-1].number) if more else None})

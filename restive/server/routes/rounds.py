@@ -1,17 +1,19 @@
-"""Routes of rounds: decide, list, correct and cancel."""
+"""Routes of rounds: decide, list, correct, cancel and undo."""
 
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
 from restive.api import types
+from restive.api.status import Undone
+from restive.desk.audit import RequestContext
 from restive.desk.export import summarize_rounds
 from restive.desk.program import Program
 from restive.desk.recommendation import Recommendation
 from restive.errors import InputError
 from restive.server.downloads import MEDIA_TYPES, Sheet
 from restive.server.openapi import file_response, table_body
-from restive.server.requests import CorrectStatesBody, DecideBody, DecideQuery, DryRun, PageQuery
+from restive.server.requests import CorrectStatesBody, DecideBody, DecideQuery, DryRun, PageQuery, UndoQuery
 from restive.server.routes.deps import (
     NO_QUERY,
     Key,
@@ -184,11 +186,29 @@ async def cancel(
     key: Key = None,
 ) -> Response:
     """Cancel a round that was decided by mistake and that nobody acts on."""
-    if (await request.body()).strip():
-        raise InputError("The body must be empty; dry_run is a query parameter.")
-    context = make_context(principal, key, digest(request, b""), query.dry_run)
+    context = await _take_nothing(request, principal, key, query)
 
     def write(program: Program) -> dict[str, int]:
         return {"listed": program.cancel(round, dry_run=query.dry_run, context=context)}
 
     return await record(request, name, types.CancelledRound, query.dry_run, write)
+
+
+@router.post("/programs/{name}/undo", response_model=Undone, summary="Undo the last request")
+async def undo(
+    name: Name, request: Request, principal: Operator, query: Annotated[UndoQuery, Query()], key: Key = None
+) -> Response:
+    """Take back the last list, report or correction, as if it had not been recorded; a dry run shows what it is."""
+    context = await _take_nothing(request, principal, key, query)
+
+    def write(program: Program) -> dict[str, Any]:
+        return program.undo(query.event, dry_run=query.dry_run, context=context)._asdict()
+
+    return await record(request, name, Undone, query.dry_run, write)
+
+
+async def _take_nothing(request: Request, principal: Operator, key: str | None, query: DryRun) -> RequestContext:
+    """The audit context of a request whose body is empty."""
+    if (await request.body()).strip():
+        raise InputError("The body must be empty; dry_run is a query parameter.")
+    return make_context(principal, key, digest(request, b""), query.dry_run)

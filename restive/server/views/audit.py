@@ -78,6 +78,7 @@ DESCRIPTIONS: Mapping[str, Callable[[int | None, Mapping[str, Any]], str]] = {
     "left": lambda _, answer: f"removed people who left: {answer.get('count', 0):,}",
     "erased": lambda _, answer: f"erased ids: {answer.get('count', 0):,}",
     "cancelled": lambda round_, answer: f"cancelled round {round_} with {answer.get('listed', 0):,} on the list",
+    "undone": lambda _, answer: f"undid: {answer.get('message', '')}",
     "changed": _describe_change,
     "token made": lambda _, answer: _describe_token("created", answer),
     "token revoked": lambda _, answer: _describe_token("revoked", answer),

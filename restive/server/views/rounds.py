@@ -16,6 +16,7 @@ from restive.errors import NotFound
 from restive.server.auth import need_session
 from restive.server.downloads import Sheet, send_sheet
 from restive.server.views.base import NO_STORE, Data, Query, ask, finite, paginate, program_page, read_number, router
+from restive.server.views.settings import offer_undo
 from restive.types import Ints
 
 ROUNDS_PER_PAGE, PEOPLE_PER_PAGE = 50, 200
@@ -29,7 +30,7 @@ def build_rounds(program: Program, query: Query) -> Data:
     """All rounds, newest first."""
     newest_first = program.rounds[::-1]
     part = paginate(query.number("page"), len(newest_first), ROUNDS_PER_PAGE)
-    return {"part": part._asdict(), "rounds": summarize_rounds(newest_first[part.rows])}
+    return {"part": part._asdict(), "rounds": summarize_rounds(newest_first[part.rows]), **offer_undo(program)}
 
 
 @program_page("rounds/{round}", "round.html")

@@ -1,6 +1,6 @@
-"""Settings of a program: change them, cancel a round, remove people who left, erase ids.
+"""Settings of a program: change them, undo the last request, cancel a round, remove people who left, erase ids.
 
-An operator may cancel rounds and remove people; an admin may also change settings and erase ids. What cannot be undone
+An operator may undo, cancel rounds and remove people; an admin may also change settings and erase ids. What cannot be undone
 takes two posts: the first shows what would happen, the second does it.
 """
 
@@ -40,6 +40,7 @@ class Step(NamedTuple):
     role: str
     run: Callable[[Program, Form, RequestContext], Data]
     describe: Callable[[Data, Form, Config], str]
+    page: str = "settings"  # the one to show then
 
 
 @router.post("/programs/{name}/settings")
@@ -58,7 +59,7 @@ async def take_step(request: Request, name: str, principal: Operator) -> Respons
             failure = describe(error, request)
             refused = {"step": form.text("step"), "detail": failure["detail"]}
             return await _show(request, name, form, failure["status"], refused=refused)
-    return redirect(request, link("programs", name, "settings"), message)
+    return redirect(request, link("programs", name, STEPS[form.text("step")].page), message)
 
 
 @program_page("settings", "settings.html", role="operator")
@@ -80,8 +81,14 @@ def build_settings(program: Program, _: Query) -> Data:
             {"round": totals.round, "at": totals.at, "listed": totals.advised}
             for totals in cancellable[:OFFERED_ROUNDS]
         ],
-        "key": make_key(),
+        **offer_undo(program),
     }
+
+
+def offer_undo(program: Program) -> Data:
+    """What the button that undoes the last request shows and sends."""
+    found = program.undoable()
+    return {"undo": None if found is None else {"event": found.event, "message": found.message}, "key": make_key()}
 
 
 def run_step(program: Program, form: Form, context: RequestContext) -> str:
@@ -113,6 +120,11 @@ def cancel_round(program: Program, form: Form, context: RequestContext) -> Data:
     return {"listed": program.cancel(number, context=context)}
 
 
+def undo_last(program: Program, form: Form, context: RequestContext) -> Data:
+    """Undo the request that the button named."""
+    return program.undo(check_whole("event", read_whole(form.text("event")), 0), context=context)._asdict()
+
+
 def remove_people(program: Program, form: Form, context: RequestContext) -> Data:
     """Remove people who left."""
     if not form.lines("agents"):
@@ -142,6 +154,7 @@ STEPS = {
             f"Round {form.text('round')} is cancelled. Its list had {count_people(answer['listed'], config.words)}."
         ),
     ),
+    "undo": Step("operator", undo_last, lambda answer, *_: f"Undone: {answer['message']}.", page="status"),
     "leave": Step(
         "operator", remove_people, lambda answer, _, config: f"{count_people(answer['count'], config.words)} removed."
     ),

@@ -8,6 +8,7 @@ from restive.desk.status import MAX_SHADOW_ROUNDS, as_plain, compare_shadow, get
 from restive.server.auth import need_session
 from restive.server.views.base import Data, Query, link, program_page, router
 from restive.server.views.filters import describe_curve
+from restive.server.views.settings import offer_undo
 
 # The page on which to do what a verb of the desk does.
 PAGE_OF_VERB: dict[str | None, str] = {"learn": "outcomes", "decide": "states"}
@@ -30,6 +31,7 @@ def build_status(program: Program, _: Query) -> Data:
     return {
         **fields,
         "budget": program.config.budget,
+        **offer_undo(program),
         "steps": [
             {"sentence": step["message"], "page": PAGE_OF_VERB.get(step["verb"]), "round": step["round"]}
             for step in status["steps"]

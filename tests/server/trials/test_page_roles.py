@@ -59,7 +59,13 @@ FORMS = {
     f"{P}/outcomes/list": "operator",
     f"{P}/settings": "operator",
 }
-STEPS = {"change": "admin", "erase": "admin", "cancel": "operator", "leave": "operator"}  # of the settings
+STEPS = {
+    "change": "admin",
+    "erase": "admin",
+    "cancel": "operator",
+    "leave": "operator",
+    "undo": "operator",
+}  # of the settings
 QUERY = {f"{P}/person": f"?agent={PEOPLE[0]}"}
 FORM = re.compile(r"<form\b[^>]*>")
 

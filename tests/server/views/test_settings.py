@@ -5,6 +5,7 @@ import pytest
 
 from server.views.browsing import CROSS_SITE, Browser, Site, open_site, read_fields, read_text
 
+STATUS = "/programs/coupons/status"
 SETTINGS = "/programs/coupons/settings"
 NOW = {"step": "change", "budget": "2", "cool_down": "0", "keep": "2", "shares": "", "states_are_outcomes": "yes"}
 
@@ -82,6 +83,22 @@ def test_a_round_is_cancelled_only_after_confirmation(site: Site, operator: Brow
     assert [send(operator, confirmed) for _ in range(2)] == [(303, f"{SETTINGS}#main")] * 2
     assert site.desk.program("coupons").rounds[0].cancelled
     assert send(operator, confirmed | {"key": "k2"})[0] == 409
+
+
+def test_the_button_names_what_it_takes_back_and_takes_back_only_that(site: Site, operator: Browser) -> None:
+    program = site.desk.program("coupons")
+    program.learn([{"agent": "ann", "done": "yes", "next_state": "high"}])
+    for place in (STATUS, SETTINGS, STATUS.replace("status", "rounds")):
+        page = operator.get(place).text
+        assert "Undo: results of round 1 for 1 person, reported 20" in read_text(page)
+        assert "Undo:" not in site.browser("viewer").get(place).text
+    button = read_fields(page.partition('class="undo')[2].partition("</form>")[0])
+    assert [send(operator, button) for _ in range(2)] == [(303, f"{STATUS}#main")] * 2
+    assert program.rounds[0].outcomes == 0
+    assert "Undo: list of round 1 of" in read_text(operator.get(STATUS).text)
+    status, page = send(operator, button | {"key": "another tab"})
+    assert (status, f"Event {button['event']} does not begin" in page) == (409, True)
+    assert len(program.rounds) == 1
 
 
 @pytest.mark.parametrize(("number", "status"), [("9", 404), ("0", 422), ("x", 422), ("", 422)])
