@@ -14,7 +14,7 @@ roster     the names in chunks, the only personal data
 snapshots  a projection after so many events, in slots, cut into pieces
 audit_log  who had what recorded, by which key, and the answer; program null: it concerned the whole store
 tokens     who may use a server, by the digest of a secret; grants: in which role and program (null: all)
-sessions   who is signed in, by the digest of a cookie
+sessions   who is signed in, by the digest of a cookie; invitations: who may sign in once, by the digest of a code
 """
 
 import importlib.util
@@ -180,6 +180,14 @@ grants = sa.Table(
 )
 sessions = sa.Table(
     "sessions",
+    metadata,
+    sa.Column("digest", sa.Text, primary_key=True),
+    sa.Column("token", LONG, sa.ForeignKey("tokens.id"), nullable=False, index=True),
+    sa.Column("expires", sa.Text, nullable=False),
+)
+
+invitations = sa.Table(
+    "invitations",
     metadata,
     sa.Column("digest", sa.Text, primary_key=True),
     sa.Column("token", LONG, sa.ForeignKey("tokens.id"), nullable=False, index=True),

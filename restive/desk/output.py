@@ -256,7 +256,8 @@ def print_tokens(rows: Sequence[Row], as_json: bool = False) -> None:
             "name": row["name"],
             "id": row["id"],
             "grants": ", ".join(f"{grant['program'] or 'all programs'}: {grant['role']}" for grant in row["grants"]),
-            **{name: show_minute(row[name]) for name in ("made", "expires", "revoked")},
+            **{name: show_minute(row[name]) for name in ("made", "expires", "revoked", "invitation")},
+            "signed in": row["sessions"] or "",
         }
         for row in rows
     ]

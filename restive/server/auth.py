@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 import hmac
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, TypeVar
 from urllib.parse import quote
@@ -24,15 +24,17 @@ from starlette.responses import Response
 from restive.desk.store import Store
 from restive.desk.tokens import (
     HOURS,
+    INVITATION,
     LOCAL,
     Principal,
     close_session,
+    find_invited,
     find_principal,
     find_session,
     has_tokens,
     open_session,
 )
-from restive.errors import NotFound
+from restive.errors import Conflict, InputError, NotFound
 from restive.server.limits import CHALLENGE, MAX_SECRET_CHARACTERS, RateLimits, client_address, find_cookie
 from restive.server.settings import Settings
 
@@ -142,12 +144,13 @@ def local_path(given: str | None) -> str:
 
 
 async def sign_in(request: Request, response: Response, secret: str) -> bool:
-    """Open a session and set its cookie; return False if the token is not valid. Attempts are rate limited."""
+    """Open a session by a token or an invitation and set its cookie; False: it is not valid. Attempts are rate limited."""
     wait = _rates(request).sign_ins.take(client_address(request.scope))
     if wait > 0:
         raise HTTPException(429, "Too many sign-in attempts; wait a minute.", {"Retry-After": str(math.ceil(wait))})
     given, store = secret.strip(), _store(request)
-    if len(given) > MAX_SECRET_CHARACTERS or await _look_up(find_principal, store, given) is None:
+    find = find_invited if INVITATION.fullmatch(given) else find_principal
+    if len(given) > MAX_SECRET_CHARACTERS or await _look_up(find, store, given) is None:
         return False
     cookie = await _write(open_session, store, given)
     if cookie is None:
@@ -167,6 +170,26 @@ async def sign_out(request: Request, response: Response) -> None:
     settings: Settings = request.app.state.settings
     response.delete_cookie(settings.cookie_name, secure=settings.secure, httponly=True, samesite="lax")
     response.headers["Clear-Site-Data"] = '"cache"'
+
+
+def invitation_link(request: Request, code: str) -> str:
+    """The address that an invited person opens, at the host by which the server was asked."""
+    return f"{request.url.scheme}://{request.headers['host']}/join?code={code}"
+
+
+def check_invited(principal: Principal, grants: Mapping[str | None, str]) -> None:
+    """Refuse a first user who cannot invite others: an open server asks everybody to sign in from then on."""
+    if principal.id is None and grants.get(None) != "admin":
+        raise InputError(
+            "The first user must be an admin of all programs, because everybody has to sign in from then on.",
+            location="grants",
+        )
+
+
+def check_other(principal: Principal, user: str) -> None:
+    """Refuse to change one's own access, so that an admin remains."""
+    if principal.name == user:
+        raise Conflict("You cannot change or revoke your own access; ask another admin.")
 
 
 def form_key(request: Request) -> str:

@@ -35,12 +35,13 @@ TAGS = [
     {"name": "rounds", "description": "Decide, list, correct and cancel rounds."},
     {"name": "people", "description": "Outcomes, people and their history; people who leave or are erased."},
     {"name": "audit", "description": "The event log and the audit log."},
+    {"name": "users", "description": "People and systems that can sign in, their roles and invitations."},
     {"name": "store", "description": "Templates, policies, the token and the audit log of the store."},
     {"name": "server", "description": "Health and metrics."},
 ]
 BODIES = (
     requests.CreateBody, requests.ChangeBody, requests.DecideBody, requests.OutcomesBody, requests.CorrectStatesBody,
-    requests.LeaveBody, requests.EraseBody,
+    requests.LeaveBody, requests.EraseBody, requests.GrantsBody, requests.InviteBody,
 )  # fmt: skip
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 SCHEMA = "#/components/schemas/{model}"
@@ -130,7 +131,7 @@ def _describe_responses(path: str, method: str, operation: dict[str, Any]) -> No
     """Add the problems and headers that follow from what an operation is."""
     writes, of_program = method != "get", "{name}" in path
     cached = of_program and not writes and not path.endswith("/audit")
-    conditions = {401: "security" in operation, 404: of_program, 409: writes}
+    conditions = {401: "security" in operation, 404: "{" in path, 409: writes}
     conditions |= dict.fromkeys((400, 415), "requestBody" in operation)
     responses: dict[str, Any] = operation["responses"]
     found = problems(*(status for status, applies in conditions.items() if applies))

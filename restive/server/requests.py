@@ -11,6 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidati
 
 from restive.desk.config import MAX_BUDGET, MAX_HORIZON, MAX_STATES
 from restive.desk.roster import MAX_ID
+from restive.desk.tokens import MAX_DAYS
+from restive.errors import InputError
 from restive.kernels.rng import MAX_SEED
 
 MAX_ROUND = 10**9
@@ -218,6 +220,42 @@ class EraseBody(Body, DryRun):
         description="The ids of the people. An empty list removes what earlier erasures left in the store's files.",
         examples=[["ann"]],
     )
+
+
+class GrantBody(Body):
+    """A role in a program."""
+
+    program: str | None = Field(max_length=60, description="The name of a program; null: all programs.")
+    role: Literal["viewer", "operator", "admin"]
+
+
+class GrantsBody(Body):
+    """The roles of a user."""
+
+    model_config = _example(grants=[{"program": None, "role": "operator"}])
+
+    grants: Annotated[list[GrantBody], SHORT] = Field(min_length=1, description="At most one role for each program.")
+
+    def as_mapping(self) -> dict[str | None, str]:
+        """The roles by program."""
+        found: dict[str | None, str] = {grant.program: grant.role for grant in self.grants}
+        if len(found) < len(self.grants):
+            raise InputError("A program is named twice; give one role for each program.", location="grants")
+        return found
+
+
+class InviteBody(GrantsBody):
+    """A new user, who signs in by a link."""
+
+    model_config = _example(name="ann", grants=[{"program": None, "role": "operator"}])
+
+    name: str = Field(
+        min_length=1,
+        max_length=60,
+        pattern=r"^\w[\w.\-]*$",
+        description="The person. Letters, digits, dots, dashes and underscores; the first is a letter or digit.",
+    )
+    days: int | None = Field(None, ge=1, le=MAX_DAYS, description="Days until access ends; null: until it is revoked.")
 
 
 class WordsBody(Body):

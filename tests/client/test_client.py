@@ -44,6 +44,17 @@ def test_states_are_outcomes_of_the_round_before(calls: Program) -> None:
     assert not calls.change(states_are_outcomes=False)["states_are_outcomes"]
 
 
+def test_the_story_of_a_user(client: Client, calls: Program, served: Served) -> None:
+    made = client.invite("nora", {calls.name: "viewer"}, days=3)
+    assert made["link"].startswith(f"{served.address}/join?code=rsi_")
+    assert made["user"]["grants"] == [{"program": calls.name, "role": "viewer"}]
+    assert client.invite_again("nora")["link"] != made["link"]
+    assert client.change_user("nora", {None: "operator"})["grants"] == [{"program": None, "role": "operator"}]
+    assert "nora" in [user["name"] for user in client.users()]
+    assert client.revoke_user("nora")["revoked"] is not None
+    assert "nora" not in [user["name"] for user in client.users()]
+
+
 def test_the_story_of_a_program(client: Client, calls: Program, tmp_path: Path) -> None:
     recommendation = calls.decide(STATES)
     assert (recommendation.round, len(recommendation.chosen), recommendation.recorded) == (1, 2, True)

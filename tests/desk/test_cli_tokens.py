@@ -4,7 +4,7 @@ import pytest
 
 from desk.test_cli import Call, call, shops
 from restive.desk import Desk
-from restive.desk.tokens import Principal, find_principal
+from restive.desk.tokens import Principal, find_principal, open_session
 
 __all__ = ["call", "shops"]
 
@@ -45,6 +45,21 @@ def test_the_list_shows_what_there_is_and_was(shops: Call) -> None:
     assert [(row["name"], row["revoked"] is None) for row in rows] == [("ann", True), ("ben", False)]
     assert secret[6:] not in listed.out
     assert "secret" not in rows[0]
+
+
+def test_an_invitation_is_a_link_alone_on_standard_output(shops: Call) -> None:
+    made = shops("token", "invite", "ann", "--program", "shops=viewer", "--address", "https://desk.example/")
+    assert made.out.startswith("https://desk.example/join?code=rsi_1_")
+    assert made.err.startswith("restive: send this link to ann only; it works once, until ")
+    again = shops("token", "invite", "ann", "--json").data
+    assert again["link"].startswith("http://127.0.0.1:8787/join?code=rsi_1_")
+    with Desk("desk.db") as desk:
+        assert open_session(desk.store, made.out.strip().partition("=")[2]) is None
+        assert open_session(desk.store, again["link"].partition("=")[2])
+    changed = shops("token", "change", "ann", "--role", "operator", "--json").data["tokens"][0]
+    assert (changed["grants"], changed["sessions"]) == ([{"program": None, "role": "operator"}], 1)
+    assert "no valid token 'ben'" in shops("token", "invite", "ben").err
+    assert "needs a role" in shops("token", "change", "ann").err
 
 
 def test_revoking_as_data(shops: Call) -> None:

@@ -12,17 +12,21 @@ import sqlalchemy as sa
 
 from restive.desk import Desk
 from restive.desk.audit import RequestContext
-from restive.desk.database import sessions, tokens
+from restive.desk.database import invitations, sessions, tokens
 from restive.desk.store import Store
 from restive.desk.tokens import (
     LOCAL,
     MAX_SESSIONS,
     Grant,
     Principal,
+    change_grants,
     close_session,
     find_principal,
     find_session,
+    find_token,
     has_tokens,
+    invite,
+    invite_again,
     list_tokens,
     make_token,
     open_session,
@@ -280,3 +284,69 @@ def test_a_grant_of_a_program_that_is_gone_is_no_grant_of_all(tmp_path: Path) ->
     connection.close()
     with Store.open(tmp_path / "a.db") as store:
         assert find_principal(store, secret) is None
+
+
+def test_an_invitation_signs_in_once(opened: Store) -> None:
+    made = invite(opened, "ann", {"coupons": "operator"}, context=RequestContext(by="boss"))
+    assert (made.name, made.expires[:10]) == ("ann", "2026-03-09")
+    assert (find_token(opened, "ann").has_secret, find_token(opened, "ann").invitation) == (False, made.expires)
+    assert find_principal(opened, made.code) is None  # it is no token
+    cookie = open_session(opened, made.code)
+    assert find_session(opened, cookie or "") == Principal(1, "ann", {"coupons": "operator"})
+    assert open_session(opened, made.code) is None
+    found = find_token(opened, "ann")
+    assert (found.invitation, found.sessions) == (None, 1)
+    said = [(row.by, row.verb, row.answer["token"]) for row in opened.audit_log(None, limit=2)]
+    assert said == [("ann (token 1)", "joined", "ann"), ("boss", "invited", "ann")]
+
+
+def test_an_invitation_ends_when_it_expires_is_replaced_or_revoked(opened: Store, clock: Clock) -> None:
+    first = invite(opened, "ann", {None: "viewer"})
+    second = invite_again(opened, "ann")
+    assert open_session(opened, first.code) is None
+    clock.go(days=7)
+    assert open_session(opened, second.code) is None
+    assert find_token(opened, "ann").invitation is None
+    third = invite_again(opened, "ann")
+    revoke_token(opened, "ann")
+    assert open_session(opened, third.code) is None
+    assert open_session(opened, f"rsi_1_{'a' * 43}") is None
+    with pytest.raises(NotFound, match="no valid token 'ann'"):
+        invite_again(opened, "ann")
+
+
+def test_of_many_browsers_one_uses_the_invitation(opened: Store) -> None:
+    made, barrier = invite(opened, "ann", {None: "viewer"}), threading.Barrier(6)
+    cookies: list[str | None] = []
+
+    def join() -> None:
+        barrier.wait()
+        cookies.append(open_session(opened, made.code))
+
+    threads = [threading.Thread(target=join) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(cookie is not None for cookie in cookies) == [False] * 5 + [True]
+    assert [row.verb for row in opened.audit_log(None, limit=2)] == ["joined", "invited"]
+
+
+def test_roles_change_for_browsers_that_are_signed_in(opened: Store) -> None:
+    cookie = open_session(opened, invite(opened, "ann", {"coupons": "admin"}).code) or ""
+    change_grants(opened, "ann", {None: "viewer", "visits": "operator"}, context=RequestContext(by="boss"))
+    assert find_session(opened, cookie) == Principal(1, "ann", {None: "viewer", "visits": "operator"})
+    entry = opened.audit_log(None, limit=1)[0]
+    assert (entry.by, entry.verb, entry.answer["grants"][0]) == (
+        "boss", "roles changed", {"program": None, "role": "viewer"},
+    )  # fmt: skip
+    for grants in ({}, {"coupon": "viewer"}, {None: "boss"}):
+        with pytest.raises(InputError):
+            change_grants(opened, "ann", grants)
+    assert find_session(opened, cookie) == Principal(1, "ann", {None: "viewer", "visits": "operator"})
+
+
+def test_no_code_of_an_invitation_is_in_the_store(opened: Store) -> None:
+    code = invite(opened, "ann", {None: "viewer"}).code
+    rows = str([*opened.execute(sa.select(tokens)), *opened.execute(sa.select(invitations)), *opened.audit_log(None)])
+    assert code[6:] not in rows

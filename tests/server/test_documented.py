@@ -56,7 +56,7 @@ def test_the_page_of_the_api_explains_every_code() -> None:
 def test_every_page_is_reported_of_with_its_role() -> None:
     reported = rows(section(read("docs/pages.md"), "Each page"), "page", "who", "what it shows")
     said = {path: who.split()[0] for named, who, _ in reported for path in CODE.findall(named)}
-    assert said == PAGES | OTHERS | {"/login": "anybody", "/logout": "anybody"}
+    assert said == PAGES | OTHERS | {"/login": "anybody", "/logout": "anybody", "/join": "anybody"}
 
 
 def test_the_glossary_is_the_one_of_the_pages() -> None:

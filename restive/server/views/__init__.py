@@ -3,7 +3,7 @@
 Each module adds its pages to the router when it is imported.
 """
 
-from restive.server.views import audit, history, outcomes, people, programs, rounds, settings, status, upload
+from restive.server.views import audit, history, outcomes, people, programs, rounds, settings, status, upload, users
 from restive.server.views.base import router, static_files
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "static_files",
     "status",
     "upload",
+    "users",
 ]

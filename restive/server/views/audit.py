@@ -82,4 +82,7 @@ DESCRIPTIONS: Mapping[str, Callable[[int | None, Mapping[str, Any]], str]] = {
     "changed": _describe_change,
     "token made": lambda _, answer: _describe_token("created", answer),
     "token revoked": lambda _, answer: _describe_token("revoked", answer),
+    "invited": lambda _, answer: _describe_token("invited", answer),
+    "joined": lambda _, answer: _describe_token("signed in by invitation:", answer),
+    "roles changed": lambda _, answer: _describe_token("changed roles of", answer),
 }

@@ -21,6 +21,7 @@ from restive.desk.config import TEMPLATES, WORDS, Config, Words, check_name, pol
 from restive.desk.demo import run_demo
 from restive.desk.desk import Desk, from_template, make_config
 from restive.desk.setup import describe_control, find_doubts
+from restive.desk.tokens import INVITATION
 from restive.errors import Conflict, InputError, NotFound
 from restive.policies import POLICIES
 from restive.policies.base import Learner
@@ -50,6 +51,9 @@ FIELDS = (*WHOLE, *DECIMAL, "spend", "shares", "policy", "shadow")
 TEMPLATE_FIELDS = ("name", "title", "about", "people", "person", "action", "every", "states")
 DEFAULT_STATES = ("low", "high")
 WRONG_TOKEN = "This token is not valid. It may be mistyped, expired or revoked. Ask the person who gave it to you."
+WRONG_LINK = "This link is not valid. It works once; it may be used, expired or replaced. Ask for a new one."
+# The address has the code: own pages that this one leads to get the host only, and a post still has its Origin.
+NO_CODE_IN_REFERER = {"Referrer-Policy": "strict-origin"}
 
 
 @router.get("/login")
@@ -68,7 +72,15 @@ async def take_token(request: Request) -> Response:
         response = RedirectResponse(target, 303)
         if await sign_in(request, response, form.text("token")):
             return response
-        return render(request, "login.html", {"next": target}, 401, refused=WRONG_TOKEN)
+        refused = WRONG_LINK if form.text("token").startswith("rsi_") else WRONG_TOKEN
+        return render(request, "login.html", {"next": target}, 401, refused=refused)
+
+
+@router.get("/join")
+async def show_invitation(request: Request, code: str = "") -> Response:
+    """The page of an invitation; a post signs in, so that a preview of the link in a messenger does not use it up."""
+    shown = code if INVITATION.fullmatch(code) else ""
+    return render(request, "join.html", {"code": shown}, headers=NO_CODE_IN_REFERER)
 
 
 @router.post("/logout")

@@ -85,6 +85,12 @@ def open_all(page: Page) -> None:
     page.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
 
 
+def show_link(page: Page) -> None:
+    """Make a new link for a user."""
+    page.get_by_role("button", name="Make a new link").click()
+    expect(page.locator(".qr svg")).to_be_visible()
+
+
 PROGRAM = "/programs/{name}"
 SCENES = (
     Scene("/", "/"),
@@ -98,6 +104,12 @@ SCENES = (
     Scene("/glossary", "/glossary#lift"),
     Scene("/api", "/api"),
     Scene("/audit", "/audit"),
+    Scene("/users", "/users"),
+    Scene("/users", "/users", press("Invite", name="no / name"), called="refused"),
+    Scene("/users/{user}", "/users/the-viewer"),
+    Scene("/users/{user}", "/users/the-viewer", show_link, called="link"),
+    Scene("/join", "/join", signed_in=False),
+    Scene("/join", f"/join?code=rsi_1_{'a' * 43}", signed_in=False),
     Scene(PROGRAM, "/programs/demo"),
     Scene(f"{PROGRAM}/status", at("demo", "status"), open_all),
     Scene(f"{PROGRAM}/status", at("demo", "status"), open_definition, called="asked"),

@@ -14,12 +14,13 @@ from typing import Any
 import httpx
 
 from restive.desk import Desk
-from restive.desk.tokens import ROLES, make_token, open_session, revoke_token
+from restive.desk.tokens import ROLES, invite, make_token, open_session, revoke_token
 from restive.server.app import make_app
 from restive.server.settings import Settings
 
 PLACE = "http://127.0.0.1:8787"
 OURS, THEIRS, NONE = "shops", "quietus", "shopz"  # a program, one of others, and one that is not there
+GUEST = "guest"  # somebody who is invited
 PEOPLE = ("zebra-17", "okapi-23", "gnu-41")
 MARK = {"X-Request-ID": "the-same"}
 Ask = Callable[..., httpx.Response]
@@ -54,6 +55,7 @@ def furnish(desk: Desk) -> dict[str, str]:
     ours = desk.create(OURS, **config, shadow="egt")
     ours.decide(dict.fromkeys(PEOPLE, "low"))
     desk.create(THEIRS, **config)
+    invite(desk.store, GUEST, {OURS: "viewer"})
     return {name: make_token(desk.store, name.replace(" ", "-"), grants) for name, grants in PRINCIPALS.items()}
 
 
@@ -130,6 +132,7 @@ def _rank(role: str | None) -> int:
 
 def fill(path: str, program: str = OURS) -> str:
     """An address by its template."""
+    path = path.replace("{user}", GUEST)
     return path.replace("{name}", program).replace("{round}", "1").replace("{kind}", "csv")
 
 

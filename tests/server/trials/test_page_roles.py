@@ -22,7 +22,7 @@ from server.trials.principals import (
 )
 
 P = "/programs/{name}"
-PUBLIC = {"GET /openapi.json", "GET /api", "GET /login", "POST /login", "POST /logout"}
+PUBLIC = {"GET /openapi.json", "GET /api", "GET /login", "GET /join", "POST /login", "POST /logout"}
 # Pages with a JSON endpoint, and the role that they need.
 PAGES = {
     "/": "viewer",
@@ -30,6 +30,8 @@ PAGES = {
     "/new": "admin",
     "/history": "admin",
     "/audit": "admin",
+    "/users": "admin",
+    "/users/{user}": "admin",
     f"{P}/status": "viewer",
     f"{P}/list": "viewer",
     f"{P}/rounds": "viewer",
@@ -54,6 +56,8 @@ FORMS = {
     "/new": "admin",
     "/demo": "admin",
     "/history": "admin",
+    "/users": "admin",
+    "/users/{user}": "admin",
     f"{P}/states": "operator",
     f"{P}/outcomes": "operator",
     f"{P}/outcomes/list": "operator",
