@@ -33,7 +33,7 @@ SECRET = re.compile(r"rst_([0-9]{1,18})_[A-Za-z0-9_-]{43}")
 INVITATION = re.compile(r"rsi_[0-9]{1,18}_[A-Za-z0-9_-]{43}")
 INVITATION_DAYS = 7
 MAX_DAYS, MAX_NAME = 3650, 60
-HOURS, MAX_SESSIONS = 12, 20
+SESSION_DAYS, MAX_SESSIONS = 30.0, 20
 NO_DIGEST = "0" * 64  # of a token without a secret; no text has this digest
 
 
@@ -215,6 +215,11 @@ def find_principal(store: Store, secret: str) -> Principal | None:
     return _as_principal(rows) if rows and fits else None
 
 
+def find_named(store: Store, name: str) -> Principal | None:
+    """The principal with that name, whom a proxy has authenticated; None if there is no such valid token."""
+    return _as_principal(store.execute(_select_grants().where(tokens.c.name == name, _live(store.now()))))
+
+
 def find_invited(store: Store, code: str) -> Principal | None:
     """The principal of an invitation; None if it is used, replaced or expired, or its token is over."""
     now = store.now()
@@ -223,7 +228,7 @@ def find_invited(store: Store, code: str) -> Principal | None:
     return _as_principal(store.execute(joined.where(mine))) if INVITATION.fullmatch(code) else None
 
 
-def open_session(store: Store, secret: str, hours: int = HOURS) -> str | None:
+def open_session(store: Store, secret: str, days: float = SESSION_DAYS) -> str | None:
     """Sign in by a token or an invitation: the value of the cookie, or None for an invalid secret.
 
     An invitation is used up. The oldest of too many sessions ends.
@@ -235,7 +240,7 @@ def open_session(store: Store, secret: str, hours: int = HOURS) -> str | None:
     now, cookie = store.now(), secrets.token_urlsafe(32)
     mine = sessions.c.token == principal.id
     kept = sa.select(sessions.c.digest).where(mine).order_by(sessions.c.expires.desc()).limit(MAX_SESSIONS - 1)
-    row = {"digest": _digest(cookie), "token": principal.id, "expires": _add(now, timedelta(hours=hours))}
+    row = {"digest": _digest(cookie), "token": principal.id, "expires": _add(now, timedelta(days=days))}
     with store.transact() as connection:
         if invited:
             used = connection.execute(invitations.delete().where(invitations.c.digest == _digest(secret)))

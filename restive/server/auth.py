@@ -23,21 +23,30 @@ from starlette.responses import Response
 
 from restive.desk.store import Store
 from restive.desk.tokens import (
-    HOURS,
     INVITATION,
     LOCAL,
+    MAX_NAME,
     Principal,
     close_session,
     find_invited,
+    find_named,
     find_principal,
     find_session,
     has_tokens,
     open_session,
 )
 from restive.errors import Conflict, InputError, NotFound
-from restive.server.limits import CHALLENGE, MAX_SECRET_CHARACTERS, RateLimits, client_address, find_cookie
+from restive.server.limits import (
+    CHALLENGE,
+    MAX_SECRET_CHARACTERS,
+    RateLimits,
+    client_address,
+    find_cookie,
+    name_identity,
+)
 from restive.server.settings import Settings
 
+DAY_SECONDS = 86_400
 MAX_LOOKUPS, MAX_SESSION_WRITES = 8, 2  # concurrent
 LOOKUPS = ThreadPoolExecutor(
     MAX_LOOKUPS, "lookup"
@@ -59,7 +68,7 @@ def need_token(role: str) -> Dependency:
     async def principal(
         request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)] = None
     ) -> Principal:
-        found = await find_bearer(request) or await find_local(request)
+        found = await find_bearer(request) or await find_identity(request) or await find_local(request)
         if found is None:
             raise _unauthorized(request)
         return admit(request, found, role)
@@ -93,10 +102,30 @@ async def find_bearer(request: Request) -> Principal | None:
 
 
 async def find_signed_in(request: Request) -> Principal | None:
-    """The principal of the session cookie, or the local admin of an open server."""
+    """The principal that the proxy names, or that of the session cookie, or the local admin of an open server."""
+    if (identity := await find_identity(request)) is not None:
+        return identity
     cookie = _cookie(request)
     found = _note(request, cookie, await _look_up(find_session, _store(request), cookie)) if cookie else None
     return found or await find_local(request)
+
+
+async def find_identity(request: Request) -> Principal | None:
+    """The principal that a trusted proxy names, None if it names nobody; an unknown name is refused.
+
+    The middleware removes the header from requests of anybody else. It does not count beside an Authorization header:
+    such requests are not checked for other sites, and a browser sends one for an address with a password.
+    """
+    header = request.app.state.settings.identity_header
+    name = request.headers.get(header, "") if header else ""
+    if not name or "authorization" in request.headers:
+        return None
+    found = None
+    if len(name) <= MAX_NAME:
+        found = _note(request, name_identity(name), await _look_up(find_named, _store(request), name))
+    if found is None:
+        raise HTTPException(403, "The proxy signs you in with a name that has no access here; ask an admin.")
+    return found
 
 
 async def find_local(request: Request) -> Principal | None:
@@ -152,11 +181,11 @@ async def sign_in(request: Request, response: Response, secret: str) -> bool:
     find = find_invited if INVITATION.fullmatch(given) else find_principal
     if len(given) > MAX_SECRET_CHARACTERS or await _look_up(find, store, given) is None:
         return False
-    cookie = await _write(open_session, store, given)
+    settings: Settings = request.app.state.settings
+    cookie = await _write(open_session, store, given, settings.session_days)
     if cookie is None:
         return False
-    settings: Settings = request.app.state.settings
-    name, max_age = settings.cookie_name, HOURS * 3600
+    name, max_age = settings.cookie_name, round(settings.session_days * DAY_SECONDS)
     response.set_cookie(name, cookie, max_age=max_age, secure=settings.secure, httponly=True, samesite="lax")
     return True
 

@@ -37,12 +37,20 @@ Clock = Callable[[], float]
 
 
 def find_secret(settings: Settings, headers: Headers) -> str:
-    """The token or session cookie that a request presents, verified or not; an empty text without one."""
-    if "authorization" in headers:
+    """The token, name or session cookie that a request presents, verified or not; an empty text without one."""
+    identity = headers.get(settings.identity_header, "") if settings.identity_header else ""
+    if identity and "authorization" not in headers:
+        secret = name_identity(identity)
+    elif "authorization" in headers:
         secret = headers["authorization"].partition(" ")[2].strip()
     else:
         secret = find_cookie(settings.cookie_name, headers)
     return secret if len(secret) <= MAX_SECRET_CHARACTERS else ""
+
+
+def name_identity(name: str) -> str:
+    """The name that a trusted proxy gives, distinct from any token or cookie."""
+    return f"identity {name}"
 
 
 def find_cookie(name: str, headers: Headers) -> str:

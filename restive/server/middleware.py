@@ -1,5 +1,6 @@
 """Middleware of the server, in plain ASGI; `add_middleware` adds it in this order, the outermost first:
 
+    IdentityMiddleware        removes the identity header of requests that do not come from a trusted proxy
     ProxyHeadersMiddleware    client address and scheme from a trusted proxy (uvicorn's own)
     RequestMiddleware         request id, security headers, log and metrics; errors become responses without details
     CheckMiddleware           header size, Host, cross-site requests, requests to an open server from elsewhere, and
@@ -9,6 +10,7 @@
 Errors have the same shape as all others; a browser that asked for a page gets a page.
 """
 
+import ipaddress
 import math
 import re
 import secrets
@@ -57,6 +59,33 @@ def add_middleware(app: Starlette, settings: Settings) -> None:
     if settings.behind_proxy:
         trusted = list(settings.trusted_proxies or LOCAL_NETWORKS)
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=trusted)
+    if settings.identity_header:
+        app.add_middleware(IdentityMiddleware, settings=settings)
+
+
+class IdentityMiddleware:
+    """Remove the identity header unless a trusted proxy sent the request and gave it once."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app, self._name = app, settings.identity_header.lower().encode()
+        self._trusted = [ipaddress.ip_network(proxy, strict=False) for proxy in settings.trusted_proxies]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] == "http":
+            given = [value for name, value in scope["headers"] if name.lower() == self._name]
+            if given and not (len(given) == 1 and self._is_trusted(scope)):
+                scope["headers"] = [each for each in scope["headers"] if each[0].lower() != self._name]
+        await self._app(scope, receive, send)
+
+    def _is_trusted(self, scope: Scope) -> bool:
+        """Whether the connection comes from a trusted proxy; a forwarded address does not count."""
+        try:
+            peer = ipaddress.ip_address((scope.get("client") or ("",))[0])
+        except ValueError:
+            return False
+        peer = getattr(peer, "ipv4_mapped", None) or peer
+        return any(peer in network for network in self._trusted)
 
 
 class RequestMiddleware:

@@ -51,6 +51,17 @@ def serve(
     plain_http: Annotated[
         bool, typer.Option("--plain-http", help="Allow unencrypted HTTP beyond this machine, on a trusted network.")
     ] = False,
+    identity_header: Annotated[
+        str,
+        typer.Option(
+            envvar="RESTIVE_IDENTITY_HEADER",
+            help="Header in which a trusted proxy names the user; the proxy must remove it from requests.",
+            show_default="none",
+        ),
+    ] = "",
+    session_days: Annotated[
+        float, typer.Option(envvar="RESTIVE_SESSION_DAYS", help="Days until a browser has to sign in again.")
+    ] = Settings.session_days,
     rate: Annotated[float, typer.Option(help="Requests a second per token or address; bursts of twice as many.")] = (
         300.0
     ),
@@ -67,6 +78,8 @@ def serve(
         port=port,
         behind_proxy=behind_proxy or bool(trusted_proxy),
         trusted_proxies=tuple(trusted_proxy or ()),
+        identity_header=identity_header,
+        session_days=session_days,
         plain_http=plain_http,
         rate=rate,
         burst=max(int(2 * rate), 1) if math.isfinite(rate) else 1,

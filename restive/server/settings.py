@@ -5,6 +5,7 @@ and only until the store has its first token (see `restive.server.auth`).
 """
 
 import ipaddress
+import re
 from dataclasses import dataclass, field, fields
 
 from restive.errors import InputError, check_number, check_whole
@@ -12,6 +13,7 @@ from restive.errors import InputError, check_number, check_whole
 KIB, MIB = 1 << 10, 1 << 20
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 LOCAL_NETWORKS = ("127.0.0.0/8", "::1")
+HEADER_NAME = re.compile(r"(?i)(?!(authorization|cookie|host)$)[a-z0-9-]{1,60}")
 LOG_FORMATS = ("text", "json", "none")
 FLASH_COOKIE = "restive_flash"  # a message that a form leaves for the next page
 
@@ -38,6 +40,8 @@ class Settings:
     https: bool = False  # the server terminates TLS itself
     behind_proxy: bool = False  # X-Forwarded-For and X-Forwarded-Proto of trusted proxies are used
     trusted_proxies: tuple[str, ...] = ()  # addresses or networks; empty: this machine only
+    identity_header: str = ""  # in which a trusted proxy names the user whom it has authenticated
+    session_days: float = 30.0  # how long a sign-in lasts
     plain_http: bool = False  # unencrypted HTTP is allowed beyond this machine
     max_table_bytes: int = 256 * MIB
     max_json_bytes: int = 32 * MIB
@@ -68,6 +72,15 @@ class Settings:
         for limit in fields(self):
             if limit.type is int and limit.name != "port":
                 check_whole(limit.name, getattr(self, limit.name), 1)
+        check_number("session_days", self.session_days, "it must be a number of days, from 0.01 to 365", 0.01, 365)
+        if self.identity_header and not HEADER_NAME.fullmatch(self.identity_header):
+            raise InputError(
+                f"identity_header is {self.identity_header!r}; it must be a name such as X-Forwarded-User."
+            )
+        if self.identity_header and not self.trusted_proxies:
+            raise InputError(
+                "An identity header is only believed from a trusted proxy: name its address with --trusted-proxy."
+            )
         if self.log not in LOG_FORMATS:
             raise InputError(f"log is {self.log!r}; it must be one of {', '.join(LOG_FORMATS)}.")
         if self.open and (self.behind_proxy or not is_local(self.host)):

@@ -107,7 +107,7 @@ def test_a_secret_under_another_number_leads_to_nobody(opened: Store) -> None:
 
 def test_an_expired_token_is_none(opened: Store, clock: Clock) -> None:
     secret = make_token(opened, "ann", {None: "viewer"}, days=2)
-    cookie = open_session(opened, secret, hours=100)
+    cookie = open_session(opened, secret, days=4.2)
     assert cookie
     clock.go(days=2, microseconds=-1)
     assert find_principal(opened, secret)
@@ -133,9 +133,9 @@ def test_a_revoked_token_is_none_and_its_sessions_end(opened: Store) -> None:
         revoke_token(opened, "ann")
 
 
-def test_a_session_lasts_for_its_hours(opened: Store, clock: Clock) -> None:
+def test_a_session_lasts_for_its_days(opened: Store, clock: Clock) -> None:
     secret = make_token(opened, "ann", {"visits": "admin"})
-    cookie = open_session(opened, secret)
+    cookie = open_session(opened, secret, days=0.5)
     assert cookie
     assert re.fullmatch(r"[A-Za-z0-9_-]{43}", cookie)
     clock.go(hours=12, seconds=-1)

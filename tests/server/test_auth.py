@@ -11,7 +11,7 @@ import pytest
 from fastapi import Depends, FastAPI, Form, Request, Response
 
 from restive.desk import Desk
-from restive.desk.tokens import Principal, make_token, open_session, revoke_token
+from restive.desk.tokens import Principal, invite, make_token, open_session, revoke_token
 from restive.server import auth
 from restive.server.app import make_app
 from restive.server.auth import (
@@ -336,3 +336,85 @@ def test_look_ups_do_not_wait_behind_sessions_that_wait_for_the_store(
         return waited if found.status_code == 200 else 0
 
     assert site.runner.run(play()) == len(cookies)
+
+
+NAMED = Settings(
+    log="none",
+    behind_proxy=True,
+    trusted_proxies=("127.0.0.1",),
+    identity_header="X-Forwarded-User",
+    max_json_bytes=2**20,
+)
+
+
+def ask_as(
+    site: Site, path: str, headers: list[tuple[str, str]], peer: str = "127.0.0.1", **given: Any
+) -> httpx.Response:
+    async def send() -> httpx.Response:
+        transport = httpx.ASGITransport(site.app, client=(peer, 5))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8787") as client:
+            return await client.request(given.pop("method", "GET"), path, headers=headers, **given)
+
+    return site.runner.run(send())
+
+
+@pytest.fixture
+def named_site(desk: Desk) -> Iterator[Site]:
+    invite(desk.store, "ann", {"north": "operator"})
+    yield from make_site(desk, NAMED)
+
+
+def test_a_trusted_proxy_names_the_user(named_site: Site) -> None:
+    ann = [("X-Forwarded-User", "ann"), ("X-Forwarded-For", "203.0.113.9")]
+    assert ask_as(named_site, "/test/page", ann).json()["principal"] == "ann"
+    assert ask_as(named_site, "/test/anything", ann).json() == "ann"
+    assert ask_as(named_site, "/test/store", ann).status_code == 403
+    revoke_token(named_site.desk.store, "ann")
+    assert ask_as(named_site, "/test/page", ann).status_code == 403
+
+
+@pytest.mark.parametrize("name", ["ben", "x" * 100, "ann, ann"])
+def test_a_name_that_is_no_user_is_refused(named_site: Site, name: str) -> None:
+    for path in ("/test/page", "/test/anything"):
+        assert ask_as(named_site, path, [("X-Forwarded-User", name)]).status_code == 403
+
+
+def test_nobody_else_names_a_user(named_site: Site) -> None:
+    ann = ("X-Forwarded-User", "ann")
+    for peer, headers in (
+        ("10.0.0.9", [ann]),
+        ("10.0.0.9", [ann, ("X-Forwarded-For", "127.0.0.1")]),
+        ("", [ann]),
+        ("127.0.0.1", [ann, ann]),
+        ("127.0.0.1", [("X-Forwarded-User", "ben"), ann]),
+        ("127.0.0.1", [ann, ("Authorization", "Basic eDp5")]),
+        ("127.0.0.1", []),
+    ):
+        assert ask_as(named_site, "/test/anything", headers, peer).status_code == 401, headers
+        assert ask_as(named_site, "/test/page", headers, peer).status_code == 303, headers
+
+
+def test_other_sites_cannot_use_the_name_that_a_proxy_gives(named_site: Site) -> None:
+    given = [("X-Forwarded-User", "ann"), ("Sec-Fetch-Site", "cross-site")]
+    assert ask_as(named_site, "/programs/north/settings", given, method="POST", data={"step": "x"}).status_code == 403
+
+
+def test_a_named_user_may_send_more_than_strangers(named_site: Site) -> None:
+    ann, rows = [("X-Forwarded-User", "ann")], [{"agent": f"agent-{n}", "state": "low"} for n in range(4000)]
+    for _ in range(2):  # before and after the name is known to the rate limits
+        answer = ask_as(
+            named_site,
+            "/api/v1/programs/north/rounds?limit=1",
+            ann,
+            method="POST",
+            json={"states": rows, "dry_run": True},
+        )
+        assert answer.status_code == 200, answer.text
+
+
+def test_the_session_lasts_as_the_settings_say(desk: Desk) -> None:
+    secret = make_token(desk.store, "ann", {None: "viewer"})
+    for site in make_site(desk, Settings(log="none", session_days=0.5)):
+        answer = site.runner.run(site.client.post("/test/in", data={"secret": secret}))
+        assert "Max-Age=43200" in answer.headers["set-cookie"]
+        assert "for 12 hours, or" in site.runner.run(site.client.get("/login", headers={"Cookie": ""})).text

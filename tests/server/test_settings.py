@@ -47,3 +47,18 @@ def test_cookies_are_secure_where_browsers_use_https() -> None:
     assert Settings(https=True).secure
     assert Settings(behind_proxy=True).secure
     assert not Settings(behind_proxy=True, plain_http=True).secure
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"identity_header": "X-User"}, "--trusted-proxy"),
+        ({"identity_header": "X User", "trusted_proxies": ("10.0.0.7",)}, "such as X-Forwarded-User"),
+        ({"identity_header": "Cookie", "trusted_proxies": ("10.0.0.7",)}, "such as X-Forwarded-User"),
+        ({"session_days": 0}, "number of days"),
+        ({"session_days": 1000}, "number of days"),
+    ],
+)
+def test_identity_and_sessions_are_checked(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Settings(**given)

@@ -61,7 +61,7 @@ async def show_sign_in(request: Request, next: str = "/") -> Response:
     """The sign-in form; a user who is signed in already is redirected."""
     if await find_signed_in(request) is not None:
         return RedirectResponse(local_path(next), 303)
-    return render(request, "login.html", {"next": local_path(next)})
+    return render(request, "login.html", {"next": local_path(next)}, lasts=describe_session(request))
 
 
 @router.post("/login")
@@ -73,7 +73,15 @@ async def take_token(request: Request) -> Response:
         if await sign_in(request, response, form.text("token")):
             return response
         refused = WRONG_LINK if form.text("token").startswith("rsi_") else WRONG_TOKEN
-        return render(request, "login.html", {"next": target}, 401, refused=refused)
+        more = {"refused": refused, "lasts": describe_session(request)}
+        return render(request, "login.html", {"next": target}, 401, **more)
+
+
+def describe_session(request: Request) -> str:
+    """How long a sign-in lasts."""
+    days: float = request.app.state.settings.session_days
+    number, unit = (days, "day") if days >= 1 else (days * 24, "hour")
+    return f"{number:.3g} {unit}{'' if number == 1 else 's'}"
 
 
 @router.get("/join")
