@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from urllib.parse import quote
 
 from restive.api import types
+from restive.api.administration import Invitation, User
 from restive.api.status import Status, Undone
 from restive.client.transport import PREFIX, Body, Query, Transport, make_key
 from restive.errors import Hint, InputError
@@ -330,30 +331,30 @@ class Client:
         self._transport.send("POST", f"{PREFIX}/programs", body=Body.of(body), key=key or make_key())
         return program
 
-    def users(self) -> Iterator[types.User]:
+    def users(self) -> Iterator[User]:
         """Everybody who can sign in or send a token, the oldest first."""
         return self._transport.get_pages(f"{PREFIX}/users")
 
-    def invite(self, name: str, grants: Mapping[str | None, str], days: int | None = None) -> types.Invitation:
+    def invite(self, name: str, grants: Mapping[str | None, str], days: int | None = None) -> Invitation:
         """Add a person with a role in each program (None: in all of them); the link signs one browser in, once."""
         body = Body.of({"name": name, "grants": _list_grants(grants), "days": days})
-        answer: types.Invitation = self._transport.send("POST", f"{PREFIX}/users", body=body)
+        answer: Invitation = self._transport.send("POST", f"{PREFIX}/users", body=body)
         return answer
 
-    def invite_again(self, name: str) -> types.Invitation:
+    def invite_again(self, name: str) -> Invitation:
         """A new link for a user; the last one is void."""
-        answer: types.Invitation = self._transport.send("POST", f"{PREFIX}/users/{quote(name, safe='')}/invitation")
+        answer: Invitation = self._transport.send("POST", f"{PREFIX}/users/{quote(name, safe='')}/invitation")
         return answer
 
-    def change_user(self, name: str, grants: Mapping[str | None, str]) -> types.User:
+    def change_user(self, name: str, grants: Mapping[str | None, str]) -> User:
         """Replace all roles of a user."""
         path, body = f"{PREFIX}/users/{quote(name, safe='')}/grants", Body.of({"grants": _list_grants(grants)})
-        answer: types.User = self._transport.send("PUT", path, body=body)
+        answer: User = self._transport.send("PUT", path, body=body)
         return answer
 
-    def revoke_user(self, name: str) -> types.User:
+    def revoke_user(self, name: str) -> User:
         """End all access of a user at once."""
-        answer: types.User = self._transport.send("DELETE", f"{PREFIX}/users/{quote(name, safe='')}")
+        answer: User = self._transport.send("DELETE", f"{PREFIX}/users/{quote(name, safe='')}")
         return answer
 
     def audit(self) -> Iterator[types.AuditEntry]:

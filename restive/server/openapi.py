@@ -16,7 +16,7 @@ from pydantic.json_schema import models_json_schema
 from starlette.routing import compile_path
 from typing_extensions import get_original_bases, is_typeddict
 
-from restive.api import status, types
+from restive.api import administration, status, types
 from restive.server import requests
 from restive.server.errors import CODES, HTTP_CODES, PROBLEM
 from restive.server.uploads import JSON, TABLE_TYPES
@@ -147,7 +147,7 @@ def _describe_responses(path: str, method: str, operation: dict[str, Any]) -> No
 
 def _inherit_descriptions(schemas: dict[str, Any]) -> None:
     """Describe inherited fields: pydantic reads the texts below the fields of a class, not of its bases."""
-    for name, kind in (vars(types) | vars(status)).items():
+    for name, kind in (vars(types) | vars(status) | vars(administration)).items():
         if name in schemas and is_typeddict(kind):
             for field, description in _field_descriptions(kind).items():
                 schemas[name]["properties"][field].setdefault("description", description)

@@ -6,12 +6,12 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import is_typeddict
 
-from restive.api import status, types
+from restive.api import administration, status, types
 from restive.server.requests import ChangeBody, CreateBody
 
 ANSWERS = {
     name: kind
-    for module in (types, status)
+    for module in (types, status, administration)
     for name, kind in vars(module).items()
     if is_typeddict(kind) and kind not in (types.NewProgram, types.Changes)
 }

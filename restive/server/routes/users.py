@@ -5,7 +5,9 @@ from urllib.parse import quote
 
 from fastapi import Path, Request, Response
 
-from restive.api import types
+from restive.api.administration import Invitation as UserInvitation
+from restive.api.administration import User
+from restive.api.types import Page
 from restive.desk.audit import RequestContext
 from restive.desk.tokens import (
     MAX_NAME,
@@ -28,7 +30,7 @@ router = make_router("users")
 UserName = Annotated[str, Path(description="The name of a user.", max_length=MAX_NAME, examples=["ann"])]
 
 
-@router.get("/users", response_model=types.Page[types.User], summary="List users", dependencies=NO_QUERY)
+@router.get("/users", response_model=Page[User], summary="List users", dependencies=NO_QUERY)
 async def list_users(request: Request, principal: Admin) -> Response:
     """Everybody who can sign in or send a token, the oldest first."""
     found = await get_programs(request).run(list_tokens, request.app.state.desk.store, valid=True)
@@ -37,7 +39,7 @@ async def list_users(request: Request, principal: Admin) -> Response:
 
 @router.post(
     "/users",
-    response_model=types.Invitation,
+    response_model=UserInvitation,
     status_code=201,
     summary="Invite a user",
     openapi_extra=json_body(InviteBody),
@@ -54,7 +56,7 @@ async def invite_user(request: Request, principal: Admin) -> Response:
 
 
 @router.post(
-    "/users/{user}/invitation", response_model=types.Invitation, summary="Make a new link", dependencies=NO_QUERY
+    "/users/{user}/invitation", response_model=UserInvitation, summary="Make a new link", dependencies=NO_QUERY
 )
 async def renew_invitation(user: UserName, request: Request, principal: Admin) -> Response:
     """A new link for another device, or after the last one was lost; the last one is void."""
@@ -66,7 +68,7 @@ async def renew_invitation(user: UserName, request: Request, principal: Admin) -
 
 @router.put(
     "/users/{user}/grants",
-    response_model=types.User,
+    response_model=User,
     summary="Change the roles of a user",
     openapi_extra=json_body(GrantsBody),
     dependencies=NO_QUERY,
@@ -80,7 +82,7 @@ async def change_user(user: UserName, request: Request, principal: Admin) -> Res
     return json_response((await programs.run(find_token, store, user)).as_json())
 
 
-@router.delete("/users/{user}", response_model=types.User, summary="Revoke a user", dependencies=NO_QUERY)
+@router.delete("/users/{user}", response_model=User, summary="Revoke a user", dependencies=NO_QUERY)
 async def revoke_user(user: UserName, request: Request, principal: Admin) -> Response:
     """End all access of a user at once: token, link and browsers that are signed in; not your own."""
     check_other(principal, user)

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from restive.api.types import Invitation, Page, User
+from restive.api.administration import Invitation, User
+from restive.api.types import Page
 from server.calling import API, Caller, check
 
 OPERATOR = [{"program": "shops", "role": "operator"}]
