@@ -27,6 +27,7 @@ from restive.console import (
     progress_bars,
 )
 from restive.desk.cli import desk
+from restive.desk.cli_lifecycle import VERBS as LIFECYCLE
 from restive.desk.cli_tokens import token
 from restive.errors import InputError, check_whole
 from restive.kernels.rng import MAX_SEED
@@ -51,6 +52,8 @@ app = typer.Typer(
 )
 app.add_typer(desk)
 desk.add_typer(token)
+for verb in LIFECYCLE:
+    desk.command()(verb)
 app.command()(serve)
 for verb in VERBS:
     app.command()(verb)

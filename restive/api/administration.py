@@ -1,6 +1,6 @@
-"""Answers of the HTTP API to administrators: users and invitations."""
+"""Answers of the HTTP API to administrators: users, invitations, and the end of a program."""
 
-from restive.api.types import Answer, Grant
+from restive.api.types import Answer, Grant, Result
 
 
 class User(Answer):
@@ -28,3 +28,16 @@ class Invitation(Answer):
     link: str
     """The address to open; it is not shown again."""
     expires: str
+
+
+class ArchivedProgram(Result):
+    """The result of archiving or restoring a program."""
+
+    archived: bool
+
+
+class DeletedProgram(Result):
+    """The result of deleting a program."""
+
+    events: int
+    """Events of its log that were deleted."""

@@ -154,6 +154,8 @@ class ProgramSummary(Answer):
 
     name: str
     created: str
+    archived: bool
+    """Whether the program can only be read, until it is restored."""
     people: int | None
     rounds: int | None
     events: int | None

@@ -210,6 +210,18 @@ class Program:
         config: types.Config = self._send("PATCH", "", Body.of(settings), {}, key)["config"]
         return config
 
+    def archive(self, dry_run: bool = False, key: str | None = None) -> None:
+        """Make the program read-only, but for erasing names, until it is restored."""
+        self._send("POST", "/archive", None, {"dry_run": dry_run}, key, dry_run)
+
+    def restore(self, dry_run: bool = False, key: str | None = None) -> None:
+        """Let an archived program be used again."""
+        self._send("POST", "/restore", None, {"dry_run": dry_run}, key, dry_run)
+
+    def delete(self, confirm: str, dry_run: bool = False, key: str | None = None) -> int:
+        """Delete the program for good; `confirm` is its name again. Returns how many events were deleted."""
+        return int(self._send("DELETE", "", None, {"confirm": confirm, "dry_run": dry_run}, key, dry_run)["events"])
+
     def rounds(self) -> Iterator[types.RoundSummary]:
         """The totals of each round, from the first on."""
         return self._get_pages("/rounds")

@@ -18,6 +18,7 @@ MAX_KEY = 200
 KEYED = "keyed:"  # the prefix of a digest made with a secret that the store does not have
 FORGOTTEN = "forgotten"
 UNDONE = "undone"
+DELETED = "deleted"  # the verb of the only entry that is left of a program
 # Built once: building a statement takes longer than running it.
 SAME_KEY = sa.select(audit_log.c.verb, audit_log.c.asked, audit_log.c.answer).where(
     audit_log.c.program == sa.bindparam("of"), audit_log.c.key == sa.bindparam("known")
@@ -88,6 +89,14 @@ def refuse_repeated(connection: sa.Connection, program: int, context: RequestCon
     if (found.verb, found.asked) != (verb, context.asked):
         raise KeyTaken("The idempotency key was used for another request; use a new one. Nothing was recorded now.")
     raise Repeated(_read_answer(found.answer))
+
+
+def refuse_repeated_deletion(connection: sa.Connection, context: RequestContext, name: str) -> None:
+    """Raise `Repeated` if the deletion of a program of that name was recorded with this key."""
+    mine = sa.and_(audit_log.c.program.is_(None), audit_log.c.verb == DELETED, audit_log.c.key == context.key)
+    for row in connection.execute(sa.select(audit_log.c.answer).where(mine)).all() if context.key else ():
+        if (answer := _read_answer(row.answer))["program"] == name:
+            raise Repeated(answer)
 
 
 def record_audit_entry(

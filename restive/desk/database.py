@@ -7,7 +7,7 @@ writing transaction waits for the lock for at most LOCK_TIMEOUT_SECONDS. SQLite 
 The tables are created in one step; `restive_schema` holds their version, the number of transactions that erased names,
 and how many of these were cleared from the files too.
 
-programs   one row each; the row is the program's lock
+programs   one row each; the row is the program's lock; archived: since when it is read-only
 events     the log: number from 0, header as JSON, digest of the chain, size of its parts in bytes
 parts      the arrays of an event: name "" and a chunk of agents, or the name of an extra
 roster     the names in chunks, the only personal data
@@ -103,6 +103,7 @@ programs = sa.Table(
     sa.Column("id", LONG, primary_key=True, autoincrement=True),
     sa.Column("name", sa.Text, nullable=False, unique=True),
     sa.Column("created", sa.Text, nullable=False),
+    sa.Column("archived", sa.Text),
 )
 events = sa.Table(
     "events",
@@ -379,6 +380,11 @@ def purge_deleted(engine: sa.Engine, *tables: str) -> str | None:
             if connection.execute(file).scalar() == before:
                 return RIGHTS[0]
         return None
+
+
+def program_tables() -> list[sa.Table]:
+    """All tables with rows of a program, each before those that it refers to."""
+    return [table for table in reversed(metadata.sorted_tables) if "program" in table.c]
 
 
 def has_tables(connection: sa.Connection, shown: str) -> bool:

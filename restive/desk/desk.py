@@ -110,6 +110,15 @@ class Desk(AbstractContextManager["Desk"]):
             writer.record_audit_entry("created", None, {"config": made.as_json()})
         return self.program(name)
 
+    def delete(self, name: str, confirm: str, dry_run: bool = False, context: RequestContext = NO_CONTEXT) -> int:
+        """Delete a program for good, with its log, names and audit log; `confirm` is its name again.
+
+        The audit log of the store keeps the fact. Returns the number of events that were deleted.
+        """
+        if confirm != name:
+            raise InputError(f"To delete {name}, repeat its name; {confirm!r} is another one.", location="confirm")
+        return self.store.delete(name, dry_run, context)
+
 
 def open_desk(store: str | None = None, make: bool = False) -> Desk:
     """The desk on a store; the file is created only if `make`, so that a typo does not create an empty database."""

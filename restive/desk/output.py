@@ -241,7 +241,8 @@ def print_programs(rows: Sequence[Row], address: str, as_json: bool = False) -> 
         print_json({"store": address, "programs": rows})
         return
     print_line(f"Store: {address}")
-    names = ("name", "people", "rounds", "waiting", "policy", "created", "template", "events", "error")
+    rows = [{**row, "archived": "yes" if row.get("archived") else ""} for row in rows]
+    names = ("name", "archived", "people", "rounds", "waiting", "policy", "created", "template", "events", "error")
     lines = [{name: row.get(name) for name in names} | {"created": show_minute(row.get("created"))} for row in rows]
     print_table(lines, ("name", "template", "policy", "error"), empty="No programs yet.", console=make_console())
 

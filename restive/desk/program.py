@@ -99,6 +99,11 @@ class Program:
         return self.cache.program
 
     @property
+    def archived(self) -> bool:
+        """Whether the program is archived, and can only be read."""
+        return self.store.find(self.name).archived is not None
+
+    @property
     def config(self) -> Config:
         """The current config."""
         return self.projection.config
@@ -321,6 +326,22 @@ class Program:
             self.cache.append(writer, Changed(changed))
             _audit(writer, projection, "changed", config=config, changed=changed)
         return self.config
+
+    def archive(self, dry_run: bool = False, context: RequestContext = NO_CONTEXT) -> None:
+        """Make the program read-only, but for erasing names, until it is restored; a second time changes nothing."""
+        self._set_archived(True, dry_run, context)
+
+    def restore(self, dry_run: bool = False, context: RequestContext = NO_CONTEXT) -> None:
+        """Undo `archive`; a second time changes nothing."""
+        self._set_archived(False, dry_run, context)
+
+    def _set_archived(self, archived: bool, dry_run: bool, context: RequestContext) -> None:
+        verb = "archived" if archived else "restored"
+        with self.store.writing(self.id, context, verb) as writer:
+            if writer.set_archived(archived):
+                writer.record_audit_entry(verb, None, {"archived": archived})
+            if dry_run:
+                writer.rollback()
 
     @contextmanager
     def _writing(

@@ -79,6 +79,7 @@ def summarize(program: Program) -> ProgramSummary:
     summary: ProgramSummary = {
         "name": program.name,
         "created": program.created,
+        "archived": program.archived,
         "people": None,
         "rounds": None,
         "events": None,

@@ -18,11 +18,14 @@ import polars as pl
 import sqlalchemy as sa
 
 from restive.desk.audit import (
+    DELETED,
     NO_CONTEXT,
     AuditRow,
     RequestContext,
     as_audit_entry,
+    record_audit_entry,
     refuse_repeated,
+    refuse_repeated_deletion,
     select_audit_entries,
 )
 from restive.desk.database import (
@@ -39,12 +42,15 @@ from restive.desk.database import (
     events,
     explain,
     find_cause,
+    grants,
     has_tables,
     parts,
+    program_tables,
     programs,
     purge_deleted,
     roster,
     snapshots,
+    tokens,
     use_write_ahead_log,
     version,
 )
@@ -55,7 +61,13 @@ from restive.errors import Conflict, InputError, NotFound
 
 __all__ = ["Event", "ProgramRow", "Store", "StoreError", "Writer"]
 
-LOCKED_ROW = sa.select(programs.c.id).where(programs.c.id == sa.bindparam("program")).with_for_update()
+ALLOWED_VERBS = ("archived", "restored", "erased")  # of an archived program
+TABLES_WITH_NAMES = (roster.name, audit_log.name)
+LOCKED_ROW = (
+    sa.select(programs.c.id, programs.c.name, programs.c.archived)
+    .where(programs.c.id == sa.bindparam("program"))
+    .with_for_update()
+)
 LENGTH = sa.select(sa.func.max(events.c.number)).where(events.c.program == sa.bindparam("program"))
 HEAD = (
     sa.select(events.c.program, events.c.number, events.c.digest)
@@ -80,6 +92,7 @@ class ProgramRow(NamedTuple):
     id: int
     name: str
     created: str
+    archived: str | None = None  # since when
 
 
 def read_clock() -> datetime:
@@ -129,8 +142,8 @@ class Store(AbstractContextManager["Store"]):
 
     def programs(self) -> list[ProgramRow]:
         """All programs, the oldest first."""
-        rows = self.execute(sa.select(programs.c.id, programs.c.name, programs.c.created).order_by(programs.c.id))
-        return [ProgramRow(row.id, row.name, row.created) for row in rows]
+        rows = self.execute(sa.select(programs).order_by(programs.c.id))
+        return [ProgramRow(row.id, row.name, row.created, row.archived) for row in rows]
 
     def find(self, name: str) -> ProgramRow:
         """The program of that name."""
@@ -166,13 +179,40 @@ class Store(AbstractContextManager["Store"]):
         """
 
         def claim(connection: sa.Connection) -> int:
-            if connection.execute(LOCKED_ROW, {"program": program_id}).first() is None:
+            row = connection.execute(LOCKED_ROW, {"program": program_id}).first()
+            if row is None:
                 raise NotFound(f"The store has no program with the id {program_id}.")
             refuse_repeated(connection, program_id, context, verb)
+            if row.archived is not None and verb not in ALLOWED_VERBS:
+                raise Conflict(f"The program {row.name} is archived, so it can only be read; restore it first.")
             return program_id
 
         with self._write(claim, context) as writer:
             yield writer
+
+    def delete(self, name: str, dry_run: bool = False, context: RequestContext = NO_CONTEXT) -> int:
+        """Delete a program with all its rows; the audit log keeps the fact. Returns the number of its events."""
+        with self.transact() as connection:
+            locked = sa.select(programs).where(programs.c.name == name).with_for_update()
+            row = connection.execute(locked).first()
+            if row is None:
+                refuse_repeated_deletion(connection, context, name)
+                raise NotFound(f"There is no program {name!r}.")
+            length = count_events(connection.execute(LENGTH, {"program": row.id}).scalar())
+            for table in program_tables():
+                connection.execute(table.delete().where(table.c.program == row.id))
+            connection.execute(programs.delete().where(programs.c.id == row.id))
+            useless = sa.and_(tokens.c.revoked.is_(None), tokens.c.id.not_in(sa.select(grants.c.token)))
+            connection.execute(tokens.update().where(useless).values(revoked=self.now()))
+            connection.execute(version.update().values(erasures=version.c.erasures + 1))
+            answer = {"program": name, "events": length, "created": row.created}
+            actor = replace(self.fill_actor(context), asked="")
+            record_audit_entry(connection, None, self.now(), actor, DELETED, answer=answer)
+            if dry_run:
+                connection.rollback()
+        if not dry_run:
+            self.purge_deleted([programs.name, *(table.name for table in program_tables())])
+        return length
 
     def wait_for_writers(self) -> None:
         """Wait until nobody writes, if the store has one writer at a time; somebody may be faster nevertheless."""
@@ -366,14 +406,14 @@ class Store(AbstractContextManager["Store"]):
     def purge_pending(self) -> None:
         """Remove erased names from the database files if an erasure was cut off before it did."""
         if self.execute(sa.select(version).where(version.c.purged < version.c.erasures)):
-            self.purge_deleted()
+            self.purge_deleted([programs.name, *(table.name for table in program_tables())])
 
-    def purge_deleted(self) -> None:
-        """Remove erased names from the database files; they are gone from the roster in any case."""
+    def purge_deleted(self, tables: Collection[str] = TABLES_WITH_NAMES) -> None:
+        """Remove what was erased or deleted from the database files; it is gone from the tables in any case."""
         try:
             with self._engine.connect() as connection:
                 erasures = connection.execute(sa.select(version.c.erasures)).scalar_one()
-            cause = purge_deleted(self._engine, roster.name, audit_log.name)
+            cause = purge_deleted(self._engine, *tables)
         except sa.exc.SQLAlchemyError as error:
             cause = find_cause(error)[0]
         if cause is not None:

@@ -16,7 +16,7 @@ from restive.desk.audit import (
     mark_undone,
     record_audit_entry,
 )
-from restive.desk.database import StoreError, events, parts, roster, snapshots, version
+from restive.desk.database import StoreError, events, parts, programs, roster, snapshots, version
 from restive.desk.events import Columns, Event, Head, Header, divide, link
 from restive.desk.roster import ROSTER_CHUNK, as_names, join_names, split_names
 from restive.errors import InputError
@@ -96,6 +96,12 @@ class Writer:
         self.length += 1
         whole = {name: dict(some) for name, some in extra.items()}
         return Event(self.length - 1, kind, round, self._at, json.loads(text), dict(columns), whole, self._digest)
+
+    def set_archived(self, archived: bool) -> bool:
+        """Archive the program or restore it; returns whether that changes anything."""
+        mine, since = programs.c.id == self.program, write_time(self._clock) if archived else None
+        other = programs.c.archived.is_(None) if archived else programs.c.archived.is_not(None)
+        return bool(self._connection.execute(programs.update().where(mine, other).values(archived=since)).rowcount)
 
     def record_audit_entry(self, verb: str, round: int | None, answer: dict[str, Any]) -> None:
         """Record who did what, and the answer."""

@@ -14,7 +14,7 @@ import tempfile
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -89,6 +89,15 @@ class Programs:
         with self._hold(name, request):
             async with _acquired(self._writing, request):
                 return await self.run(function, *args, **kw)
+
+    async def delete(self, request: Request, name: str, function: Callable[[], T]) -> T:
+        """Run a function that deletes a program while nobody else uses it, and close the program."""
+        known = any(row.name == name for row in await self.run(self.desk.store.programs))
+        async with self.using(name, request) if known else nullcontext():
+            answer = await self.record(function)
+        if all(row.name != name for row in await self.run(self.desk.store.programs)):
+            self._opened.pop(name, None)
+        return answer
 
     async def summarize(self, name: str, request: Request | None = None) -> ProgramSummary:
         """Summary of a program; of a busy one, the last summary."""

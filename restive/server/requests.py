@@ -153,6 +153,12 @@ class UndoQuery(DryRun):
     )
 
 
+class DeleteQuery(DryRun):
+    """The confirmation of a deletion."""
+
+    confirm: str = Field(max_length=60, description="The name of the program again.", examples=["shops"])
+
+
 class DecideSettings(DryRun):
     """The settings of a decision, in a JSON body or, with a table file, in the query string."""
 

@@ -8,6 +8,7 @@ from multiprocessing.connection import Connection
 import numpy as np
 
 from restive.desk import Desk, RequestContext
+from restive.desk import store as store_module
 from restive.desk.audit import KEYED
 from restive.desk.store import Store
 
@@ -39,11 +40,23 @@ def append_until_killed(address: str, program: int, acknowledged: Connection) ->
             acknowledged.send((last.number, last.digest))
 
 
+def die(*_: object) -> None:
+    """Be killed."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def delete_and_die(address: str, name: str, key: str, committed: bool) -> None:
+    """Delete a program, and be killed just before the commit, or after it and before its rows leave the files."""
+    if committed:
+        Store.purge_deleted = die  # type: ignore[assignment,method-assign]
+    else:
+        store_module.record_audit_entry = die  # the last statement of the transaction
+    with Desk(address) as desk:
+        desk.delete(name, name, context=RequestContext(key=key))
+
+
 def erase_and_die(address: str, name: str, agent: str, key: str) -> None:
     """Erase a name, and be killed after the commit, before the name is cleared from the files."""
-
-    def die(store: Store) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
 
     Store.purge_deleted = die  # type: ignore[assignment,method-assign]
     with Desk(address) as desk:

@@ -340,7 +340,8 @@ def test_roles_change_for_browsers_that_are_signed_in(opened: Store) -> None:
     assert (entry.by, entry.verb, entry.answer["grants"][0]) == (
         "boss", "roles changed", {"program": None, "role": "viewer"},
     )  # fmt: skip
-    for grants in ({}, {"coupon": "viewer"}, {None: "boss"}):
+    wrong: list[dict[str | None, str]] = [{}, {"coupon": "viewer"}, {None: "boss"}]
+    for grants in wrong:
         with pytest.raises(InputError):
             change_grants(opened, "ann", grants)
     assert find_session(opened, cookie) == Principal(1, "ann", {None: "viewer", "visits": "operator"})

@@ -150,6 +150,12 @@ async def read_program(
     return response
 
 
+async def check_empty_body(request: Request) -> None:
+    """Refuse a body; all settings are query parameters."""
+    if (await request.body()).strip():
+        raise InputError("The body must be empty; dry_run is a query parameter.")
+
+
 def make_context(principal: Principal, key: str | None, digest: str, dry_run: bool = False) -> RequestContext:
     """Who requests what, with which idempotency key; a dry run has none, because nothing is remembered."""
     return RequestContext(principal.signature, None if dry_run else key, digest)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, cast
 from fastapi import Query, Request, Response
 
 from restive.api import types
+from restive.api.administration import ArchivedProgram, DeletedProgram
 from restive.api.status import Status
 from restive.desk.audit import Repeated
 from restive.desk.config import Config
@@ -14,9 +15,10 @@ from restive.desk.program import Program
 from restive.desk.setup import describe_setup
 from restive.desk.status import get_status
 from restive.desk.store import Event
+from restive.desk.tokens import Principal
 from restive.errors import Conflict, InputError
 from restive.server.openapi import json_body
-from restive.server.requests import AuditQuery, ChangeBody, CreateBody, PageQuery
+from restive.server.requests import AuditQuery, ChangeBody, CreateBody, DeleteQuery, DryRun, PageQuery
 from restive.server.routes.deps import (
     NO_QUERY,
     REPLAYED_HEADER,
@@ -24,6 +26,7 @@ from restive.server.routes.deps import (
     Key,
     Name,
     Viewer,
+    check_empty_body,
     get_programs,
     hide_policy_paths,
     json_response,
@@ -32,9 +35,10 @@ from restive.server.routes.deps import (
     page_url,
     program_url,
     read_program,
+    record,
     write_program,
 )
-from restive.server.uploads import take_settings
+from restive.server.uploads import digest, take_settings
 
 router, audit = make_router("programs"), make_router("audit")
 NULLABLE = ("rewards", "horizon", "shadow")  # settings for which null differs from leaving them out
@@ -151,6 +155,53 @@ async def change(name: Name, request: Request, principal: Admin, key: Key = None
         return json_response(_describe_config(name, answer["config"]))
 
     return await write_program(request, name, write, replay)
+
+
+@router.post("/programs/{name}/archive", response_model=ArchivedProgram, summary="Archive a program")
+async def archive(
+    name: Name, request: Request, principal: Admin, query: Annotated[DryRun, Query()], key: Key = None
+) -> Response:
+    """Make a program read-only, but for erasing names; a second time changes nothing."""
+    return await _set_archived(request, name, principal, query.dry_run, key, True)
+
+
+@router.post("/programs/{name}/restore", response_model=ArchivedProgram, summary="Restore a program")
+async def restore(
+    name: Name, request: Request, principal: Admin, query: Annotated[DryRun, Query()], key: Key = None
+) -> Response:
+    """Let an archived program be used again; a second time changes nothing."""
+    return await _set_archived(request, name, principal, query.dry_run, key, False)
+
+
+async def _set_archived(
+    request: Request, name: str, principal: Principal, dry_run: bool, key: str | None, archived: bool
+) -> Response:
+    await check_empty_body(request)
+    context = make_context(principal, key, digest(request, b""), dry_run)
+
+    def write(program: Program) -> dict[str, bool]:
+        (program.archive if archived else program.restore)(dry_run, context)
+        return {"archived": archived}
+
+    return await record(request, name, ArchivedProgram, dry_run, write)
+
+
+@router.delete("/programs/{name}", response_model=DeletedProgram, summary="Delete a program")
+async def delete(
+    name: Name, request: Request, principal: Admin, query: Annotated[DeleteQuery, Query()], key: Key = None
+) -> Response:
+    """Delete a program for good, with its log, names and audit log; the audit log of the store keeps the fact."""
+    context, headers = make_context(principal, key, "", query.dry_run), dict[str, str]()
+
+    def run() -> int:
+        try:
+            return int(request.app.state.desk.delete(name, query.confirm, query.dry_run, context))
+        except Repeated as repeated:
+            headers[REPLAYED_HEADER] = "true"
+            return int(repeated.answer["events"])
+
+    events = await get_programs(request).delete(request, name, run)
+    return json_response({"events": events, "recorded": not query.dry_run}, headers=headers)
 
 
 @router.get(

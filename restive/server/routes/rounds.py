@@ -10,7 +10,6 @@ from restive.desk.audit import RequestContext
 from restive.desk.export import summarize_rounds
 from restive.desk.program import Program
 from restive.desk.recommendation import Recommendation
-from restive.errors import InputError
 from restive.server.downloads import MEDIA_TYPES, Sheet
 from restive.server.openapi import file_response, table_body
 from restive.server.requests import CorrectStatesBody, DecideBody, DecideQuery, DryRun, PageQuery, UndoQuery
@@ -21,6 +20,7 @@ from restive.server.routes.deps import (
     Number,
     Operator,
     Viewer,
+    check_empty_body,
     hide_policy_paths,
     json_response,
     make_context,
@@ -209,6 +209,5 @@ async def undo(
 
 async def _take_nothing(request: Request, principal: Operator, key: str | None, query: DryRun) -> RequestContext:
     """The audit context of a request whose body is empty."""
-    if (await request.body()).strip():
-        raise InputError("The body must be empty; dry_run is a query parameter.")
+    await check_empty_body(request)
     return make_context(principal, key, digest(request, b""), query.dry_run)

@@ -19,11 +19,18 @@ from restive.desk.tokens import (
     list_tokens,
     revoke_token,
 )
-from restive.errors import InputError
 from restive.server.auth import check_invited, check_other, invitation_link
 from restive.server.openapi import json_body
 from restive.server.requests import GrantsBody, InviteBody
-from restive.server.routes.deps import NO_QUERY, PREFIX, Admin, get_programs, json_response, make_router
+from restive.server.routes.deps import (
+    NO_QUERY,
+    PREFIX,
+    Admin,
+    check_empty_body,
+    get_programs,
+    json_response,
+    make_router,
+)
 from restive.server.uploads import take_settings
 
 router = make_router("users")
@@ -60,8 +67,7 @@ async def invite_user(request: Request, principal: Admin) -> Response:
 )
 async def renew_invitation(user: UserName, request: Request, principal: Admin) -> Response:
     """A new link for another device, or after the last one was lost; the last one is void."""
-    if (await request.body()).strip():
-        raise InputError("The body must be empty.")
+    await check_empty_body(request)
     store, context = request.app.state.desk.store, RequestContext(principal.signature)
     return await _describe(request, await get_programs(request).record(invite_again, store, user, context))
 

@@ -80,6 +80,11 @@ DESCRIPTIONS: Mapping[str, Callable[[int | None, Mapping[str, Any]], str]] = {
     "cancelled": lambda round_, answer: f"cancelled round {round_} with {answer.get('listed', 0):,} on the list",
     "undone": lambda _, answer: f"undid: {answer.get('message', '')}",
     "changed": _describe_change,
+    "archived": lambda *_: "archived the program",
+    "restored": lambda *_: "restored the program",
+    "deleted": lambda _, answer: (
+        f"deleted the program {answer.get('program', '')} with {answer.get('events', 0):,} events"
+    ),
     "token made": lambda _, answer: _describe_token("created", answer),
     "token revoked": lambda _, answer: _describe_token("revoked", answer),
     "invited": lambda _, answer: _describe_token("invited", answer),

@@ -237,6 +237,7 @@ def head(program: Program) -> dict[str, Any]:
     config = program.config
     return {
         "name": program.name,
+        "archived": program.archived,
         "words": asdict(config.words),
         "policy": policy_label(config.policy),
         "shadow": policy_label(config.shadow) if config.shadow else None,

@@ -100,14 +100,15 @@ async def log_out(request: Request) -> Response:
 
 
 @page("/", "programs.html")
-async def show_programs(request: Request, page: str = "") -> Data:
-    """The programs, oldest first."""
+async def show_programs(request: Request, page: str = "", archived: str = "") -> Data:
+    """The programs, oldest first; those that are archived are on a page of their own."""
     pool, principal = request.app.state.programs, request.state.principal
-    rows = await pool.run(pool.desk.store.programs)
-    visible = [row.name for row in rows if principal.sees(row.name)]
+    rows = [row for row in await pool.run(pool.desk.store.programs) if principal.sees(row.name)]
+    visible = [row.name for row in rows if bool(row.archived) == bool(archived)]
+    n_archived = sum(row.archived is not None for row in rows)
     part = paginate(read_number(page, "page"), len(visible), CARDS_PER_PAGE)
     cards = [describe_program(await pool.summarize(name, request)) for name in visible[part.rows]]
-    return {"part": part._asdict(), "programs": cards}
+    return {"part": part._asdict(), "programs": cards, "archived": bool(archived), "n_archived": n_archived}
 
 
 @router.post("/demo")

@@ -5,6 +5,8 @@ takes two posts: the first shows what would happen, the second does it.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from fastapi import Request, Response
@@ -14,12 +16,12 @@ from restive.desk.audit import Repeated, RequestContext
 from restive.desk.config import Config, policy_label
 from restive.desk.explanations import count_people
 from restive.desk.program import Program
-from restive.errors import InputError, check_whole
+from restive.errors import InputError, NotFound, check_whole
 from restive.problem import AT_MOST, EXACTLY
 from restive.server.auth import admit
 from restive.server.errors import describe
 from restive.server.views.base import Data, Query, ask, build_page, link, program_page, render_in_thread, router
-from restive.server.views.forms import Form, Operator, make_key, read_whole, redirect, take_form
+from restive.server.views.forms import Admin, Form, Operator, make_key, read_whole, redirect, take_form
 
 NUMBERS = ("budget", "cool_down", "keep")
 FIXED = ("states", "rewards", "control", "horizon", "seed", "template")
@@ -145,7 +147,34 @@ def erase_id(program: Program, form: Form, context: RequestContext) -> Data:
     return {"count": program.erase([agent], context=context)}
 
 
+def set_archived(program: Program, form: Form, context: RequestContext) -> Data:
+    """Archive or restore the program."""
+    archived = form.text("step") == "archive"
+    (program.archive if archived else program.restore)(context=context)
+    return {"archived": archived}
+
+
+@router.post("/programs/{name}/delete")
+async def take_deletion(request: Request, name: str, principal: Admin) -> Response:
+    """Delete the program, once its name is typed."""
+    async with take_form(request) as form:
+        context, desk = RequestContext(principal.signature, form.text("key") or None), request.app.state.desk
+        delete = partial(desk.delete, name, form.text("confirm"), context=context)
+        try:
+            with suppress(Repeated):
+                await request.app.state.programs.delete(request, name, delete)
+        except InputError as error:
+            if isinstance(error, NotFound):
+                raise
+            failure = describe(error, request)
+            refused = {"step": "delete", "detail": failure["detail"]}
+            return await _show(request, name, form, failure["status"], refused=refused)
+    return redirect(request, "/", f"The program {name} is deleted.")
+
+
 STEPS = {
+    "archive": Step("admin", set_archived, lambda *_: "The program is archived."),
+    "restore": Step("admin", set_archived, lambda *_: "The program is restored."),
     "change": Step("admin", change_config, lambda *_: "The new settings apply from the next round."),
     "cancel": Step(
         "operator",

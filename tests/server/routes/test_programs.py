@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from restive.api.administration import ArchivedProgram, DeletedProgram
 from restive.api.status import Status
 from restive.api.types import AuditEntry, Event, Page, Program, ProgramConfig, ProgramSummary
 from restive.desk import Desk
-from server.calling import API, Caller, validate
+from server.calling import API, Caller, as_rows, check, validate
 
 PROGRAMS = f"{API}/programs"
 
@@ -167,3 +168,31 @@ def test_the_audit_log_of_a_program_has_only_its_entries(caller: Caller) -> None
     rest = caller.get(first["next"] or "", Page[AuditEntry])
     assert [entry["verb"] for entry in rest["items"]] == ["created"]
     assert rest["next"] is None
+
+
+def test_the_end_of_a_program(anywhere: Caller) -> None:
+    key = {"Idempotency-Key": "k1"}
+    assert check(anywhere.call("POST", "archive?dry_run=true"), ArchivedProgram, 200)["recorded"] is False
+    for _ in range(2):
+        assert check(anywhere.call("POST", "archive"), ArchivedProgram, 200) == {"archived": True, "recorded": True}
+    listed = anywhere.get(f"{API}/programs", Page[ProgramSummary])["items"]
+    assert [(each["name"], each["archived"]) for each in listed] == [("shops", True)]
+    refused = anywhere.refused("POST", "rounds", 409, json={"states": as_rows()})
+    assert refused["detail"] == "The program shops is archived, so it can only be read; restore it first."
+    assert anywhere.call("GET", "status").status_code == 200
+    check(anywhere.call("POST", "restore"), ArchivedProgram, 200)
+    assert anywhere.call("POST", "rounds", json={"states": as_rows()}).status_code == 201
+    whole = f"{API}/programs/shops"
+    anywhere.refused("DELETE", whole, 422)
+    anywhere.refused("DELETE", f"{whole}?confirm=shop", 422)
+    assert check(anywhere.call("DELETE", f"{whole}?confirm=shops&dry_run=true"), DeletedProgram, 200)["events"] > 1
+    deleted = anywhere.call("DELETE", f"{whole}?confirm=shops", headers=key)
+    again = anywhere.call("DELETE", f"{whole}?confirm=shops", headers=key)
+    assert check(deleted, DeletedProgram, 200) == check(again, DeletedProgram, 200)
+    assert ("idempotent-replayed" in deleted.headers, again.headers["idempotent-replayed"]) == (False, "true")
+    for path in ("", "/status", "/people"):
+        anywhere.refused("GET", whole + path, 404)
+    anywhere.refused("DELETE", f"{whole}?confirm=shops", 404)
+    made = anywhere.call("POST", f"{API}/programs", json={"name": "shops", "states": ["a", "b"], "rewards": [0, 1]})
+    assert made.status_code == 201
+    assert anywhere.call("GET", whole).json()["rounds"] == 0

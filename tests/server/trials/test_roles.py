@@ -40,6 +40,9 @@ WAYS: dict[str, Way] = {
     "DELETE /api/v1/users/{user}": Way("admin"),
     f"GET {P}": Way("viewer"),
     f"PATCH {P}": Way("admin", {"budget": 2}),
+    f"POST {P}/archive": Way("admin", query="?dry_run=true"),
+    f"POST {P}/restore": Way("admin", query="?dry_run=true"),
+    f"DELETE {P}": Way("admin", query="?confirm={name}&dry_run=true"),
     f"GET {P}/status": Way("viewer"),
     f"POST {P}/rounds": Way("operator", {"states": ROWS, "dry_run": True}),
     f"GET {P}/rounds": Way("viewer"),
@@ -75,7 +78,7 @@ def make_request(operation: str, way: Way, program: str) -> tuple[str, str, dict
     """Method, address and the rest of a request that would be carried out."""
     method, path = operation.split(" ")
     if way.body is None:
-        return method, fill(path, program) + way.query, {}
+        return method, fill(path + way.query, program), {}
     fresh = {"name": f"fresh-{next(FRESH)}"} if "name" in way.body else {}
     return method, fill(path, program) + way.query, {"json": way.body | fresh}
 

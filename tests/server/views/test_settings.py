@@ -175,3 +175,26 @@ def test_a_form_from_another_site_changes_nothing(site: Site, admin: Browser) ->
 
 def test_a_form_without_a_known_step_is_refused(admin: Browser) -> None:
     assert send(admin, {"step": "explode"})[0] == 400
+
+
+def test_a_program_is_archived_restored_and_deleted(tmp_path: Path) -> None:
+    with open_site(tmp_path) as site:
+        admin, place = site.browser("admin"), "/programs/coupons/settings"
+        assert "Archived programs" not in admin.get("/").text
+        assert admin.post(place, {"step": "archive"}).status_code == 303
+        assert "/programs/coupons/status" not in admin.get("/").text
+        assert "Archived programs (1)" in read_text(admin.get("/").text)
+        assert "/programs/coupons/status" in admin.get("/?archived=yes").text
+        assert "This program is archived." in read_text(site.browser("viewer").get("/programs/coupons/status").text)
+        refused = admin.post(place, {"step": "change", "budget": "7", "cool_down": "0", "keep": "2"})
+        assert (refused.status_code, "restore it first" in refused.text) == (409, True)
+        admin.post(place, {"step": "restore"})
+        assert "/programs/coupons/status" in admin.get("/").text
+        wrong = admin.post("/programs/coupons/delete", {"confirm": "coupon"})
+        assert (wrong.status_code, "repeat its name" in wrong.text) == (422, True)
+        assert site.browser("operator").post("/programs/coupons/delete", {"confirm": "coupons"}).status_code == 403
+        for _ in range(2):  # a double click
+            done = admin.post("/programs/coupons/delete", {"confirm": "coupons", "key": "k1"})
+            assert (done.status_code, done.headers["location"]) == (303, "/#main")
+        assert admin.get("/programs/coupons/status").status_code == 404
+        assert "Deleted the program coupons with 1 events" in read_text(admin.get("/audit").text)
