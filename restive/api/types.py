@@ -165,7 +165,7 @@ class ProgramSummary(Answer):
     template: str | None
     """The template that the program was created from."""
     title: str | None
-    """The title of the template; empty if the program has its own states or words."""
+    """The title of the program or of its template; empty if it has none, and its own states or words."""
     error: str | None
     """Why the program cannot be read; null if it can."""
 
@@ -204,6 +204,8 @@ class Config(Answer):
     template: str | None
     states_are_outcomes: bool
     """Whether the states of a round are also recorded as the outcomes of the round before."""
+    title: str
+    """What people call the program; empty: its name."""
     words: Words
 
 
@@ -472,6 +474,7 @@ class NewProgram(TypedDict, total=False):
     reward_range: float
     pseudonyms: bool
     states_are_outcomes: bool
+    title: str
     words: dict[str, str]
 
 
@@ -484,3 +487,4 @@ class Changes(TypedDict, total=False):
     keep: int
     shares: dict[str, float]
     states_are_outcomes: bool
+    title: str

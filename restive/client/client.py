@@ -206,7 +206,7 @@ class Program:
         return answer
 
     def change(self, key: str | None = None, **settings: Unpack[types.Changes]) -> types.Config:
-        """Change budget, spend, cool_down, keep, shares or states_are_outcomes from the next round on."""
+        """Change budget, spend, cool_down, keep, shares, states_are_outcomes or title from the next round on."""
         config: types.Config = self._send("PATCH", "", Body.of(settings), {}, key)["config"]
         return config
 

@@ -31,6 +31,7 @@ StatesAreOutcomes = Annotated[
     bool | None, typer.Option(help="The states of a round are also the outcomes of the round before.")
 ]
 CoolDownOption = Annotated[int | None, typer.Option(help="Nobody is chosen twice in so many rounds.")]
+TitleOption = Annotated[str | None, typer.Option(help="What people call the program, shown above its name.")]
 StoreOption = Annotated[
     str | None,
     typer.Option(
@@ -106,6 +107,7 @@ def init(
         list[str] | None, typer.Option(help="Your own words: person=patient, people=patients; repeatable.")
     ] = None,
     states_are_outcomes: StatesAreOutcomes = None,
+    title: TitleOption = None,
     pseudonyms: Annotated[bool, typer.Option("--pseudonyms", help="Store codes instead of ids.")] = False,
     history: Annotated[Path | None, typer.Option(help="Start from a model that `restive fit --out` wrote.")] = None,
     store: StoreOption = None,
@@ -125,7 +127,7 @@ def init(
         budget=budget, spend=spend, policy=policy, shadow=shadow, control=control, cool_down=cool_down, keep=keep,
         shares=parse_shares(share) if share else None, horizon=horizon, reward_range=reward_range, seed=seed,
         words=parse_words(word) if word else None, features=parse_features(feature) if feature else None,
-        states_are_outcomes=states_are_outcomes,
+        states_are_outcomes=states_are_outcomes, title=title,
     )  # fmt: skip
     if rewards is not None:
         settings["rewards"] = parse_rewards(rewards)
@@ -280,6 +282,7 @@ def change(
         list[str] | None, typer.Option(help="All minimum shares, replacing the old ones: north=0.3.")
     ] = None,
     states_are_outcomes: StatesAreOutcomes = None,
+    title: TitleOption = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -295,6 +298,7 @@ def change(
         keep=keep,
         shares=shares,
         states_are_outcomes=states_are_outcomes,
+        title=title,
     )
     if not settings:
         raise InputError("Nothing to change; see `restive desk change --help`.")

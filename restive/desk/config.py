@@ -31,6 +31,7 @@ from restive.policies.belief import require_axes
 from restive.problem import AT_MOST, EXACTLY
 from restive.types import Floats
 
+MAX_TITLE = 80
 MAX_BUDGET, MAX_HORIZON, MAX_STATES = 10**9, 10**9, 1000
 WHOLE = (("budget", 0, MAX_BUDGET), ("seed", 0, MAX_SEED), ("cool_down", 0, 10**6), ("keep", 0, 10**6))
 NUMBERS = (
@@ -77,6 +78,7 @@ class Config:
     pseudonyms: str | None = None
     template: str | None = None
     states_are_outcomes: bool = True
+    title: str = ""  # shown instead of the technical name
     words: Words = field(default_factory=Words)
 
     def __post_init__(self) -> None:
@@ -88,6 +90,7 @@ class Config:
             raise InputError(f"spend is {self.spend!r}; it must be {EXACTLY!r} or {AT_MOST!r}.", location="spend")
         for name, low, high in WHOLE:
             object.__setattr__(self, name, check_whole(name, getattr(self, name), low, high))
+        object.__setattr__(self, "title", _title(self.title))
         if not isinstance(self.states_are_outcomes, bool):
             given = reprlib.repr(self.states_are_outcomes)
             raise InputError(
@@ -139,7 +142,17 @@ class Config:
 
 
 POLICY_FILE = re.compile(r"((?:[A-Za-z]:(?=[/\\]))?[^:]*\.py)(:.*)?", re.DOTALL)
-CHANGEABLE = ("budget", "spend", "cool_down", "keep", "shares", "states_are_outcomes")
+CHANGEABLE = ("budget", "spend", "cool_down", "keep", "shares", "states_are_outcomes", "title")
+
+
+def _title(given: object) -> str:
+    """The title of a program, validated, without surrounding blanks."""
+    text = given.strip() if isinstance(given, str) else None
+    if text is None or len(text) > MAX_TITLE or not text.isprintable():
+        raise InputError(
+            f"title is {reprlib.repr(given)}; it must be one line of at most {MAX_TITLE} characters.", location="title"
+        )
+    return text
 
 
 def policy_label(spec: str) -> str:

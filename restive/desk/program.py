@@ -319,7 +319,7 @@ class Program:
         return undone
 
     def change(self, *, context: RequestContext = NO_CONTEXT, **settings: Any) -> Config:
-        """Change budget, spend, cool_down, keep, shares or states_are_outcomes from now on."""
+        """Change budget, spend, cool_down, keep, shares, states_are_outcomes or title from now on."""
         with self._writing(context, "changed") as (writer, projection):
             config = projection.config.changed(settings).as_json()
             changed = {name: value for name, value in config.items() if name in settings}

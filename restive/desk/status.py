@@ -194,7 +194,9 @@ def compare_shadow(program: Program) -> Shadow | None:
 
 
 def find_title(config: Config) -> str:
-    """The title of the template, unless the program has its own states or words."""
+    """The title of the program, or of its template, unless the program has its own states or words."""
+    if config.title:
+        return config.title
     template = TEMPLATES.get(config.template or "")
     if template is None or list(config.states) != template["states"]:
         return ""

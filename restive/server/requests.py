@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation
 
-from restive.desk.config import MAX_BUDGET, MAX_HORIZON, MAX_STATES
+from restive.desk.config import MAX_BUDGET, MAX_HORIZON, MAX_STATES, MAX_TITLE
 from restive.desk.roster import MAX_ID
 from restive.desk.tokens import MAX_DAYS
 from restive.errors import InputError
@@ -130,6 +130,7 @@ Position = Annotated[int, Field(ge=0, le=MAX_POSITION), INTEGER]
 Flag = Annotated[bool, BOOLEAN]
 COOL_DOWN = "The number of rounds in which a person is not chosen again."
 STATES_ARE_OUTCOMES = "Whether the states of a round are also recorded as the outcomes of the round before."
+TITLE = "What people call the program, on one line; empty: its name."
 KEEP = "The number of rounds for which a state that is not reported is carried over."
 
 
@@ -328,6 +329,7 @@ class CreateBody(Body):
         False, description="Store pseudonyms instead of names; their key stays on the server's machine."
     )
     states_are_outcomes: bool | None = Field(None, description=STATES_ARE_OUTCOMES)
+    title: str | None = Field(None, max_length=MAX_TITLE, description=TITLE)
     words: Annotated[WordsBody, SHORT] | None = None
 
 
@@ -348,6 +350,7 @@ class ChangeBody(Body):
     keep: Rounds = Field(0, description=KEEP)
     shares: Shares = Field(default_factory=dict)
     states_are_outcomes: bool = Field(True, description=STATES_ARE_OUTCOMES)
+    title: str = Field("", max_length=MAX_TITLE, description=TITLE)
 
 
 class PageQuery(Query):

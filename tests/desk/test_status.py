@@ -17,6 +17,7 @@ from restive.desk.lift import lift_by_round
 from restive.desk.output import step_with_command
 from restive.desk.replay import replay
 from restive.desk.status import as_plain, compare_shadow, find_learned, get_status, next_steps, summarize
+from restive.errors import InputError
 
 WORDS = Words(person="shop", people="shops", action="a coupon", every="week", reward_unit="orders a week")
 
@@ -344,3 +345,17 @@ def test_the_title_is_the_templates_unless_states_or_words_are_others(
 def test_words_of_its_own_leave_the_other_words_of_the_template(desk: Desk) -> None:
     words = desk.create("one", template="pharmacy", words={"person": "patient"}).config.words
     assert (words.person, words.people, words.action) == ("patient", "pharmacists", "a coupon")
+
+
+def test_the_title_is_the_program_s_own_or_that_of_its_template(tmp_path: Path) -> None:
+    with Desk(tmp_path / "desk.db") as desk:
+        program = desk.create("calls", template="pharmacy", title="  Calls in the north ")
+        assert get_status(program)["title"] == summarize(program)["title"] == "Calls in the north"
+        assert program.change(title="").title == ""
+        assert get_status(program)["title"] == "Pharmacy orders"
+        program.change(title="Anrufe, Süd")
+        assert summarize(program)["title"] == "Anrufe, Süd"
+        for wrong in ("x" * 81, "two\nlines", None, 7):
+            with pytest.raises(InputError, match="title is"):
+                program.change(title=wrong)
+        assert replay(program).proven

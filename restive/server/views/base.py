@@ -238,6 +238,7 @@ def head(program: Program) -> dict[str, Any]:
     return {
         "name": program.name,
         "archived": program.archived,
+        "title": config.title,
         "words": asdict(config.words),
         "policy": policy_label(config.policy),
         "shadow": policy_label(config.shadow) if config.shadow else None,

@@ -47,7 +47,7 @@ OWN, DEMO = "own", "demo"  # instead of the name of a template; the name of a pr
 EMPTY_ROWS, MAX_ROWS = 3, 30  # of states
 MAX_WORD = 60  # characters
 WHOLE, DECIMAL = ("budget", "cool_down", "keep", "horizon", "seed"), ("control", "reward_range")
-FIELDS = (*WHOLE, *DECIMAL, "spend", "shares", "policy", "shadow")
+FIELDS = (*WHOLE, *DECIMAL, "spend", "shares", "policy", "shadow", "title")
 TEMPLATE_FIELDS = ("name", "title", "about", "people", "person", "action", "every", "states")
 DEFAULT_STATES = ("low", "high")
 WRONG_TOKEN = "This token is not valid. It may be mistyped, expired or revoked. Ask the person who gave it to you."
@@ -170,7 +170,7 @@ def describe_program(summary: ProgramSummary) -> Data:
         **fields,
         "readable": summary["error"] is None,
         "policy": policy_label(summary["policy"]) if summary["policy"] else None,
-        "title": template["title"] if template else "",
+        "title": summary["title"] or "",
         "about": template["about"] if template else "",
     }
 

@@ -74,6 +74,7 @@ def build_settings(program: Program, _: Query) -> Data:
     return {
         **{name: getattr(config, name) for name in NUMBERS},
         "at_most": config.spend == AT_MOST,
+        "title": config.title,
         "states_are_outcomes": config.states_are_outcomes,
         "shares": dict(config.shares),
         "groups": groups[:MAX_GROUPS],
@@ -109,6 +110,8 @@ def change_config(program: Program, form: Form, context: RequestContext) -> Data
     wanted: Data = {name: read_whole(form.text(name)) for name in NUMBERS}
     wanted["spend"] = AT_MOST if form.checked("at_most") else EXACTLY
     wanted["shares"] = form.shares("shares")
+    if "title" in form.fields:
+        wanted["title"] = form.text("title")
     wanted["states_are_outcomes"] = form.checked("states_are_outcomes")
     settings = {name: value for name, value in wanted.items() if value != getattr(config, name)}
     return {"config": program.change(**(settings or wanted), context=context).as_json()}

@@ -198,3 +198,10 @@ def test_a_program_is_archived_restored_and_deleted(tmp_path: Path) -> None:
             assert (done.status_code, done.headers["location"]) == (303, "/#main")
         assert admin.get("/programs/coupons/status").status_code == 404
         assert "Deleted the program coupons with 1 events" in read_text(admin.get("/audit").text)
+
+
+def test_pages_show_the_title(site: Site, admin: Browser) -> None:
+    assert admin.post(SETTINGS, {**NOW, "title": "Calls <b>north</b>"}).status_code == 303
+    for path in ("/", "/programs/coupons/status", "/programs/coupons/list", SETTINGS):
+        assert "Calls &lt;b&gt;north&lt;/b&gt;" in admin.get(path).text, path
+    assert site.desk.program("coupons").config.title == "Calls <b>north</b>"
