@@ -236,15 +236,24 @@ class Program:
 
     def download(self, round: int, path: str | PathLike[str], overwrite: bool = False) -> None:
         """Write the list of a round to a .csv, .xlsx or .parquet file."""
+        self._save(path, LIST_SUFFIXES, f"/rounds/{round:d}/list", overwrite)
+
+    def _save(self, path: str | PathLike[str], suffixes: tuple[str, ...], address: str, overwrite: bool) -> None:
+        """Write the answer to a request to a file, whose suffix ends the address."""
         from restive.files import write_atomic  # imports NumPy
 
         file = Path(path)
         suffix = file.suffix.lower()
-        if suffix not in LIST_SUFFIXES:
-            raise InputError(f"{file.name}: a list is a {', '.join(LIST_SUFFIXES)} file.", location=file)
+        if suffix not in suffixes:
+            what = "a list" if suffixes is LIST_SUFFIXES else "an export"
+            raise InputError(f"{file.name}: {what} is a {', '.join(suffixes)} file.", location=file)
         if file.exists() and not overwrite:
             raise InputError(f"{file} already exists.", code="file_exists", location=file, hint=Hint.OVERWRITE)
-        write_atomic(file, self._transport.request("GET", f"{self._path}/rounds/{round:d}/list{suffix}").content)
+        write_atomic(file, self._transport.request("GET", f"{self._path}{address}{suffix}").content)
+
+    def export(self, path: str | PathLike[str], overwrite: bool = False) -> None:
+        """Write all people, rounds and records as Parquet files into one .zip file."""
+        self._save(path, (".zip",), "/export", overwrite)
 
     def people(self, find: str = "") -> Iterator[types.Person]:
         """The people in the order of joining, or those whose id contains `find`."""

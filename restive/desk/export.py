@@ -6,6 +6,8 @@ Records hold what off-policy evaluation needs: the state, whether the agent was 
 whether the action was done, the reward and the next state. Read them as one table with the pattern records/*.parquet.
 """
 
+import tempfile
+import zipfile
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
@@ -46,6 +48,17 @@ def export(
     for other in set((place / "records").glob("round-*.parquet")) - set(files):
         other.unlink()  # of another export; the pattern would read it too
     return files
+
+
+def export_zip(program: Program, file: str | PathLike[str]) -> Path:
+    """Write the same files into one ZIP file, in a folder of the program's name; returns the file."""
+    place = Path(file)
+    with tempfile.TemporaryDirectory(prefix="restive-", dir=place.parent) as folder:
+        files = export(program, folder)
+        with zipfile.ZipFile(place, "w", zipfile.ZIP_STORED) as packed:  # Parquet is compressed already
+            for each in files:
+                packed.write(each, Path(program.name) / each.relative_to(folder))
+    return place
 
 
 def agents_table(program: Program, numbers: Ints | None = None) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Lists as file downloads, for the API and the pages: written by a thread to a temporary file and sent from there."""
+"""Lists and whole programs as file downloads, for the API and the pages: written by a thread to a temporary file and sent from there."""
 
 import shutil
 import tempfile
@@ -10,11 +10,14 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from restive.desk.export import export_zip
+from restive.desk.program import Program
 from restive.desk.recommendation import Recommendation
 from restive.desk.table_files import write_table_file
 from restive.server.program_pool import Programs
 from restive.server.uploads import TABLE_TYPES
 
+ZIP = "application/zip"
 MEDIA_TYPES: dict[str, str] = {ending: media_type for media_type, ending in TABLE_TYPES.items()}
 
 
@@ -32,14 +35,29 @@ class Sheet(NamedTuple):
         return f"{self.recommendation.program}-round-{self.recommendation.round}{suffix}.{self.ending}"
 
 
+def make_export(program: Program) -> Response:
+    """The whole program as a ZIP file, as a file response."""
+    folder = Path(tempfile.mkdtemp(prefix="restive-"))
+    try:
+        path = export_zip(program, folder / "export.zip")
+        return make_file_response(path, ZIP, f"{program.name}.zip")
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def make_file_response(path: Path, media_type: str, filename: str) -> Response:
+    """A response that sends a file and removes its folder."""
+    response = TemporaryFileResponse(path, media_type=media_type, filename=filename, stat_result=path.stat())
+    del response.headers["etag"], response.headers["last-modified"]  # they are those of the temporary file
+    return response
+
+
 async def send_sheet(request: Request, sheet: Sheet) -> Response:
     """The list as a file response."""
     programs: Programs = request.app.state.programs
     path = await programs.write(request, sheet.recommendation.program, write_file, sheet)
-    media_type = MEDIA_TYPES[sheet.ending]
-    response = TemporaryFileResponse(path, media_type=media_type, filename=sheet.filename, stat_result=path.stat())
-    del response.headers["etag"], response.headers["last-modified"]  # they are those of the temporary file
-    return response
+    return make_file_response(path, MEDIA_TYPES[sheet.ending], sheet.filename)
 
 
 def write_file(sheet: Sheet) -> Path:

@@ -4,6 +4,7 @@ import hashlib
 import subprocess
 import sys
 import threading
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,27 @@ def test_states_are_outcomes_of_the_round_before(calls: Program) -> None:
     assert (decided.results["round"], decided.results["recorded"]) == (1, 8)
     assert calls.decide(STATES, states_are_outcomes=False).results is None
     assert not calls.change(states_are_outcomes=False)["states_are_outcomes"]
+
+
+def test_an_export_and_the_end_of_a_program(client: Client, calls: Program, tmp_path: Path) -> None:
+    calls.decide(STATES)
+    calls.export(tmp_path / "calls.zip")
+    with zipfile.ZipFile(tmp_path / "calls.zip") as packed:
+        assert f"{calls.name}/records/round-00001.parquet" in packed.namelist()
+    with pytest.raises(InputError, match=r"an export is a \.zip file"):
+        calls.export(tmp_path / "calls.csv")
+    calls.archive(dry_run=True)
+    calls.archive()
+    with pytest.raises(APIError, match="is archived"):
+        calls.change(title="Calls")
+    calls.restore()
+    assert calls.change(title="Calls")["title"] == "Calls"
+    assert (
+        calls.delete(calls.name, dry_run=True)
+        == calls.delete(calls.name, key="k1")
+        == calls.delete(calls.name, key="k1")
+    )
+    assert calls.name not in [program["name"] for program in client.programs()]
 
 
 def test_the_story_of_a_user(client: Client, calls: Program, served: Served) -> None:

@@ -40,7 +40,7 @@ def append_until_killed(address: str, program: int, acknowledged: Connection) ->
             acknowledged.send((last.number, last.digest))
 
 
-def die(*_: object) -> None:
+def die(*_: object, **__: object) -> None:
     """Be killed."""
     os.kill(os.getpid(), signal.SIGKILL)
 

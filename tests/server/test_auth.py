@@ -186,7 +186,7 @@ def test_signing_in_sets_a_cookie_that_scripts_and_other_sites_do_not_get(site: 
     answer = site.post("/test/in", secret=site.token("ann", all="viewer"))
     kind = answer.headers["set-cookie"].lower()
     assert answer.json() is True
-    assert {"httponly", "samesite=lax", "path=/", "max-age=43200"} <= {part.strip() for part in kind.split(";")}
+    assert {"httponly", "samesite=lax", "path=/", "max-age=2592000"} <= {part.strip() for part in kind.split(";")}
     assert "secure" not in kind
     assert site.get("/test/page").json()["principal"] == "ann"
 

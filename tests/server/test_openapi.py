@@ -128,7 +128,7 @@ def test_roles_are_scopes_of_the_token(document: dict[str, Any]) -> None:
     roles = find_roles(document)
     assert {name for name, role in roles.items() if role == "admin"} == {
         "create", "change", "erase", "store_audit", "program_audit",
-        "archive", "restore", "delete", "list_users", "invite_user", "renew_invitation", "change_user", "revoke_user",
+        "archive", "restore", "delete", "export_program", "list_users", "invite_user", "renew_invitation", "change_user", "revoke_user",
     }  # fmt: skip
     assert {name for name, role in roles.items() if role == "operator"} == {
         "decide", "learn", "correct_states", "cancel", "leave",

@@ -142,7 +142,7 @@ async def read_program(
         content = read(program, *args, **kwargs)
         # With pseudonyms, names change without an event, when this process learns them.
         headers = {"ETag": make_etag(projection.digest)} if projection.config.pseudonyms is None else {}
-        return content if isinstance(content, Sheet) else json_response(content), headers
+        return content if isinstance(content, Sheet | Response) else json_response(content), headers
 
     found, headers = await programs.call(request, name, respond)
     response = await send_sheet(request, found) if isinstance(found, Sheet) else found

@@ -17,7 +17,8 @@ from restive.desk.status import get_status
 from restive.desk.store import Event
 from restive.desk.tokens import Principal
 from restive.errors import Conflict, InputError
-from restive.server.openapi import json_body
+from restive.server.downloads import ZIP, make_export
+from restive.server.openapi import file_response, json_body
 from restive.server.requests import AuditQuery, ChangeBody, CreateBody, DeleteQuery, DryRun, PageQuery
 from restive.server.routes.deps import (
     NO_QUERY,
@@ -213,6 +214,18 @@ async def delete(
 async def status(name: Name, request: Request, principal: Viewer) -> Response:
     """Rounds, people, the gain of the program, what was learned, and what to do next."""
     return await read_program(request, name, lambda program: hide_policy_paths(get_status(program)))
+
+
+@router.get(
+    "/programs/{name}/export.zip",
+    summary="Export a program",
+    responses=file_response(ZIP, "Content-Disposition"),
+    response_class=Response,
+    dependencies=NO_QUERY,
+)
+async def export_program(name: Name, request: Request, principal: Admin) -> Response:
+    """The people, rounds and records of a program as Parquet files in a ZIP file."""
+    return await read_program(request, name, make_export)
 
 
 @audit.get("/programs/{name}/events", response_model=types.Page[types.Event], summary="List events")

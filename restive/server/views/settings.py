@@ -19,6 +19,7 @@ from restive.desk.program import Program
 from restive.errors import InputError, NotFound, check_whole
 from restive.problem import AT_MOST, EXACTLY
 from restive.server.auth import admit
+from restive.server.downloads import make_export
 from restive.server.errors import describe
 from restive.server.views.base import Data, Query, ask, build_page, link, program_page, render_in_thread, router
 from restive.server.views.forms import Admin, Form, Operator, make_key, read_whole, redirect, take_form
@@ -173,6 +174,12 @@ async def take_deletion(request: Request, name: str, principal: Admin) -> Respon
             refused = {"step": "delete", "detail": failure["detail"]}
             return await _show(request, name, form, failure["status"], refused=refused)
     return redirect(request, "/", f"The program {name} is deleted.")
+
+
+@router.get("/programs/{name}/export.zip")
+async def send_export(request: Request, name: str, principal: Admin) -> Response:
+    """The whole program as Parquet files in a ZIP file."""
+    return await ask(request, name, make_export)
 
 
 STEPS = {

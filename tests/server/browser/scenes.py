@@ -13,7 +13,12 @@ from starlette.routing import BaseRoute
 
 from server.browser.shop import at, check
 
-FILES = ("/programs/{name}/list.{kind}", "/programs/{name}/missing.{kind}", "/history.{kind}")
+FILES = (
+    "/programs/{name}/list.{kind}",
+    "/programs/{name}/missing.{kind}",
+    "/history.{kind}",
+    "/programs/{name}/export.zip",
+)
 OTHERS = ("/api/v1/", "/static/", "/health", "/ready", "/metrics", "/openapi.json", *FILES)
 IMAGE = "<img src=x onerror=alert(1)>"
 LONG = "anidwithoutanyplacetobreak" * 7

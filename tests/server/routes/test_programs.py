@@ -1,13 +1,17 @@
 import asyncio
+import io
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from restive.api.administration import ArchivedProgram, DeletedProgram
 from restive.api.status import Status
 from restive.api.types import AuditEntry, Event, Page, Program, ProgramConfig, ProgramSummary
 from restive.desk import Desk
+from restive.desk.export import export
 from server.calling import API, Caller, as_rows, check, validate
 
 PROGRAMS = f"{API}/programs"
@@ -196,3 +200,17 @@ def test_the_end_of_a_program(anywhere: Caller) -> None:
     made = anywhere.call("POST", f"{API}/programs", json={"name": "shops", "states": ["a", "b"], "rewards": [0, 1]})
     assert made.status_code == 201
     assert anywhere.call("GET", whole).json()["rounds"] == 0
+
+
+def test_an_export_has_the_files_of_the_command(anywhere: Caller, tmp_path: Path) -> None:
+    anywhere.call("POST", "rounds", json={"states": as_rows()})
+    answer = anywhere.call("GET", "export.zip")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/zip")
+    assert answer.headers["content-disposition"] == 'attachment; filename="shops.zip"'
+    assert anywhere.call("GET", "export.zip", headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
+    files = export(anywhere.desk.program("shops"), tmp_path / "out")
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as packed:
+        names = [f"shops/{file.relative_to(tmp_path / 'out')}" for file in files]
+        assert packed.namelist() == names
+        for name, file in zip(names, files, strict=True):
+            assert pl.read_parquet(io.BytesIO(packed.read(name))).equals(pl.read_parquet(file))

@@ -51,6 +51,7 @@ OTHERS = {
     P: "viewer",
     f"{P}/list.{{kind}}": "viewer",
     f"{P}/missing.{{kind}}": "viewer",
+    f"{P}/export.zip": "admin",
 }  # files and a redirect
 FORMS = {
     "/new": "admin",

@@ -43,6 +43,7 @@ WAYS: dict[str, Way] = {
     f"POST {P}/archive": Way("admin", query="?dry_run=true"),
     f"POST {P}/restore": Way("admin", query="?dry_run=true"),
     f"DELETE {P}": Way("admin", query="?confirm={name}&dry_run=true"),
+    f"GET {P}/export.zip": Way("admin"),
     f"GET {P}/status": Way("viewer"),
     f"POST {P}/rounds": Way("operator", {"states": ROWS, "dry_run": True}),
     f"GET {P}/rounds": Way("viewer"),
