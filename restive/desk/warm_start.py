@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from restive.contract import scale_counts
 from restive.desk.config import Config, make_learner
 from restive.desk.events import WarmStarted
 from restive.desk.projection import MAX_BELIEF_BYTES, PolicyState
@@ -57,7 +58,7 @@ def make_warm_start(model: FittedModel, config: Config) -> tuple[pl.Series, Warm
     if config.pseudonyms is not None:
         names = pl.Series(find_key(config.pseudonyms).hide(names.to_list()), dtype=pl.String)
     order = [model.states.index(state) for state in config.states]
-    moves = model.counts[:, :, order][..., order].astype(np.int64)
+    moves = scale_counts(model.counts, 1.0)[:, :, order][..., order].astype(np.int64)
     value = model.value[order] if config.rewards is None else config.rewards
     about = {"value": [float(each) for each in value], "power": float(model.power), "rounds": int(model.logged.rounds)}
     return names, WarmStarted(np.arange(len(names)), moves, about)

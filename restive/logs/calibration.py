@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from restive.kernels.jit import compiled
+from restive.logs.half_life import keep_some
 from restive.logs.history import History
 from restive.logs.model import Prior, center
 from restive.types import Bools, Floats, Ints
@@ -38,11 +40,12 @@ class Moves(NamedTuple):
     action: Ints
     state: Ints
     next_state: Ints
-    before: Floats  # [M, S] the person's earlier moves from this state under this action, by destination
+    before: Floats  # [M, S] the person's earlier moves from this state under this action, by destination, as they count
+    round: Ints
 
     def take(self, rows: Bools) -> "Moves":
         """Some of the moves."""
-        return Moves(self.agent[rows], self.action[rows], self.state[rows], self.next_state[rows], self.before[rows])
+        return Moves(*(part[rows] for part in self))
 
 
 class Slope(NamedTuple):
@@ -54,25 +57,30 @@ class Slope(NamedTuple):
     slope_error: float
 
 
-def list_moves(history: History) -> Moves:
-    """The moves of a history, by person and in the order of rounds."""
-    known = history.known
-    agent, action, state, after = (
-        part[known] for part in (history.agent, history.action, history.state, history.next_state)
+def list_moves(history: History, half_life: float | None = None) -> Moves:
+    """The moves of a history, by person and in the order of rounds; earlier ones count by their weight."""
+    known, keep = history.known, 1.0 if half_life is None else 0.5 ** (1 / half_life)
+    agent, round_, action, state, after = (
+        part[known] for part in (history.agent, history.round, history.action, history.state, history.next_state)
     )
-    return Moves(agent, action, state, after, _count_before(agent, action, state, after, history.n_states))
+    before = _count_before(agent, round_, action, state, after, history.n_states, keep)
+    return Moves(agent, action, state, after, before, round_)
 
 
-def _count_before(agent: Ints, action: Ints, state: Ints, after: Ints, states: int) -> Floats:
-    cell = (agent * 2 + action) * states + state
-    order = np.argsort(cell, kind="stable")
-    hit = np.zeros((cell.size, states))
-    hit[np.arange(cell.size), after[order]] = 1.0
-    total = hit.cumsum(axis=0) - hit
-    first = np.flatnonzero(np.diff(cell[order], prepend=-1))
-    length = np.diff(np.append(first, cell.size))
-    before = np.empty_like(total)
-    before[order] = total - np.repeat(total[first], length, axis=0)
+@compiled
+def _count_before(
+    agent: Ints, round_: Ints, action: Ints, state: Ints, after: Ints, states: int, keep: float
+) -> Floats:
+    before, counts = np.zeros((agent.size, states)), np.zeros((2, states, states))
+    seen_at = np.zeros((2, states), np.int64)
+    for j in range(agent.size):
+        if j == 0 or agent[j] != agent[j - 1]:
+            counts[:] = 0.0
+        a, s = action[j], state[j]
+        before[j] = counts[a, s] * keep ** (round_[j] - 1 - seen_at[a, s])
+        counts[a, s] = before[j] * keep
+        counts[a, s, after[j]] += 1.0
+        seen_at[a, s] = round_[j]
     return before
 
 
@@ -101,20 +109,23 @@ def predict(prior: Prior, moves: Moves, features: Floats | None = None) -> Float
     return np.asarray(sum(part[:, None] * row for part, row in zip(weight, by_type, strict=True)))
 
 
-def hold_out(history: History, fit: Fit, seed: int = 0, features: Floats | None = None) -> dict[str, Any]:
+def hold_out(
+    history: History, fit: Fit, seed: int = 0, features: Floats | None = None, half_life: float | None = None
+) -> dict[str, Any]:
     """Figures on held-out rounds and people; those that rest on too little are left out.
 
-    `features` [N, F] are those that the fit uses.
+    `features` [N, F] and `half_life` are those that the fit uses.
     """
     people = np.random.default_rng([seed, 1]).permutation(history.n_agents)[:MAX_PEOPLE]
-    moves = list_moves(history)
+    moves = list_moves(history, half_life)
     if people.size < history.n_agents:
         moves = moves.take(np.isin(moves.agent, people))
     figures = {}
     for name, out in (("rounds", _last_moves(moves.agent)), ("people", np.isin(moves.agent, people[::PART]))):
         involved = np.unique(moves.agent[out]).size
         if out.sum() >= MIN_MOVES and involved >= MIN_PEOPLE:
-            judged = _judge(moves, out, fit, (history.n_agents, history.n_states), features)
+            kept = _keep_train(moves, out, half_life, np.random.default_rng([seed, 5]))
+            judged = _judge(moves, out, kept, fit, (history.n_agents, history.n_states), features)
             figures[name] = judged | {"people": int(involved)}
     return figures
 
@@ -127,11 +138,21 @@ def _last_moves(agent: Ints) -> Bools:
     return np.asarray((left <= -(-number // PART)[agent]) & (number[agent] > 1))
 
 
-def _judge(moves: Moves, out: Bools, fit: Fit, shape: tuple[int, int], features: Floats | None) -> dict[str, Any]:
+def _keep_train(moves: Moves, out: Bools, half_life: float | None, generator: np.random.Generator) -> Bools:
+    """The moves that a fit without those that are held out is fitted to."""
+    if half_life is None:
+        return ~out
+    age = moves.round[~out].max(initial=0) - moves.round
+    return np.asarray(~out & keep_some(np.exp2(-age / half_life), generator))
+
+
+def _judge(
+    moves: Moves, out: Bools, kept: Bools, fit: Fit, shape: tuple[int, int], features: Floats | None
+) -> dict[str, Any]:
     people, states = shape
     counts = np.zeros((people, 2, states, states))
-    np.add.at(counts, tuple(part[~out] for part in moves[:4]), 1.0)
-    seen = np.unique(moves.agent[~out])
+    np.add.at(counts, tuple(part[kept] for part in moves[:4]), 1.0)
+    seen = np.unique(moves.agent[kept])
     test = moves.take(out)
     pooled, stay = _baselines(counts, test)
     priors = fit(counts[seen], seen)

@@ -15,6 +15,7 @@ import polars as pl
 from restive.contract import Draws, Model, Ranking, Shape, as_ranking
 from restive.errors import InputError, did_you_mean
 from restive.kernels.rng import run_keys
+from restive.logs.half_life import count_weighted
 from restive.logs.history import History
 from restive.logs.model import FittedModel
 from restive.policies import make_policy
@@ -22,6 +23,7 @@ from restive.policies.base import Learner, Policy
 from restive.types import Floats, Ints
 
 NOBODY, STATE, COLUMN = "nobody", "state:", "column:"
+TOLERANCE = 1e-9  # of sums of weights
 DRAWS = 30  # of the model of an oracle, which plans with its mean
 
 
@@ -182,13 +184,16 @@ class PastModel(NamedTuple):
         names = history.agents.cast(pl.String)
         found = names.is_in(model.agents.cast(pl.String).implode()).to_numpy()
         model = model.about(names.to_list())
-        rest = (model.counts - history.counts) * found[:, None, None, None]
-        same = (rest.sum(axis=1) >= 0).all()  # over both actions: they differ if advice is judged
+        seen = count_weighted(history, model.forgetting.half_life)
+        rest = (model.counts - seen) * found[:, None, None, None]
+        same = (rest.sum(axis=1) >= -TOLERANCE).all()  # over both actions: they differ if advice is judged
         return cls(history, replace(model, counts=np.maximum(rest, 0.0) if same else model.counts))
 
     def rows(self, number: int) -> Floats:
         """The expected rows of everybody, given the moves before round `number`, [N, A, S, S]."""
-        before = self.history.select(self.history.round < number).counts
+        before = count_weighted(
+            self.history.select(self.history.round < number), self.model.forgetting.half_life, number - 1
+        )
         return replace(self.model, counts=self.model.counts + before).posterior_mean()
 
     def plan(self, number: int) -> Model:

@@ -10,12 +10,11 @@ Features are used, with the best ridge, if they gain two standard errors over th
 """
 
 import numpy as np
-from scipy.special import gammaln
 
 from restive.logs.feature_rows import sample_feature_priors
 from restive.logs.mixture import sample_priors
 from restive.logs.model import Choice, Prior
-from restive.logs.row_prior import log_likelihood
+from restive.logs.row_prior import log_likelihood, rising_log_likelihood
 from restive.types import Floats
 
 MAX_TYPES, RIDGES = 6, (0.01, 0.1, 1.0)
@@ -68,17 +67,10 @@ def score_people(priors: tuple[Prior, ...], counts: Floats, features: Floats | N
     logs = []
     for prior in priors:
         if prior.coefficients is not None:
-            logs.append(_own_log_likelihood(prior.alpha_of(features), counts))
+            logs.append(rising_log_likelihood(prior.alpha_of(features), counts))
         else:
             logs.append(np.logaddexp.reduce(np.log(prior.share) + log_likelihood(prior.alpha, counts), axis=1))
     return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(logs)))
-
-
-def _own_log_likelihood(alpha: Floats, counts: Floats) -> Floats:
-    """The log-likelihood of each person's moves where everybody has an own distribution of rows, [N]."""
-    total, seen = alpha.sum(axis=-1), counts.sum(axis=-1)
-    moves = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=(1, 2, 3))
-    return np.asarray(moves - (gammaln(total + seen) - gammaln(total)).sum(axis=(1, 2)))
 
 
 def _gain(score: Floats, base: Floats) -> tuple[float, float]:

@@ -264,6 +264,9 @@ def fit(
     types: Annotated[
         int | None, typer.Option(help="How many types of people, without features.", show_default="by held-out people")
     ] = None,
+    half_life: Annotated[
+        str, typer.Option(help="Rounds after which a move counts half: auto, none or a number.", metavar="ROUNDS")
+    ] = "auto",
     examine: Annotated[bool, typer.Option(help="Also say whether the model holds: `restive examine`.")] = True,
     seed: SeedOption = 0,
 ) -> None:
@@ -272,7 +275,7 @@ def fit(
     from restive.logs.fit import fit as fit_model
 
     check_model_file(out)
-    model = fit_model(history, seed, types=types)
+    model = fit_model(history, seed, types=types, half_life=half_life)
     if examine:
         from restive.logs.examine import examine as examine_history
 

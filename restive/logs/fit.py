@@ -8,6 +8,7 @@ from restive.formats import show_count
 from restive.logs.calibration import hold_out
 from restive.logs.choice import choose
 from restive.logs.feature_rows import sample_feature_priors
+from restive.logs.half_life import AUTO, count_weighted, find_half_life, keep_some, weigh
 from restive.logs.history import History
 from restive.logs.mixture import sample_priors
 from restive.logs.model import Choice, FittedModel, Logged, Prior, center
@@ -39,6 +40,7 @@ def fit(
     types: int | None = None,
     features: bool = True,
     held_out: bool = True,
+    half_life: str | float | None = AUTO,
 ) -> FittedModel:
     """The model of a history.
 
@@ -56,23 +58,28 @@ def fit(
         Whether features may be used.
     held_out
         Whether to fit again without some rounds and people, and to judge the predictions of them.
+    half_life
+        The number of rounds after which a move counts half; None or "none" if all count the same; "auto" to choose by
+        how well each round is predicted from those before.
     """
     history = source if isinstance(source, History) else History.read(source)
     moves, notes = _leave_out_unavailable(history)
     known = standardize(history) if features and types is None else NO_FEATURES
-    choice = Choice(types) if types else choose(moves.counts, known.values, np.random.default_rng([seed, 4]))
+    forgetting = find_half_life(moves, half_life)
+    counts = _keep_counts(moves, forgetting.half_life, np.random.default_rng([seed, 6]))
+    choice = Choice(types) if types else choose(counts, known.values, np.random.default_rng([seed, 4]))
     if choice.ridge is None:
         known = NO_FEATURES
 
     def fit_part(counts: Floats, people: Ints) -> tuple[Prior, ...]:
         return _sample(counts, known.select(people), choice, HELD_OUT_DRAWS, np.random.default_rng([seed, 3]))
 
-    priors = _sample(moves.counts, known.values, choice, draws, np.random.default_rng([seed, 0]))
+    priors = _sample(counts, known.values, choice, draws, np.random.default_rng([seed, 0]))
     return FittedModel(
         history.agents,
         history.states,
         history.value,
-        moves.counts,
+        count_weighted(moves, forgetting.half_life),
         history.last_state,
         center(priors),
         priors,
@@ -82,10 +89,18 @@ def fit(
         known.names,
         known.scale,
         choice,
-        hold_out(moves, fit_part, seed, known.values) if held_out else {},
+        hold_out(moves, fit_part, seed, known.values, forgetting.half_life) if held_out else {},
         (*history.notes, *notes),
-        find_power(moves, center(priors)),
+        find_power(moves, center(priors), forgetting.half_life),
+        forgetting=forgetting,
     )
+
+
+def _keep_counts(moves: History, half_life: float | None, generator: np.random.Generator) -> Floats:
+    """The moves to which the distribution of rows is fitted, [N, A, S, S]."""
+    if half_life is None:
+        return moves.counts
+    return moves.select(keep_some(weigh(moves, half_life), generator)).counts
 
 
 def standardize(history: History) -> Features:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from restive.formats import finite_or_none, show_count, show_fixed, show_interval, show_percent
-from restive.logs.model import FittedModel, Prior
+from restive.logs.model import FittedModel, Forgetting, Prior
 from restive.logs.sections import Section
 from restive.report.tables import Table
 from restive.types import Floats
@@ -70,7 +70,7 @@ def find_effects(model: FittedModel, seed: int = 0) -> list[Effect]:
         np.array(part) + all_people - sample
         for part, all_people, sample in zip(zip(*moments, strict=True), everybody, some, strict=True)
     )
-    seen = model.counts.sum(axis=(0, 3)).astype(int)
+    seen = np.rint(model.counts.sum(axis=(0, 3))).astype(int)
     effects = []
     for s, state in enumerate(model.states):
         known = bool(seen[:, s].all())
@@ -130,6 +130,8 @@ class Moderation(NamedTuple):
 
 def find_moderation(model: FittedModel) -> list[Moderation]:
     """The features that the model uses, by how much they change the effect of acting, over states as they were seen."""
+    if not model.feature_names:
+        return []
     seen = model.counts.sum(axis=(0, 1, 3))
     weight = seen / max(seen.sum(), 1)
     unit = np.eye(len(model.feature_names))
@@ -150,7 +152,7 @@ def summarize(model: FittedModel) -> dict[str, Any]:
         "people": len(model.agents),
         "states": list(model.states),
         "rounds": model.logged.rounds,
-        "moves": int(model.counts.sum()),
+        "moves": round(model.counts.sum()),
         "value": [[value, error] for value, error in zip(model.value.tolist(), _errors(model).tolist(), strict=True)],
         "effects": [
             {
@@ -164,6 +166,7 @@ def summarize(model: FittedModel) -> dict[str, Any]:
         "between_people": {name: each.as_json() for name, each in find_correlations(model).items()},
         "types": model.prior.share.tolist(),
         "choice": model.choice._asdict(),
+        "forgetting": model.forgetting._asdict(),
         "features": {each.feature: each.change.as_json() for each in find_moderation(model)},
         "held_out": model.held_out,
         "verdicts": list(model.verdicts),
@@ -179,6 +182,7 @@ def describe(model: FittedModel) -> tuple[Section, ...]:
         for section in (
             _describe_effects(model, effects),
             _describe_people(model, effects),
+            *([_describe_forgetting(model)] if model.forgetting != Forgetting() else []),
             *([_describe_held_out(model)] if model.held_out else []),
             *([Section("Does the model hold?", model.verdicts)] if model.verdicts else []),
             *([Section("To know", model.notes)] if model.notes else []),
@@ -187,7 +191,7 @@ def describe(model: FittedModel) -> tuple[Section, ...]:
 
 
 def _describe_effects(model: FittedModel, effects: list[Effect]) -> Section:
-    size = f"{show_count(len(model.agents), 'person', 'people')}, {show_count(int(model.counts.sum()), 'move')}"
+    size = f"{show_count(len(model.agents), 'person', 'people')}, {show_count(round(model.counts.sum()), 'move')}"
     errors = _errors(model)
     rows = tuple(
         (
@@ -245,6 +249,24 @@ def _describe_people(model: FittedModel, effects: list[Effect]) -> Section:
         sentences.append(_say_features(model))
     table = _tabulate_types(model) if types.size > 1 else _tabulate_features(model) if model.feature_names else None
     return Section("How alike people are", tuple(sentences), table)
+
+
+def _describe_forgetting(model: FittedModel) -> Section:
+    half_life, gains = model.forgetting
+    scored = {each: (gain, error) for each, gain, error in gains}
+    best = max(scored, key=lambda each: scored[each][0], default=None) if half_life is None else half_life
+    if half_life is None:
+        sentences = ["All moves count the same: older moves predict each round as well as newer ones do."]
+    else:
+        moves = show_count(round(model.counts.sum()), "move")
+        sentences = [f"A move counts half after {half_life:g} rounds, so those of the history count as {moves}."]
+    if best in scored:
+        gain, error = scored[best]
+        sentences.append(
+            f"A half-life of {best:g} rounds, of {len(scored)} tried, changes the log score of predicting each round "
+            f"from those before by {show_fixed(gain, 4)} ± {show_fixed(error, 4)} a move; one that gains more than two errors is used."
+        )
+    return Section("Do older moves still count?", tuple(sentences))
 
 
 def _say_features(model: FittedModel) -> str:

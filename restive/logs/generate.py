@@ -38,6 +38,8 @@ def generate_history(
     everyone = np.arange(agents)
     cumulative = problem.transition.cumsum(axis=-1)
     for step in range(rounds):
+        if problem.drift is not None:
+            cumulative = problem.at(step).transition.cumsum(axis=-1)
         now = state[:, step]
         action[:, step] = generator.random(agents) < probability[now]
         rows = cumulative[everyone, action[:, step], now]

@@ -63,6 +63,17 @@ class Choice(NamedTuple):
     feature_gains: tuple[tuple[float, float], ...] = ()  # of each ridge
 
 
+class Forgetting(NamedTuple):
+    """The half-life of moves in rounds, None if all count the same, and what the half-lives that were tried gained.
+
+    A gain is that in log score per move over counting all the same, each round predicted from those before, with its
+    standard error: (half-life, gain, error).
+    """
+
+    half_life: float | None = None
+    gains: tuple[tuple[float, float, float], ...] = ()
+
+
 def center(priors: tuple[Prior, ...]) -> Prior:
     """The distribution with the mean row, and with the mean correlation of two moves of one person, of some draws.
 
@@ -99,7 +110,8 @@ class FittedModel:
     value, value_error
         [S] the expected reward on arriving in a state, and its standard error: 0 where it is known.
     counts
-        [N, A, S, S] how often each agent moved under each action from each state to each state.
+        [N, A, S, S] how often each agent moved under each action from each state to each state; with forgetting, a move
+        counts by its weight.
     last_state
         [N] the latest known state.
     prior, draws
@@ -120,6 +132,8 @@ class FittedModel:
         What a move of the history counts for a learner that starts from it, from 0 to 1 (`restive.logs.warm`).
     verdicts
         What `restive.logs.examine` says about the history, one line for each question, if it was asked.
+    forgetting
+        The half-life of moves, and how it was chosen (`restive.logs.half_life`).
     """
 
     agents: pl.Series
@@ -139,6 +153,7 @@ class FittedModel:
     notes: tuple[str, ...] = ()
     power: float = 1.0
     verdicts: tuple[str, ...] = ()
+    forgetting: Forgetting = field(default_factory=Forgetting)
 
     def responsibility(self, prior: Prior | None = None) -> Floats:
         """The probability that each agent is of each type, given its moves, [N, K]."""
@@ -212,7 +227,7 @@ class FittedModel:
         columns = {
             "agent": self.agents,
             "last_state": self.last_state,
-            "counts": self.counts.astype(np.int32).reshape(len(self.agents), -1),
+            "counts": self._whole_or_parts().reshape(len(self.agents), -1),
         } | ({} if self.features is None else {"features": self.features})
         spec = {
             "states": self.states,
@@ -228,6 +243,7 @@ class FittedModel:
             "notes": self.notes,
             "power": self.power,
             "verdicts": self.verdicts,
+            "forgetting": self.forgetting._asdict(),
         }
         write_parquet(path, FORMAT, spec, columns, checksum=False)
 
@@ -254,6 +270,7 @@ class FittedModel:
             tuple(spec["notes"]),
             spec["power"],
             tuple(spec["verdicts"]),
+            Forgetting(**{name: _as_tuples(part) for name, part in spec["forgetting"].items()}),
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -267,6 +284,9 @@ class FittedModel:
         from restive.logs.fit_report import describe
 
         return describe(self)
+
+    def _whole_or_parts(self) -> Ints | Floats:
+        return self.counts.astype(np.int32) if self.forgetting.half_life is None else self.counts
 
     def _drawn_prior(self, number: int, seed: int) -> tuple[Prior, np.random.Generator]:
         prior = self.draws[number % len(self.draws)] if self.draws else self.prior

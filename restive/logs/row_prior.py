@@ -19,6 +19,7 @@ The posterior is exact for any number of people; a bootstrap of people with few 
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
 from restive.types import Floats, Ints
 
@@ -118,6 +119,8 @@ def log_likelihood(alpha: Floats, counts: Floats) -> Floats:
            [0.16666667]])
     """
     types, people = alpha.shape[0], counts.shape[0]
+    if (counts % 1).any():
+        return np.stack([rising_log_likelihood(each, counts) for each in alpha], axis=1)
     seen = counts.sum(axis=-1)
     highest = int(seen.max(initial=0))
     moved = place_counts(counts, highest)
@@ -127,6 +130,13 @@ def log_likelihood(alpha: Floats, counts: Floats) -> Floats:
         found[:, k] = sum_logs(alpha[k], highest)[moved].sum(axis=1)
         found[:, k] -= sum_logs(alpha[k].sum(axis=-1), highest)[visited].sum(axis=1)
     return found
+
+
+def rising_log_likelihood(alpha: Floats, counts: Floats) -> Floats:
+    """The same for parameters [..., A, S, S] and counts [..., A, S, S] that need not be whole, [...]."""
+    total, seen = alpha.sum(axis=-1), counts.sum(axis=-1)
+    moves: Floats = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=(-3, -2, -1))
+    return np.asarray(moves - (gammaln(total + seen) - gammaln(total)).sum(axis=(-2, -1)))
 
 
 def place_counts(counts: Floats, highest: int) -> Ints:

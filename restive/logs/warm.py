@@ -6,10 +6,12 @@ A learner starts from power · counts of each agent, and from the prior that fol
 """
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
 
+from restive.logs.half_life import count_weighted
 from restive.logs.history import History
 from restive.logs.model import Prior
+from restive.logs.row_prior import rising_log_likelihood
 from restive.types import Floats
 
 POWERS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -17,11 +19,12 @@ LATE_SHARE = 0.25
 MAX_PEOPLE = 2000  # that the power is chosen by, spread evenly over all
 
 
-def find_power(history: History, prior: Prior) -> float:
-    """The power of a history: what one of its moves counts, from 0 to 1."""
-    late = history.round > (1 - LATE_SHARE) * history.n_rounds
-    stride = -(-history.n_agents // MAX_PEOPLE)
-    early_counts, late_counts = (history.select(rows).counts[::stride] for rows in (~late, late))
+def find_power(history: History, prior: Prior, half_life: float | None = None) -> float:
+    """The power of a history: what one of its moves counts, from 0 to 1, beyond its weight by a half-life."""
+    cut = int((1 - LATE_SHARE) * history.n_rounds)
+    late, stride = history.round > cut, -(-history.n_agents // MAX_PEOPLE)
+    early_counts = count_weighted(history.select(~late), half_life, cut)[::stride]
+    late_counts = history.select(late).counts[::stride]
     scores = [_log_likelihood(late_counts, power * early_counts, prior) for power in POWERS]
     return POWERS[int(np.argmax(scores))]
 
@@ -29,14 +32,6 @@ def find_power(history: History, prior: Prior) -> float:
 def _log_likelihood(counts: Floats, known: Floats, prior: Prior) -> float:
     """The log-likelihood of counts [N, A, S, S] given those that are known, types integrated out."""
     alpha = prior.alpha[:, None] + known  # [K, N, A, S, S]
-    before = np.log(prior.share)[:, None] + _log_rising(prior.alpha[:, None], known)
-    after = before + _log_rising(alpha, counts)
+    before = np.log(prior.share)[:, None] + rising_log_likelihood(prior.alpha[:, None], known)
+    after = before + rising_log_likelihood(alpha, counts)
     return float((logsumexp(after, axis=0) - logsumexp(before, axis=0)).sum())
-
-
-def _log_rising(alpha: Floats, counts: Floats) -> Floats:
-    """The log-probability of sequences of moves with these counts under Dirichlet rows, of each agent, [K, N]."""
-    cells = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=(-3, -2, -1))
-    size, number = alpha.sum(axis=-1), counts.sum(axis=-1)
-    rows: Floats = (gammaln(size) - gammaln(size + number)).sum(axis=(-2, -1))
-    return np.asarray(cells + rows)

@@ -10,6 +10,7 @@ from restive.logs.calibration import hold_out
 from restive.logs.fit import fit
 from restive.logs.fit_report import find_effects, interval
 from restive.logs.generate import draw_people, generate_history
+from restive.logs.half_life import find_half_life
 from restive.logs.mixture import sample_priors
 from restive.logs.row_prior import count_tails, sample_alpha
 from restive.problem import Problem
@@ -120,12 +121,7 @@ def check_log_score(quick: bool, seed: int = SEED) -> list[Result]:
 
 def _gains(family: str, number: int, seed: int) -> list[list[float]]:
     generator = np.random.default_rng([seed, 6, number])
-    if family == "few types":
-        problem = make_problems("few-types-v1", instances=1, agents=300, seed=int(generator.integers(2**31)))[0]
-    else:
-        weight = 1e6 if family == "people alike" else 4.0
-        mean = generator.dirichlet(np.full(3, 2.0), (2, 3))
-        problem = draw_people(weight * mean, VALUE, 300, seed=int(generator.integers(2**62)))
+    problem = _draw_problem(family, 300, generator)
     history = generate_history(problem, 20, int(generator.integers(2**62)), 0.3)
     held_out = fit(history, seed=number, draws=20).held_out
     return [held_out[name]["gain_over_pooled"] for name in ("rounds", "people")]
@@ -154,9 +150,54 @@ def check_types(quick: bool, seed: int = SEED) -> list[Result]:
     ]
 
 
+def check_forgetting(quick: bool, seed: int = SEED) -> list[Result]:
+    """Whether all moves count the same if nothing changes, and what forgetting gains if the effect of acting ends."""
+    histories, (people, rounds) = (12, (100, 30)) if quick else (200, (300, 40))
+    where = f"{people} people, {rounds} rounds"
+    results = []
+    for family in ("people alike", "people differ", "few types"):
+        problems = (
+            _draw_problem(family, people, np.random.default_rng([seed, 8, number])) for number in range(histories)
+        )
+        chosen = [
+            find_half_life(generate_history(problem, rounds, number)).half_life
+            for number, problem in enumerate(problems)
+        ]
+        share, least = chosen.count(None) / histories, 0.9 if quick else 0.97
+        results.append(Result(f"no forgetting, {family}, {where}", f"≥ {least}", f"{share:.3f}", share >= least))
+    gains = np.array([_forgetting_gain(people, rounds, [seed, 9, number]) for number in range(histories // 2)])
+    reached = float(gains.mean() / gains.std(ddof=1) * np.sqrt(gains.size))
+    what = f"gain by forgetting, effect of acting ends at half-time, {where}"
+    note = f"log score {gains.mean():.4f} a move of the next round; above 0 in {(gains > 0).mean():.0%} of histories"
+    results.append(Result(what, "≥ 3 se", f"{reached:.1f} se", reached >= 3, note))
+    share = float((gains < 0).mean())
+    results.append(Result(f"loss by forgetting, {where}", "≤ 0.05 of histories", f"{share:.3f}", share <= 0.05))
+    return results
+
+
+def _draw_problem(family: str, people: int, generator: np.random.Generator) -> Problem:
+    if family == "few types":
+        return make_problems("few-types-v1", instances=1, agents=people, seed=int(generator.integers(2**31)))[0]
+    mean = generator.dirichlet(np.full(3, 2.0), (2, 3))
+    weight = 1e6 if family == "people alike" else 4.0
+    return draw_people(weight * mean, VALUE, people, seed=int(generator.integers(2**62)))
+
+
+def _forgetting_gain(people: int, rounds: int, seed: list[int]) -> float:
+    """What forgetting gains in the expected log score of the rows after the change."""
+    problem = _draw_problem("people differ", people, np.random.default_rng(seed))
+    later = problem.replace(transition=np.repeat(problem.transition[:, :1], 2, axis=1))
+    history = generate_history(problem.change_to(later, rounds // 2), rounds, seed[-1])
+    rows = [
+        fit(history, draws=20, types=1, held_out=False, half_life=each).posterior_mean() for each in ("auto", "none")
+    ]
+    return float((later.transition * np.log(rows[0] / rows[1])).sum(axis=-1).mean())
+
+
 CHECKS = (
     Check("coverage", check_coverage),
     Check("calibration", check_calibration),
     Check("log score", check_log_score),
     Check("types", check_types),
+    Check("forgetting", check_forgetting),
 )
