@@ -61,7 +61,8 @@ def list_moves(history: History, half_life: float | None = None) -> Moves:
     """The moves of a history, by person and in the order of rounds; earlier ones count by their weight."""
     known, keep = history.known, 1.0 if half_life is None else 0.5 ** (1 / half_life)
     agent, round_, action, state, after = (
-        part[known] for part in (history.agent, history.round, history.action, history.state, history.next_state)
+        part[known].astype(np.int64)
+        for part in (history.agent, history.round, history.action, history.state, history.next_state)
     )
     before = _count_before(agent, round_, action, state, after, history.n_states, keep)
     return Moves(agent, action, state, after, before, round_)
@@ -142,7 +143,7 @@ def _keep_train(moves: Moves, out: Bools, half_life: float | None, generator: np
     """The moves that a fit without those that are held out is fitted to."""
     if half_life is None:
         return ~out
-    age = moves.round[~out].max(initial=0) - moves.round
+    age = np.maximum(moves.round[~out].max(initial=0) - moves.round, 0)
     return np.asarray(~out & keep_some(np.exp2(-age / half_life), generator))
 
 

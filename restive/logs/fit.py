@@ -91,7 +91,7 @@ def fit(
         choice,
         hold_out(moves, fit_part, seed, known.values, forgetting.half_life) if held_out else {},
         (*history.notes, *notes),
-        find_power(moves, center(priors), forgetting.half_life),
+        find_power(moves, center(priors)) if forgetting.half_life is None else 1.0,
         forgetting=forgetting,
     )
 

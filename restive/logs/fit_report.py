@@ -264,7 +264,7 @@ def _describe_forgetting(model: FittedModel) -> Section:
         gain, error = scored[best]
         sentences.append(
             f"A half-life of {best:g} rounds, of {len(scored)} tried, changes the log score of predicting each round "
-            f"from those before by {show_fixed(gain, 4)} ± {show_fixed(error, 4)} a move; one that gains more than two errors is used."
+            f"from those before by {show_fixed(gain, 4)} ± {show_fixed(error, 4)} a move; one that gains more than 2.5 errors is used."
         )
     return Section("Do older moves still count?", tuple(sentences))
 

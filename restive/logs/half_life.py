@@ -25,7 +25,7 @@ from restive.types import Bools, Floats, Ints
 AUTO, NONE = "auto", "none"
 HALF_LIVES, MAX_PART = (4, 8, 16, 32, 64, 128, 256), 2  # in rounds; at most so many times those of the history
 WEIGHTS = np.append(2.0 ** np.arange(-1, 10), 1e9)  # the last: everybody has the same row
-MIN_GAIN, MIN_PEOPLE, MIN_ROUNDS = 2.0, 10, 8
+MIN_GAIN, MIN_PEOPLE, MIN_ROUNDS = 2.5, 10, 8
 MAX_MOVES = 100_000  # that the half-life is chosen by, of people spread evenly over all
 
 
@@ -49,7 +49,7 @@ def find_half_life(history: History, given: str | float | None = AUTO) -> Forget
 
 def weigh(history: History, half_life: float | None, now: int | None = None) -> Floats:
     """The weight of each row as of the end of round `now`, the last one by default."""
-    age = (history.n_rounds if now is None else now) - history.round
+    age = (history.n_rounds if now is None else now) - history.round.astype(np.int64)
     return np.ones(age.size) if half_life is None else np.exp2(-age / half_life)
 
 

@@ -2,13 +2,13 @@
 
 A learner starts from power · counts of each agent, and from the prior that follows from all of them (`Past`,
 `Policy.warm_start`). The power is the one under which the last quarter of the rounds is most likely given those before
-(Ibrahim and Chen 2000): 1 where people stayed as they were, less where they changed.
+(Ibrahim and Chen 2000): 1 where people stayed as they were, less where they changed. With a half-life it is 1: moves count by
+their weights.
 """
 
 import numpy as np
 from scipy.special import logsumexp
 
-from restive.logs.half_life import count_weighted
 from restive.logs.history import History
 from restive.logs.model import Prior
 from restive.logs.row_prior import rising_log_likelihood
@@ -19,12 +19,11 @@ LATE_SHARE = 0.25
 MAX_PEOPLE = 2000  # that the power is chosen by, spread evenly over all
 
 
-def find_power(history: History, prior: Prior, half_life: float | None = None) -> float:
-    """The power of a history: what one of its moves counts, from 0 to 1, beyond its weight by a half-life."""
-    cut = int((1 - LATE_SHARE) * history.n_rounds)
-    late, stride = history.round > cut, -(-history.n_agents // MAX_PEOPLE)
-    early_counts = count_weighted(history.select(~late), half_life, cut)[::stride]
-    late_counts = history.select(late).counts[::stride]
+def find_power(history: History, prior: Prior) -> float:
+    """The power of a history: what one of its moves counts, from 0 to 1."""
+    late = history.round > (1 - LATE_SHARE) * history.n_rounds
+    stride = -(-history.n_agents // MAX_PEOPLE)
+    early_counts, late_counts = (history.select(rows).counts[::stride] for rows in (~late, late))
     scores = [_log_likelihood(late_counts, power * early_counts, prior) for power in POWERS]
     return POWERS[int(np.argmax(scores))]
 

@@ -25,7 +25,7 @@ def changed_history(early: int, late: int) -> History:
 
 
 def fit_quickly(history: History) -> FittedModel:
-    return fit(history, draws=20, types=1, held_out=False)
+    return fit(history, draws=20, types=1, held_out=False, half_life=None)
 
 
 def test_moves_count_fully_where_people_stayed_the_same_and_hardly_where_they_changed() -> None:
@@ -33,6 +33,7 @@ def test_moves_count_fully_where_people_stayed_the_same_and_hardly_where_they_ch
     assert find_power(stable, fit_quickly(stable).prior) >= 0.5
     assert find_power(changed, fit_quickly(changed).prior) <= 0.05
     assert fit_quickly(changed).power == find_power(changed, fit_quickly(changed).prior)
+    assert fit(changed, draws=20, types=1, held_out=False, half_life=8).power == 1
 
 
 def test_people_are_found_by_the_text_of_their_names() -> None:

@@ -169,7 +169,8 @@ def check_forgetting(quick: bool, seed: int = SEED) -> list[Result]:
     reached = float(gains.mean() / gains.std(ddof=1) * np.sqrt(gains.size))
     what = f"gain by forgetting, effect of acting ends at half-time, {where}"
     note = f"log score {gains.mean():.4f} a move of the next round; above 0 in {(gains > 0).mean():.0%} of histories"
-    results.append(Result(what, "≥ 3 se", f"{reached:.1f} se", reached >= 3, note))
+    limit = 1 if quick else 3
+    results.append(Result(what, f"≥ {limit} se", f"{reached:.1f} se", reached >= limit, note))
     share = float((gains < 0).mean())
     results.append(Result(f"loss by forgetting, {where}", "≤ 0.05 of histories", f"{share:.3f}", share <= 0.05))
     return results
