@@ -113,6 +113,25 @@ class StateEstimate(Answer):
     """People with a positive benefit."""
 
 
+class DriftAlarm(Answer):
+    """A change of how people move from a state, with or without the action."""
+
+    action: bool | None
+    """Whether it is about people who were acted on; null: about all people who were not."""
+    state: str | None
+    since: int
+    """The first round with other moves."""
+    at: str
+    """When that round was decided."""
+    found: int
+    """The round whose outcomes raised the alarm."""
+    before: list[float]
+    """The probability of each next state before, in the order of the states; empty if it is about all states."""
+    after: list[float]
+    sentence: str
+    advice: str
+
+
 class NextStep(Answer):
     """One thing to do next."""
 
@@ -140,6 +159,8 @@ class Status(Answer):
     shadow_policy: str | None
     shadow: ShadowComparison | None
     learned: list[StateEstimate]
+    drift: list[DriftAlarm]
+    """Changes that were found in the last rounds; empty if nothing changed."""
     far_sighted: bool
     """Whether benefits count all future rounds, not only the next one."""
     horizon: int | None

@@ -48,6 +48,11 @@ class RoundTotals:
     cancelled: bool = False
     treated: RewardTotals = field(default_factory=RewardTotals)  # all that are not in the control group
     control: RewardTotals = field(default_factory=RewardTotals)
+    moves: list[int] = field(default_factory=list)  # how many moved, by action, state and next state; empty: nobody yet
+
+    def add_moves(self, moved: Ints) -> None:
+        """Add moves, [A, S, S]."""
+        self.moves = (moved.ravel() + (self.moves or 0)).tolist()
 
     def as_json(self) -> dict[str, Any]:
         """Plain data; not by asdict, which copies deeply and is slow where there are many rounds."""

@@ -46,6 +46,8 @@ def print_status(status: Status, store: str) -> None:
     console.print(as_text(_headline(status, store), style="dim"))
     for step in status["steps"]:
         console.print(as_text(f"→ {step_with_command(status['name'], step, store)}"))
+    for alarm in status["drift"]:
+        console.print(as_text(f"! {alarm['sentence']} {alarm['advice']}"))
     console.print(as_text(f"\n{_describe_people(status, words)}"))
     _print_lift(console, status, words)
     if status["rounds"]:

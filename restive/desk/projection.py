@@ -7,6 +7,7 @@ reported, from what was really done. Revisions are known at the start: correctio
 correct, and undone events have no effect, so the projection ends as if all had been right from the start.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -317,6 +318,9 @@ class Projection:
         totals.treated.add(news.reward[~control])
         all_present = number.size == states.number.size
         state = states.state if all_present else states.state[np.searchsorted(states.number, number)]
+        shape = (2, *2 * (len(self.config.states),))
+        moved = np.ravel_multi_index((news.done.astype(np.int64), state, news.after), shape)
+        totals.add_moves(np.bincount(moved, minlength=math.prod(shape)))
         for policy_state in self.policy_states.values():
             policy_state.learn(number, state, news.done, news.reward, news.after)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from restive.api.status import NextStep, PeopleCounts, StateEstimate, Status, StatusRound, WaitingRound
+from restive.api.status import DriftAlarm, NextStep, PeopleCounts, StateEstimate, Status, StatusRound, WaitingRound
 from restive.api.types import ProgramSummary
 from restive.desk.agents import Agents, RewardTotals, RoundTotals
 from restive.desk.config import TEMPLATES, Config, Words
@@ -17,11 +17,14 @@ from restive.desk.lift import Lift, LiftCurve, Shadow, compare_policies, lift, l
 from restive.desk.program import Program
 from restive.desk.selection import FREE
 from restive.errors import InputError
-from restive.formats import finite_or_none
+from restive.formats import finite_or_none, show_percent
+from restive.logs.drift import Alarm, find_alarms
 from restive.logs.estimators import Sums
 from restive.version import __version__
 
 MAX_SHADOW_ROUNDS = 200  # a shadow policy is compared over the last rounds only, so that the log need not be read whole
+MAX_DRIFT_ROUNDS = 500  # the last ones, in which changes are looked for
+SHOWN_ROUNDS = 20  # for which a change is shown after it was found
 MAX_MISSING = 0.05  # the share of outcomes that may be missing before the lift comes with a caution
 
 
@@ -50,6 +53,7 @@ def get_status(program: Program) -> Status:
         "shadow_policy": config.shadow,
         "shadow": as_plain(compare_shadow(program) if config.shadow else None),
         "learned": find_learned(program),
+        "drift": find_drift(projection.rounds, config),
         "far_sighted": projection.policy_states["policy"].policy.far_sighted,
         "horizon": config.horizon,
         "steps": next_steps(
@@ -173,6 +177,50 @@ def find_learned(program: Program) -> list[StateEstimate]:
             }
         )
     return found
+
+
+def find_drift(rounds: Sequence[RoundTotals], config: Config) -> list[DriftAlarm]:
+    """Changes of how people move, found in the last rounds by CUSUM (`restive.logs.drift`)."""
+    seen = [totals for totals in rounds if totals.moves][-MAX_DRIFT_ROUNDS:]
+    states = config.states
+    moves = np.array([totals.moves for totals in seen], np.int64).reshape(-1, 2, len(states), len(states))
+    return [
+        {
+            "action": None if alarm.action is None else bool(alarm.action),
+            "state": None if alarm.state is None else states[alarm.state],
+            "since": seen[alarm.since].round,
+            "at": seen[alarm.since].at,
+            "found": seen[alarm.found].round,
+            "before": alarm.before.tolist(),
+            "after": alarm.after.tolist(),
+            "sentence": _say_drift(alarm, seen[alarm.since], config),
+            "advice": _advise_drift(alarm, config),
+        }
+        for alarm in find_alarms(moves)
+        if alarm.found >= len(seen) - SHOWN_ROUNDS
+    ]
+
+
+def _say_drift(alarm: Alarm, since: RoundTotals, config: Config) -> str:
+    words, when = config.words, f"Since round {since.round} ({since.at[:10]})"
+    if alarm.state is None:
+        return f"{when}, {words.people} move differently without {words.action}; no single state stands out."
+    moved = [
+        f"{state} {show_percent(float(after))} instead of {show_percent(float(before))}"
+        for state, before, after in zip(config.states, alarm.before, alarm.after, strict=True)
+        if show_percent(float(before)) != show_percent(float(after))
+    ]
+    how = f"{'with' if alarm.action else 'without'} {words.action}"
+    return f"{when}, {words.people} in {config.states[alarm.state]!r} move differently {how}: {', '.join(moved)}."
+
+
+def _advise_drift(alarm: Alarm, config: Config) -> str:
+    check = "Check that states and actions are still recorded as before, and what else changed then."
+    if alarm.action and config.policy != "random":
+        return (
+            f"This may only mean that the policy selects others than before, which cannot be told apart here. {check}"
+        )
+    return check
 
 
 def compare_shadow(program: Program) -> Shadow | None:

@@ -26,6 +26,7 @@ def make_status(words: Words, **fields: Any) -> Status:
         "shadow_policy": None,
         "shadow": None,
         "learned": [],
+        "drift": [],
         "far_sighted": True,
         "horizon": None,
         "steps": [],

@@ -12,11 +12,12 @@ import pytest
 from desk.statuses import count_people
 from restive.api.status import NextStep, WaitingRound
 from restive.desk import Desk, Program
-from restive.desk.config import Words
+from restive.desk.agents import RoundTotals
+from restive.desk.config import Config, Words
 from restive.desk.lift import lift_by_round
 from restive.desk.output import step_with_command
 from restive.desk.replay import replay
-from restive.desk.status import as_plain, compare_shadow, find_learned, get_status, next_steps, summarize
+from restive.desk.status import as_plain, compare_shadow, find_drift, find_learned, get_status, next_steps, summarize
 from restive.errors import InputError
 
 WORDS = Words(person="shop", people="shops", action="a coupon", every="week", reward_unit="orders a week")
@@ -359,3 +360,50 @@ def test_the_title_is_the_program_s_own_or_that_of_its_template(tmp_path: Path) 
             with pytest.raises(InputError, match="title is"):
                 program.change(title=wrong)
         assert replay(program).proven
+
+
+def walk(desk: Desk, changes_in: int, rounds: int) -> Program:
+    """A program of people who stay in their state four times out of five, and from a round on hardly ever in `here`."""
+    program = desk.create("walk", states=["away", "here"], rewards=[0, 1], budget=6, policy="random", seed=1)
+    generator = np.random.default_rng(2)
+    people = [f"p{n}" for n in range(60)]
+    state = generator.integers(2, size=60)
+    for number in range(1, rounds + 1):
+        program.decide({name: ("away", "here")[each] for name, each in zip(people, state, strict=True)})
+        stays = np.where((state == 1) & (number >= changes_in), 0.1, 0.8)
+        state = np.where(generator.random(60) < stays, state, 1 - state)
+    return program
+
+
+def test_a_change_of_how_people_move_is_said_with_its_row_and_its_date(desk: Desk) -> None:
+    program = walk(desk, changes_in=15, rounds=20)
+    [alarm] = get_status(program)["drift"]
+    assert (alarm["action"], alarm["state"]) == (False, "here")
+    assert abs(alarm["since"] - 15) <= 1
+    assert alarm["at"] == program.rounds[alarm["since"] - 1].at
+    assert alarm["before"][1] == pytest.approx(0.8, abs=0.06)
+    assert alarm["after"][1] < 0.3
+    since = (
+        f"Since round {alarm['since']} ({alarm['at'][:10]}), people in 'here' move differently without an action: away "
+    )
+    assert alarm["sentence"].startswith(since)
+    assert alarm["advice"].startswith("Check that states")
+    assert replay(program).belief == replay(program).believed
+
+
+def test_nothing_is_said_where_nothing_changed(desk: Desk) -> None:
+    assert get_status(walk(desk, changes_in=99, rounds=14))["drift"] == []
+
+
+def test_alarms_of_selected_people_say_that_selection_may_be_the_reason() -> None:
+    quiet, loud = [[[20, 10], [10, 20]], [[10, 10], [10, 10]]], [[[20, 10], [10, 20]], [[10, 10], [20, 0]]]
+    rounds = [
+        RoundTotals(n, "2026-03-02T08:00:00Z", n, 20, 100, 0, moves=np.ravel(quiet if n <= 20 else loud).tolist())
+        for n in range(1, 30)
+    ]
+    [alarm] = find_drift(rounds, Config(states=("away", "here"), budget=20, words=WORDS))
+    assert alarm["sentence"] == (
+        "Since round 21 (2026-03-02), shops in 'here' move differently with a coupon: away 100% instead of 50%, "
+        "here 0% instead of 50%."
+    )
+    assert "the policy selects others" in alarm["advice"]
