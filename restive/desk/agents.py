@@ -52,7 +52,8 @@ class RoundTotals:
 
     def add_moves(self, moved: Ints) -> None:
         """Add moves, [A, S, S]."""
-        self.moves = (moved.ravel() + (self.moves or 0)).tolist()
+        before = self.moves or [0] * moved.size
+        self.moves = [old + new for old, new in zip(before, moved.ravel().tolist(), strict=True)]
 
     def as_json(self) -> dict[str, Any]:
         """Plain data; not by asdict, which copies deeply and is slow where there are many rounds."""

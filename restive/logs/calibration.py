@@ -45,7 +45,8 @@ class Moves(NamedTuple):
 
     def take(self, rows: Bools) -> "Moves":
         """Some of the moves."""
-        return Moves(*(part[rows] for part in self))
+        agent, action, state, next_state, before, round_ = self
+        return Moves(agent[rows], action[rows], state[rows], next_state[rows], before[rows], round_[rows])
 
 
 class Slope(NamedTuple):

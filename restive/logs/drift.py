@@ -68,7 +68,7 @@ def find_alarms(moves: Ints, threshold: float = THRESHOLD) -> list[Alarm]:
                 alarms.append(Alarm(None, None, since, number, np.zeros(0), np.zeros(0)))
             else:
                 old, new = rows[begun:since, row].sum(axis=0), rows[since : number + 1, row].sum(axis=0)
-                alarms.append(Alarm(*divmod(row, states), since, number, old / old.sum(), new / new.sum()))
+                alarms.append(Alarm(row // states, row % states, since, number, old / old.sum(), new / new.sum()))
             charts.restart(part, since, rows[since : number + 1, part].sum(axis=0))
     return alarms
 
@@ -98,7 +98,9 @@ class Charts(NamedTuple):
     def start(cls, rows: int, states: int) -> "Charts":
         """Charts before the first round."""
         none = np.zeros(rows + 1, np.int64)
-        return cls(np.zeros((rows, states)), np.zeros((rows, states)), none[:-1].copy(), none * 0.0, none, none.copy())
+        return cls(
+            np.zeros((rows, states)), np.zeros((rows, states)), none[:-1].copy(), np.zeros(rows + 1), none, none.copy()
+        )
 
     def add(self, number: int, moved: Floats) -> None:
         """Score the moves of a round, [A · S, S], and learn from them."""

@@ -224,10 +224,11 @@ class FittedModel:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one Parquet file."""
+        whole = self.forgetting.half_life is None
         columns = {
             "agent": self.agents,
             "last_state": self.last_state,
-            "counts": self._whole_or_parts().reshape(len(self.agents), -1),
+            "counts": self.counts.astype(np.int32 if whole else np.float64).reshape(len(self.agents), -1),
         } | ({} if self.features is None else {"features": self.features})
         spec = {
             "states": self.states,
@@ -284,9 +285,6 @@ class FittedModel:
         from restive.logs.fit_report import describe
 
         return describe(self)
-
-    def _whole_or_parts(self) -> Ints | Floats:
-        return self.counts.astype(np.int32) if self.forgetting.half_life is None else self.counts
 
     def _drawn_prior(self, number: int, seed: int) -> tuple[Prior, np.random.Generator]:
         prior = self.draws[number % len(self.draws)] if self.draws else self.prior
