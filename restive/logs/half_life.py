@@ -60,7 +60,8 @@ def count_weighted(history: History, half_life: float | None, now: int | None = 
     known, shape = history.known, (history.n_agents, 2, history.n_states, history.n_states)
     rows = (part[known] for part in (history.agent, history.action, history.state, history.next_state))
     weight = weigh(history, half_life, now)[known]
-    return np.bincount(np.ravel_multi_index(tuple(rows), shape), weight, math.prod(shape)).reshape(shape)
+    counts = np.bincount(np.ravel_multi_index(tuple(rows), shape), weight, math.prod(shape))
+    return np.asarray(counts.reshape(shape), np.float64)
 
 
 def keep_some(weight: Floats, generator: np.random.Generator) -> Bools:
@@ -89,11 +90,12 @@ def _choose(history: History) -> Forgetting:
     moves = tuple(part[known] for part in (history.agent, history.round - 1, history.action, history.state))
     after = history.next_state[known]
     by_round = np.bincount(np.ravel_multi_index((*moves[1:], after), shape), minlength=math.prod(shape)).reshape(shape)
-    stride = -(-after.size // MAX_MOVES)
-    some = moves[0] % stride == 0
-    chosen = (*(part[some] for part in moves), after[some])
+    some = moves[0] % max(1, -(-after.size // MAX_MOVES)) == 0
+    agent, round_, action, state = (part[some] for part in moves)
     scores = {
-        half_life: score_half_life(*chosen, by_round, 0.5 ** (1 / half_life), history.n_agents)
+        half_life: score_half_life(
+            agent, round_, action, state, after[some], by_round, 0.5 ** (1 / half_life), history.n_agents
+        )
         for half_life in (math.inf, *(each for each in HALF_LIVES if each <= MAX_PART * history.n_rounds))
     }
     base, number = scores.pop(math.inf), max(after[some].size, 1)
@@ -104,8 +106,8 @@ def _choose(history: History) -> Forgetting:
 
 def _gain(differences: Floats, number: int) -> tuple[float, float]:
     """The gain a move, and its standard error, from those of people, [N]."""
-    total, people = float(differences.sum()), np.count_nonzero(differences)
-    spread = float(np.sqrt(((differences - total / max(people, 1)) ** 2)[differences != 0].sum()))
+    total, judged = float(differences.sum()), differences[differences != 0]
+    spread = float(np.sqrt(((judged - total / max(judged.size, 1)) ** 2).sum()))
     return total / number, spread / number
 
 
@@ -127,7 +129,7 @@ def score_half_life(
     cell = action * by_round.shape[-1] + state
     total = np.stack([np.bincount(cell, each) for each in gained.T])  # [W, A · S]
     best = gained[np.arange(agent.size), total.argmax(axis=0)[cell]]
-    return np.bincount(agent, best, agents)
+    return np.asarray(np.bincount(agent, best, agents), np.float64)
 
 
 @compiled

@@ -54,7 +54,8 @@ def check_false_alarms(quick: bool, seed: int = SEED) -> list[Result]:
 def _rate(moves: Ints, threshold: float) -> float:
     """Alarms in 500 rounds of all programs, [T, R, A, S, S]."""
     rounds, runs = moves.shape[:2]
-    return sum(len(find_alarms(moves[:, run], threshold)) for run in range(runs)) * PER_ROUNDS / (rounds * runs)
+    alarms = sum(len(find_alarms(moves[:, run], threshold)) for run in range(runs))
+    return float(alarms * PER_ROUNDS / (rounds * runs))
 
 
 def check_detection(quick: bool, seed: int = SEED) -> list[Result]:
