@@ -178,7 +178,7 @@ class Undone(Result):
     event: int
     """The first event that it recorded."""
     what: str
-    """decided, learned, corrected, left or cancelled."""
+    """decided, learned, corrected, withdrawn, left or cancelled."""
     round: int | None
     results_of: int | None
     """The round whose results were recorded with a list."""

@@ -183,6 +183,10 @@ class Program:
         body, query = encode_table(states, "states", STATES, {"dry_run": dry_run or None})
         return int(self._send("PUT", f"/rounds/{round:d}/states", body, query, key, dry_run)["corrected"])
 
+    def withdraw(self, agents: object, round: int, dry_run: bool = False, key: str | None = None) -> int:
+        """Withdraw what was reported of agents in a round, as if it had not been; returns of how many."""
+        return self._remove(f"/rounds/{round:d}/withdraw", agents, dry_run, key)
+
     def leave(self, agents: object, dry_run: bool = False, key: str | None = None) -> int:
         """Record that agents left; one who appears in later states is back. Returns how many left."""
         return self._remove("/leave", agents, dry_run, key)

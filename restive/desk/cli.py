@@ -210,6 +210,20 @@ def correct(
 
 
 @desk.command()
+def withdraw(
+    name: ProgramName,
+    agent: Annotated[list[str], typer.Argument(help="Ids whose reports no longer count.", show_default=False)],
+    round_: Annotated[int, typer.Option("--round", help="Which round.", show_default=False)],
+    store: StoreOption = None,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Withdraw what was reported of people in a round, as if it had not been."""
+    with open_program(name, store) as program:
+        withdrawn = program.withdraw(agent, round_, dry_run)
+    print(f"Round {round_}: {withdrawn:,} reports {'would be ' * dry_run}withdrawn.")
+
+
+@desk.command()
 def leave(
     name: ProgramName,
     agents: Annotated[Path, typer.Option(help="Who has left: a table with agent.", show_default=False)],

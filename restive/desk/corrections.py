@@ -11,13 +11,14 @@ import numpy as np
 import polars as pl
 
 from restive.desk.cache import ProgramCache
-from restive.desk.events import Corrected, Outcomes, States
+from restive.desk.events import Corrected, Outcomes, States, Withdrawn
 from restive.desk.ingest import agent_faults
 from restive.desk.projection import Projection
 from restive.desk.roster import Names
-from restive.desk.rounds import DONE, Round
+from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.desk.store import Writer
 from restive.desk.table_schema import TableError
+from restive.errors import Conflict
 from restive.types import Bools, Ints
 
 # Later than any event.
@@ -73,6 +74,26 @@ def correct_states(
         reported = np.ones(number.size, np.bool_)
         _record(cache, writer, projection, found.round, States(number, state, ~reported, reported))
         _correct_later_rounds(cache, writer, projection, found.round, latest)
+
+
+def withdraw_reports(cache: ProgramCache, writer: Writer, projection: Projection, found: Round, number: Ints) -> Ints:
+    """Withdraw what was reported of agents in a round, while no later round rests on it; those who had a report.
+
+    A next state may have been carried over into a round that was decided since; then only a correction is possible.
+    """
+    number = number[found.find(number)[1]]
+    number = number[found.done[found.find(number)[0]] != UNKNOWN]
+    reported_at = found.reported_at[found.find(number)[0]]
+    last = projection.rounds[-1]
+    if ((reported_at >= 0) & (reported_at < last.event)).any():
+        raise Conflict(
+            f"Round {last.round} was decided from this outcome of round {found.round}; it can be corrected, but not withdrawn."
+        )
+    if number.size:
+        cache.append(writer, Withdrawn(number), found.round)
+        writer.drop_snapshots(after=projection.totals(found.round).event)
+        cache.mark_outdated()
+    return number
 
 
 def _correct_taken_outcomes(

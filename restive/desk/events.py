@@ -9,6 +9,7 @@
     decided    a round: who is present in which state, the budget, the choice and the list
     outcomes   what was done in a round, the rewards and the next states
     corrected  states or outcomes of a round that were recorded wrong
+    withdrawn  reports of outcomes of a round that no longer count
     cancelled  a round that was decided by mistake
     undone     events that are taken back, as if they had not been recorded
 
@@ -355,6 +356,14 @@ class Corrected(Change):
 
 
 @dataclass(frozen=True)
+class Withdrawn(Change):
+    """Reports of agents in a round are withdrawn, as if nothing had been reported of them so far."""
+
+    kind: ClassVar[str] = "withdrawn"
+    number: Ints
+
+
+@dataclass(frozen=True)
 class Cancelled(Change):
     """A round is cancelled: nobody acts by its list."""
 
@@ -378,10 +387,11 @@ class Undone(Change):
 KINDS: dict[str, type[Change]] = {
     each.kind: each
     for each in (
-        Created, Changed, WarmStarted, Joined, Grouped, Left, Erased, Decided, Reported, Corrected, Cancelled, Undone,
+        Created, Changed, WarmStarted, Joined, Grouped, Left, Erased, Decided, Reported, Corrected, Withdrawn,
+        Cancelled, Undone,
     )
 }  # fmt: skip
-REVISIONS = (Corrected.kind, Undone.kind)  # these change what earlier events mean
+REVISIONS = (Corrected.kind, Withdrawn.kind, Undone.kind)  # these change what earlier events mean
 
 
 def interpret(event: Event) -> Change:

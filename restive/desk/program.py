@@ -20,7 +20,7 @@ from restive.desk.agents import RoundTotals
 from restive.desk.audit import NO_CONTEXT, KeyTaken, Repeated, RequestContext
 from restive.desk.cache import ProgramCache
 from restive.desk.config import Config
-from restive.desk.corrections import correct_outcomes, correct_states, find_wrong_states
+from restive.desk.corrections import correct_outcomes, correct_states, find_wrong_states, withdraw_reports
 from restive.desk.events import (
     Cancelled,
     Changed,
@@ -31,6 +31,7 @@ from restive.desk.events import (
     Left,
     Reported,
     Undone,
+    Withdrawn,
     standing,
 )
 from restive.desk.explanations import count_people
@@ -183,7 +184,7 @@ class Program:
         number = names.find_one(agent)
         if number is None:
             raise NotFound(f"{agent!r} is not in the program {self.name}.")
-        kinds = (Decided.kind, Reported.kind, Corrected.kind)
+        kinds = (Decided.kind, Reported.kind, Corrected.kind, Withdrawn.kind)
         return [
             describe_agent(found, projection.config.states, projection.totals(found.round).cancelled)
             for found in gather(standing(self.store.history(self.id, number, kinds=kinds), projection.undone))
@@ -245,6 +246,15 @@ class Program:
             number, state = find_wrong_states(table, where, self.cache.names(projection), found)
             correct_states(self.cache, writer, projection, found, number, state)
             _audit(writer, projection, "corrected", found.round, corrected=number.size)
+        return number.size
+
+    def withdraw(self, agents: object, round: int, dry_run: bool = False, context: RequestContext = NO_CONTEXT) -> int:
+        """Withdraw what was reported of agents in a round, as if it had not been; returns of how many."""
+        listed = read_list(agents, "agents")
+        with self._writing(context, Withdrawn.kind, dry_run) as (writer, projection):
+            found = self.get_round(round)
+            number = withdraw_reports(self.cache, writer, projection, found, self._find_agents(projection, listed))
+            _audit(writer, projection, Withdrawn.kind, found.round, count=number.size)
         return number.size
 
     def leave(self, agents: object, dry_run: bool = False, context: RequestContext = NO_CONTEXT) -> int:

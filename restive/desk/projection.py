@@ -4,7 +4,7 @@
 
 A policy processes the events in the order of the log: it ranks when a round is decided, and learns when outcomes are
 reported, from what was really done. Revisions are known at the start: corrections replace the records that they
-correct, and undone events have no effect, so the projection ends as if all had been right from the start.
+correct, withdrawn and undone ones have no effect, so the projection ends as if all had been right from the start.
 """
 
 import math
@@ -34,6 +34,7 @@ from restive.desk.events import (
     States,
     Undone,
     WarmStarted,
+    Withdrawn,
     interpret,
     standing,
 )
@@ -114,7 +115,7 @@ class Projection:
         self.revisions = {event.number for event in revisions}
         changes = [interpret(event) for event in revisions]
         self.undone = [change.events for change in changes if isinstance(change, Undone)]
-        self.corrections = [event for event in standing(revisions, self.undone) if event.kind == Corrected.kind]
+        self.corrections = [event for event in standing(revisions, self.undone) if event.kind != Undone.kind]
         self.length = 0
         self.last = 0  # the number of the last event that has an effect
         self.digest = ""  # of the last event
@@ -159,7 +160,7 @@ class Projection:
                 self._report(event, change)
             case Cancelled():
                 self._cancel(_round_of(event))
-            case Corrected() | Undone():
+            case Corrected() | Withdrawn() | Undone():
                 if event.number not in self.revisions:
                     raise InputError(
                         f"Event {event.number} is a revision that was unknown when the projection started."
@@ -221,10 +222,16 @@ class Projection:
         for later in self.corrections:
             if later.round == event.round and later.number > event.number:
                 change = interpret(later)
-                assert isinstance(change, Corrected)
-                if type(change.right) is type(recorded):
+                if isinstance(change, Corrected) and type(change.right) is type(recorded):
                     recorded.correct(change.right)
         return recorded
+
+    def _drop_withdrawn(self, event: Event, reported: Outcomes) -> Outcomes:
+        """The outcomes of an event, without those that were withdrawn later."""
+        for later in self.corrections:
+            if later.kind == Withdrawn.kind and later.round == event.round and later.number > event.number:
+                reported = reported.take(~np.isin(reported.number, later.columns["number"]))
+        return reported
 
     def _warm_start(self, change: WarmStarted) -> None:
         agents, number = self.agents, change.number
@@ -294,8 +301,9 @@ class Projection:
 
     def _report(self, event: Event, change: Reported) -> None:
         round_ = _round_of(event)
-        whole = change.outcomes.after >= 0  # before corrections: a row without a next state is corrected in `done` only
-        news = self._correct(event, change.outcomes)
+        reported = self._drop_withdrawn(event, change.outcomes)
+        whole = reported.after >= 0  # before corrections: a row without a next state is corrected in `done` only
+        news = self._correct(event, reported)
         self.agents.record_done(news.number, news.done, round_)
         unlisted = news.number[news.done & ~news.advised]
         before = self.agents.control[unlisted] | (self.agents.first_listed[unlisted] > round_)

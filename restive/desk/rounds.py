@@ -16,6 +16,7 @@ from restive.desk.events import (
     Outcomes,
     Reported,
     States,
+    Withdrawn,
     interpret,
     write_outcomes,
 )
@@ -114,8 +115,17 @@ class Round:
             case Corrected(States() as right):
                 self.states.correct(right)
                 self.corrected[self.find(right.number)[0]] = True
+            case Withdrawn(number):
+                self._withdraw(self.find(number)[0])
             case Cancelled():
                 self.cancelled = True
+
+    def _withdraw(self, places: Ints) -> None:
+        """Forget what was reported at these places."""
+        for column in (self.done, self.after, self.reported_at):
+            column[places] = UNKNOWN
+        self.reward[places], self.assumed[places], self.corrected[places] = np.nan, False, True
+        self.states_of[places] = 0
 
     def _record(self, number: int, news: Outcomes) -> None:
         places, _ = self.find(news.number)

@@ -24,6 +24,7 @@ RESTS: Mapping[str, str] = {
     "decided": "round {round} was decided from it",
     "learned": "outcomes of round {round} were reported after it",
     "corrected": "states of round {round} were corrected after it",
+    "withdrawn": "a report of round {round} was withdrawn after it",
     "left": "people left after it",
     "cancelled": "round {round} was cancelled after it",
 }
@@ -109,6 +110,9 @@ DESCRIPTIONS: Mapping[str, Callable[[int | None, Mapping[str, Any], Words], str]
     "decided": lambda round_, *_: f"list of round {round_} of {{day}}",
     "learned": _describe_report,
     "corrected": lambda round_, answer, _: f"{answer['corrected']:,} corrected states of round {round_} of {{day}}",
+    "withdrawn": lambda round_, answer, words: (
+        f"withdrawal of the reports of {count_people(answer['count'], words)} in round {round_} of {{day}}"
+    ),
     "left": lambda _, answer, words: f"leaving of {count_people(answer['count'], words)} of {{day}}",
     "cancelled": lambda round_, *_: f"cancelling of round {round_} of {{day}}",
 }

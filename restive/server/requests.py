@@ -215,7 +215,7 @@ class CorrectStatesBody(Body, DryRun):
 
 
 class LeaveBody(Body, DryRun):
-    """People who left; a person who appears in a later table of states is back."""
+    """The people of a request."""
 
     agents: Ids = Field(min_length=1, description="The ids of the people.", examples=[["ann"]])
 

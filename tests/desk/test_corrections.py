@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from desk.stories import STEADY, call, know, make, record, write
+from desk.stories import STEADY, call, know, make, record, refuse, write
 from restive.desk import Desk
 from restive.desk.program import Program
 from restive.desk.replay import replay
@@ -334,3 +334,27 @@ def test_a_story_where_everybody_always_has_a_state_is_corrected_in_place(desk: 
     program.learn([row | {"next_state": 1 - row["next_state"]}], round=2, correct=True)
     program.correct_states({"a03": 1 - story[2].states["a03"]}, round=3)
     assert corrected(program) == [(2, "outcomes", [int(row["agent"][1:])]), (3, "states", [3])]
+
+
+@pytest.mark.parametrize("policy", ["egt", "random"])
+def test_a_report_that_is_withdrawn_is_as_if_it_had_not_been(desk: Desk, policy: str) -> None:
+    names = f"withdrawn-{policy}", f"straight-{policy}"
+    program, straight = (make(desk, name, policy=policy, cool_down=1) for name in names)
+    for each in (program, straight):
+        each.decide({"ann": 0, "ben": 1, "cem": 1})
+    program.learn([{"agent": "ann", "done": True}, {"agent": "ben", "done": True, "next_state": 0}])
+    program.learn([{"agent": "ann", "next_state": 1}])
+    assert program.withdraw(["ann", "ben", "cem"], round=1, dry_run=True) == 2
+    assert program.withdraw(["ann", "ben", "cem"], round=1) == 2
+    assert program.withdraw(["ann"], round=1) == 0
+    for each in (program, straight):
+        each.learn([{"agent": "ann", "done": False, "next_state": 0}])
+    assert know(program) == know(straight)
+    rounds = program.get_round(1), straight.get_round(1)
+    assert np.array_equal(rounds[0].reward, rounds[1].reward, equal_nan=True)
+    assert [each.after.tolist() for each in rounds] == [[0, -1, -1]] * 2
+    for each in (program, straight):
+        each.decide({"cem": 0})
+    refuse(program, "Round 2 was decided from this outcome of round 1", "withdraw", ["ann"], 1)
+    assert know(program) == know(straight)
+    assert replay(program).proven

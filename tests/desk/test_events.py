@@ -29,6 +29,7 @@ from restive.desk.events import (
     States,
     Undone,
     WarmStarted,
+    Withdrawn,
     assemble,
     divide,
     interpret,
@@ -150,6 +151,7 @@ CHANGES: list[Change] = [
     Corrected(STATES),
     Corrected(OUTCOMES),
     Cancelled(),
+    Withdrawn(NUMBER),
     Undone(4, 7),
 ]
 

@@ -181,12 +181,13 @@ def random_request(program: Program, rng: np.random.Generator) -> Request:
     states = {name: int(rng.integers(2)) for name in some}
     if not rounds or rng.random() < 0.3:
         return "decide", {"states": states, "again": True}
-    round_, kind = int(rng.integers(1, rounds + 1)), rng.integers(6)
+    round_, kind = int(rng.integers(1, rounds + 1)), rng.integers(7)
     rows = [{"agent": name, "done": bool(rng.integers(2)), "next_state": state} for name, state in states.items()]
     requests: list[Request] = [
         ("learn", {"outcomes": rows, "round": round_, "correct": bool(rng.integers(2))}),
         ("learn", {"outcomes": rows, "round": round_, "correct": True}),
         ("correct_states", {"states": states, "round": round_}),
+        ("withdraw", {"agents": some[:2], "round": round_}),
         ("leave", {"agents": some[:2]}),
         ("cancel", {"round": round_}),
         ("change", {"budget": int(rng.integers(1, 4))}),

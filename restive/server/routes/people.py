@@ -1,6 +1,7 @@
 """Routes of people: outcomes, the list of people, histories, leaving and erasure."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, cast
 
 import polars as pl
@@ -17,6 +18,7 @@ from restive.server.routes.deps import (
     Admin,
     Key,
     Name,
+    Number,
     Operator,
     Viewer,
     make_context,
@@ -97,6 +99,18 @@ async def history(name: Name, request: Request, principal: Viewer, query: Annota
 
 
 @router.post(
+    "/programs/{name}/rounds/{round}/withdraw",
+    response_model=types.PeopleCount,
+    summary="Withdraw reports",
+    openapi_extra=json_body(LeaveBody),
+    dependencies=NO_QUERY,
+)
+async def withdraw(name: Name, round: Number, request: Request, principal: Operator, key: Key = None) -> Response:
+    """Withdraw what was reported of people in a round, as if it had not been, while no later round rests on it."""
+    return await _remove(request, name, principal, key, LeaveBody, partial(Program.withdraw, round=round))
+
+
+@router.post(
     "/programs/{name}/leave",
     response_model=types.PeopleCount,
     summary="Remove people",
@@ -133,6 +147,6 @@ async def _remove(
     context = make_context(principal, key, upload.digest, settings.dry_run)
 
     def write(program: Program) -> dict[str, int]:
-        return {"count": remove(program, settings.agents, settings.dry_run, context=context)}
+        return {"count": remove(program, settings.agents, dry_run=settings.dry_run, context=context)}
 
     return await record(request, name, types.PeopleCount, settings.dry_run, write)

@@ -75,6 +75,7 @@ DESCRIPTIONS: Mapping[str, Callable[[int | None, Mapping[str, Any]], str]] = {
     "decided": lambda round_, answer: f"decided round {round_}: {answer.get('listed', 0):,} on the list",
     "learned": _describe_outcomes,
     "corrected": lambda round_, answer: f"corrected {answer.get('corrected', 0):,} states of round {round_}",
+    "withdrawn": lambda round_, answer: f"withdrew reports of round {round_}: {answer.get('count', 0):,}",
     "left": lambda _, answer: f"removed people who left: {answer.get('count', 0):,}",
     "erased": lambda _, answer: f"erased ids: {answer.get('count', 0):,}",
     "cancelled": lambda round_, answer: f"cancelled round {round_} with {answer.get('listed', 0):,} on the list",

@@ -1,33 +1,36 @@
 """Outcomes of a round, person by person, in a form that also works on a phone.
 
-The form shows the list of a round, some people at a time, filled with what is recorded. People who are left blank stay
-open. Changing a recorded outcome is a correction, which the user must confirm by a check box.
+The page shows the list of a round and its reserve, some people at a time, each with what is recorded. Every person is a
+form of its own, which is saved as soon as a choice is made; without scripts it has a button. A choice that contradicts
+the record is answered in the card, with a button that replaces it. Clearing a choice withdraws the report.
 """
 
-from itertools import count
 from typing import Any
 
+import numpy as np
 from fastapi import Request, Response
+from fastapi.responses import RedirectResponse
 
 from restive.desk.audit import RequestContext
-from restive.desk.ingest import name_few
 from restive.desk.program import Program
 from restive.desk.roster import ERASED
-from restive.errors import InputError, NotFound
+from restive.desk.rounds import UNKNOWN
+from restive.errors import Hint, InputError, NotFound
 from restive.server.monitoring import Metrics
 from restive.server.views.base import (
     Data,
     Query,
     ask,
     build_page,
+    is_fragment,
     link,
     paginate,
     program_page,
     render_in_thread,
     router,
 )
-from restive.server.views.forms import Form, Operator, make_key, redirect, take_form
-from restive.server.views.rounds import describe_results, find_chosen
+from restive.server.views.forms import Form, Operator, read_whole, take_form
+from restive.server.views.rounds import UNLISTED, describe_results
 from restive.server.views.upload import explain, record_outcomes
 
 PEOPLE_PER_PAGE = 50
@@ -36,84 +39,87 @@ MARK_FIELDS = ("done", "next_state", "reward")
 
 @program_page("outcomes/list", "mark_outcomes.html", role="operator")
 def build_marks(program: Program, query: Query) -> Data:
-    """One page of the list of a round, by default of the last one, with what is recorded."""
-    decided = [totals.round for totals in program.rounds if not totals.cancelled]
-    if not decided:
-        raise NotFound(f"{program.name} has no list yet, so there are no outcomes.")
-    wanted = query.number("round", decided[-1])
-    if wanted not in decided:
-        raise NotFound(f"Round {wanted} of {program.name} has no list.")
+    """One page of the list of a round and its reserve, by default of the oldest that waits, with what is recorded."""
+    wanted = find_wanted(program, query)
     found = program.get_round(wanted)
-    people = [row for row in describe_results(program, found, find_chosen(found)) if row["agent"] != ERASED]
+    numbers = found.listed["agent"].astype(np.int64)
+    people = [row for row in describe_results(program, found, numbers) if row["agent"] != ERASED]
     part = paginate(query.number("page"), len(people), PEOPLE_PER_PAGE)
+    marked = found.chosen & (found.done != UNKNOWN) & ~found.assumed
     return {
         "states": list(program.config.states),
         "reported": program.config.rewards is None,
         "round": wanted,
+        "at": found.at,
         "part": part._asdict(),
-        "key": make_key(),
-        "people": people[part.rows],
+        "marked": int(marked.sum()),
+        "listed": int(found.chosen.sum()),
+        "people": [row | ({"list": "reserve"} if row["list"] == UNLISTED else {}) for row in people[part.rows]],
     }
 
 
+def find_wanted(program: Program, query: Query) -> int:
+    """The round that is asked for, by default the one whose outcomes are expected next."""
+    decided = [totals for totals in program.rounds if not totals.cancelled]
+    if not decided:
+        raise NotFound(f"{program.name} has no list yet, so there are no outcomes.")
+    config = program.config
+    waiting = [] if config.states_are_outcomes and config.rewards else [each for each in decided if each.waiting]
+    wanted = query.number("round", (waiting or decided[-1:])[0].round)
+    if wanted not in [totals.round for totals in decided]:
+        raise NotFound(f"Round {wanted} of {program.name} has no list.")
+    return wanted
+
+
 @router.post("/programs/{name}/outcomes/list")
-async def take_marks(request: Request, name: str, principal: Operator) -> Response:
-    """Record a page of marks, and go on to the next page of the list."""
+async def take_mark(request: Request, name: str, principal: Operator) -> Response:
+    """Record the mark of one person, or withdraw it; the answer is its card, or the page for browsers without scripts."""
     async with take_form(request) as form:
         query = Query(round=form.text("round") or "1", page=form.text("page"))
-        rows = read_rows(form)
-        context = await form.context(principal)
+        place = read_whole(form.text("place"))
+        failed: Data | None = None
         try:
-            asked = (query, rows, form.checked("correct"), context, request.app.state.metrics)
-            message, has_next = await ask(request, name, record_marks, *asked)
+            context = RequestContext(principal.signature)
+            await ask(request, name, record_mark, form, query.number("round"), context, request.app.state.metrics)
+        except NotFound:
+            raise
         except InputError as error:
-            data = await build_page(request, name, build_marks, query)
-            refused = explain(error, request)
-            refused |= {"faults": [_name_person(fault, rows) for fault in refused["faults"]]}
-            more = {"typed": form.fields, "refused": refused}
-            return await render_in_thread(request, "mark_outcomes.html", data, refused["status"], **more)
-    following = link("programs", name, "outcomes", "list", round=query["round"], page=query.number("page") + 1)
-    return redirect(request, following if has_next else link("programs", name, "status"), message)
+            failed = {"place": place, "typed": form.fields, "refused": _explain_mark(error, request)}
+    data = await build_page(request, name, build_marks, query)
+    status = 200 if failed is None else failed["refused"]["status"]
+    if is_fragment(request) and isinstance(place, int) and 0 <= place < len(data["people"]):
+        about = {} if failed is None else {"typed": failed["typed"], "refused": failed["refused"]}
+        shown = {"person": data["people"][place], "index": place, **about}
+        return await render_in_thread(request, "mark_answer.html", data, status, **shown)
+    if failed is not None:
+        return await render_in_thread(request, "mark_outcomes.html", data, status, failed=failed)
+    back = link("programs", name, "outcomes", "list", round=query["round"], page=query["page"] or None)
+    return RedirectResponse(f"{back}#mark-{place}", 303)
 
 
-def record_marks(
-    program: Program,
-    query: Query,
-    rows: list[dict[str, str]],
-    correct: bool,
-    context: RequestContext,
-    metrics: Metrics,
-) -> tuple[str, bool]:
-    """Record marks of one page; the message about it, and whether the list has a next page."""
-    shown = build_marks(program, query)
-    has_next = shown["part"]["page"] < shown["part"]["pages"]
-    reported = {person["agent"] for person in shown["people"] if person["done"] is not None}
-    unclear = [row["agent"] for row in rows if not row["done"] and row["agent"] not in reported]
-    if unclear:
-        raise InputError(f"{name_few(unclear)}: choose yes or no as well.")
-    if not rows:
-        if not has_next:
-            raise InputError("The form is empty. Fill it in for at least one person.")
-        return "", has_next
-    asked = {"outcomes": rows, "round": shown["round"], "correct": correct}
-    return record_outcomes(program, asked, shown["round"], context, metrics), has_next
+def record_mark(program: Program, form: Form, round_: int, context: RequestContext, metrics: Metrics) -> None:
+    """Record what a form says about one person, or withdraw it if the form asks for that."""
+    agent = form.text("agent")
+    if form.text("step") == "clear":
+        program.withdraw([agent], round_, context=context)
+        return
+    marks = {name: form.text(name) for name in MARK_FIELDS}
+    if not any(marks.values()):
+        raise InputError("Nothing is chosen.")
+    if not marks["done"] and "done" not in find_recorded(program, agent, round_):
+        raise InputError("Choose yes or no as well.")
+    asked = {"outcomes": [{"agent": agent, **marks}], "round": round_, "correct": form.text("step") == "replace"}
+    record_outcomes(program, asked, round_, context, metrics)
 
 
-def read_rows(form: Form) -> list[dict[str, str]]:
-    """The rows of the people for whom anything is filled in."""
-    rows: list[dict[str, str]] = []
-    for index in count():
-        agent = form.fields.get(f"agent-{index}")
-        if agent is None:
-            return rows
-        marks = {name: form.text(f"{name}-{index}") for name in MARK_FIELDS}
-        if any(marks.values()):
-            rows.append({"agent": agent, **marks})
-    return rows
+def find_recorded(program: Program, agent: str, round_: int) -> dict[str, Any]:
+    """What is recorded of a person in a round."""
+    return next(({**entry} for entry in program.history(agent) if entry["round"] == round_), {})
 
 
-def _name_person(fault: dict[str, Any], rows: list[dict[str, str]]) -> dict[str, Any]:
-    """A fault with the id of its person, because the form has no row numbers."""
-    row = fault["row"]
-    agent = rows[row - 1]["agent"] if row is not None and row <= len(rows) else None
-    return {"agent": agent, "message": fault["message"]}
+def _explain_mark(error: InputError, request: Request) -> Data:
+    """Why a mark is not recorded, in a sentence that needs no id, because it is shown in the card of the person."""
+    refused = explain(error, request)
+    faults = [fault["message"] for fault in refused["faults"]]
+    message = "Another outcome is recorded." if error.hint == Hint.CORRECT else "; ".join(faults) or refused["detail"]
+    return {"status": refused["status"], "message": message, "hint": refused.get("hint")}

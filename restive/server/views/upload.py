@@ -69,13 +69,16 @@ def build_states(program: Program, _: Query) -> Data:
 def build_outcomes(program: Program, query: Query) -> Data:
     """The form of outcomes, with the rounds that they can be about, those with missing outcomes first."""
     decided = [totals for totals in reversed(program.rounds) if not totals.cancelled]
-    waiting = [totals for totals in decided if totals.waiting]
+    from_states = program.config.states_are_outcomes and program.config.rewards is not None
+    waiting = [totals for totals in decided if totals.waiting][
+        :: 1 if from_states else -1
+    ]  # the one expected next first
     others = [totals for totals in decided if not totals.waiting]
     offered = [*waiting[:OFFERED_ROUNDS], *others[:OFFERED_ROUNDS]]
     return {
         "states": list(program.config.states),
         "reported": program.config.rewards is None,
-        "from_states": program.config.states_are_outcomes and program.config.rewards is not None,
+        "from_states": from_states,
         "rounds": [{name: getattr(totals, name) for name in ROUND_FIELDS} for totals in offered],
         "chosen": query.number("round", 0) or None,
     }

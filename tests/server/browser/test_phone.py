@@ -21,10 +21,13 @@ def test_a_round_goes_from_states_to_outcomes_on_a_phone(open_server: Live, wind
     for place, agent in enumerate(chosen[:-1]):
         person = page.get_by_role("group", name=agent)
         person.get_by_text("No" if place == 0 else "Yes", exact=True).tap()
+        expect(person).to_contain_text("saved")
         person.get_by_label("State now").select_option("lapsed" if place == 0 else "buying")
-    page.get_by_role("button", name="Record").tap()
-    page.wait_for_url("**/status#main")
-    expect(page.get_by_role("status")).to_contain_text("4 outcomes recorded")
+        expect(page.get_by_text(f"{place + 1} of 5 marked")).to_be_in_viewport()
+    expect(page.get_by_role("button", name="Save")).to_have_count(0)
+    page.wait_for_load_state("networkidle")
+    page.get_by_role("link", name="Finish").tap()
+    page.wait_for_url("**/status")
     line = open_server.desk.program("phoned").rounds[0]
     assert (line.outcomes, line.done, line.failed) == (4, 3, 1)
 
@@ -34,3 +37,43 @@ def test_a_round_goes_from_states_to_outcomes_on_a_phone(open_server: Live, wind
         said = ("no", "lapsed") if place == 0 else ("yes", "buying") if place < 4 else ("not reported", "missing")
         for words in said:
             expect(page.get_by_role("row", name=agent)).to_contain_text(words)
+
+
+def test_what_another_tab_recorded_is_replaced_from_the_card_or_cleared(open_server: Live, windows: Windows) -> None:
+    program = make_shop(open_server.desk, "two-tabs", months=1)
+    agent = program.recommendation(1).chosen[0]
+    window = windows(open_server, refused=[422], **PHONE)
+    first, second = (window.tab(at("two-tabs", "outcomes/list")) for _ in range(2))
+    mine, theirs = (page.get_by_role("group", name=agent) for page in (first, second))
+    theirs.get_by_text("Yes", exact=True).tap()
+    expect(theirs).to_contain_text("saved")
+    mine.get_by_text("No", exact=True).tap()
+    expect(mine.get_by_role("alert")).to_contain_text("Another outcome is recorded.")
+    assert program.rounds[0].done == 1
+    mine.get_by_role("button", name="Replace it").tap()
+    expect(mine).to_contain_text("saved")
+    assert (program.rounds[0].done, program.rounds[0].failed) == (0, 1)
+    mine.get_by_role("button", name="Clear").tap()
+    expect(mine.get_by_label("No", exact=True)).not_to_be_checked()
+    expect(first.get_by_text("0 of 5 marked")).to_be_visible()
+    assert (program.rounds[0].done, program.rounds[0].failed) == (0, 0)
+
+
+def test_a_list_is_marked_card_by_card_without_scripts(open_server: Live, windows: Windows) -> None:
+    program = make_shop(open_server.desk, "plain-marks", months=1)
+    agent = program.recommendation(1).chosen[1]
+    page = windows(open_server, refused=[422], java_script_enabled=False, **PHONE).tab(
+        at("plain-marks", "outcomes/list")
+    )
+    person = page.get_by_role("group", name=agent)
+    person.get_by_label("Yes").check()
+    person.get_by_role("button", name="Save").tap()
+    page.wait_for_url("**#mark-1")
+    expect(person).to_contain_text("saved")
+    expect(page.get_by_text("1 of 5 marked")).to_be_visible()
+    assert program.rounds[0].done == 1
+    person.get_by_label("No").check()
+    person.get_by_role("button", name="Save").tap()
+    person.get_by_role("button", name="Replace it").tap()
+    page.wait_for_url("**#mark-1")
+    assert program.rounds[0].failed == 1

@@ -54,6 +54,7 @@ WAYS: dict[str, Way] = {
     f"GET {P}/rounds/{{round}}/list.xlsx": Way("viewer"),
     f"PUT {P}/rounds/{{round}}/states": Way("operator", {"states": ROWS, "dry_run": True}),
     f"POST {P}/rounds/{{round}}/cancel": Way("operator", query="?dry_run=true"),
+    f"POST {P}/rounds/{{round}}/withdraw": Way("operator", {"agents": [PEOPLE[0]], "dry_run": True}),
     f"POST {P}/undo": Way("operator", query="?dry_run=true"),
     f"POST {P}/outcomes": Way("operator", {"outcomes": [{"agent": PEOPLE[0], "next_state": "low"}], "dry_run": True}),
     f"GET {P}/people": Way("viewer", query=f"?find={PEOPLE[0][:4]}"),

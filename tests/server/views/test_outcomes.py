@@ -29,63 +29,111 @@ def decide_for(site: Site, agents: int = 2, **more: Any) -> list[str]:
     return site.desk.program("coupons").decide(states, budget=agents, again=True, **more).chosen
 
 
-def mark(browser: Browser, marks: dict[str, str], query: str = "") -> tuple[int, str]:
-    fields = read_fields(browser.get(LIST + query).text)
-    answer = browser.post(LIST, fields | marks)
+def card(page: str, place: int = 0) -> str:
+    return page.partition(f'id="mark-{place}"')[2].partition("</form>")[0]
+
+
+def mark(browser: Browser, marks: dict[str, str], place: int = 0, query: str = "", **headers: str) -> tuple[int, str]:
+    """Send the form of one person."""
+    fields = read_fields(card(browser.get(LIST + query).text, place))
+    answer = browser.post(LIST, fields | marks, headers=headers)
     return answer.status_code, answer.headers.get("location") or answer.text
 
 
 def test_the_list_can_be_marked_without_a_file(site: Site, browser: Browser) -> None:
     first, _ = decide_for(site)
-    status, place = mark(browser, {"done-0": "yes", "next_state-0": "high"})
-    assert (status, place) == (303, "/programs/coupons/status#main")
+    assert mark(browser, {"done": "yes", "next_state": "high"}) == (303, f"{LIST}?round=1&page=1#mark-0")
     program = site.desk.program("coupons")
     assert (program.rounds[0].outcomes, program.rounds[0].done) == (1, 1)
-    people = browser.get(f"{LIST}.json").json()["people"]
-    assert people[0] == {
+    data = browser.get(f"{LIST}.json").json()
+    assert data["people"][0] == {
         "agent": first, "list": "chosen", "state": "low", "done": True, "next_state": "high", "reward": 1.0,
         "assumed": False,
     }  # fmt: skip
-    assert people[1]["done"] is None
+    assert data["people"][1]["done"] is None
+    assert (data["marked"], data["listed"]) == (1, 2)
+    page = browser.get(LIST).text
+    assert "1 of 2 marked" in read_text(page)
+    assert "saved" in card(page)
+    assert "saved" not in card(page, 1)
+
+
+def test_a_script_gets_the_card_and_the_number_of_marks(site: Site, browser: Browser) -> None:
+    decide_for(site)
+    status, part = mark(browser, {"done": "yes"}, place=1, **{"HX-Request": "true"})
+    assert (status, part.count("<form"), "<html" in part) == (200, 1, False)
+    assert 'id="mark-1"' in part
+    assert 'value="yes" checked' in part
+    assert "1 of 2 marked" in read_text(part)
 
 
 def test_done_alone_can_be_reported(site: Site, browser: Browser) -> None:
     decide_for(site)
-    assert mark(browser, {"done-1": "no"})[0] == 303
+    assert mark(browser, {"done": "no"}, place=1)[0] == 303
     line = site.desk.program("coupons").rounds[0]
     assert (line.outcomes, line.failed) == (0, 1)
 
 
 def test_a_state_needs_a_yes_or_no(site: Site, browser: Browser) -> None:
     decide_for(site)
-    status, page = mark(browser, {"next_state-0": "high"})
+    status, page = mark(browser, {"next_state": "high"})
     assert status == 422
-    assert "choose yes or no as well" in read_text(page)
+    assert "Choose yes or no as well" in card(page)
+    assert 'value="high" selected' in card(page)
     assert site.desk.program("coupons").rounds[0].outcomes == 0
+    assert mark(browser, {})[0] == 422
 
 
 def test_recorded_outcomes_fill_the_form_and_can_be_sent_again(site: Site, browser: Browser) -> None:
     decide_for(site)
-    marks = {"done-0": "yes", "next_state-0": "high"}
+    marks = {"done": "yes", "next_state": "high"}
     mark(browser, marks)
-    page = browser.get(LIST).text
+    page = card(browser.get(LIST).text)
     assert 'value="high" selected' in page
-    assert 'name="done-0" value="yes" checked' in page
+    assert 'value="yes" checked' in page
     assert mark(browser, marks)[0] == 303
     assert site.desk.program("coupons").rounds[0].outcomes == 1
 
 
-def test_changing_a_recorded_outcome_needs_the_check_box(site: Site, browser: Browser) -> None:
-    first, _ = decide_for(site)
-    mark(browser, {"done-0": "yes", "next_state-0": "high"})
-    changed = {"done-0": "yes", "next_state-0": "low"}
+def test_another_outcome_is_answered_in_the_card_and_replaced_from_there(site: Site, browser: Browser) -> None:
+    decide_for(site)
+    mark(browser, {"done": "yes", "next_state": "high"})
+    changed = {"done": "yes", "next_state": "low"}
     status, page = mark(browser, changed)
     assert status == 422
-    assert f"{first}: " in read_text(page).replace(" :", ":") or "&lt;i&gt;p-" in page
-    assert 'name="correct"' in page
-    assert "--correct" not in page
-    assert mark(browser, changed | {"correct": "yes"})[0] == 303
+    assert "Another outcome is recorded." in card(page)
+    assert 'name="step" value="replace"' in card(page)
+    assert "Replace it" not in card(page, 1)
+    assert 'value="low" selected' in card(page)
+    assert mark(browser, changed | {"step": "replace"})[0] == 303
     assert site.desk.program("coupons").get_round(1).after.tolist().count(0) == 1
+
+
+def test_a_choice_can_be_cleared_until_the_next_round_rests_on_it(site: Site, browser: Browser) -> None:
+    first, _ = decide_for(site)
+    program = site.desk.program("coupons")
+    assert "Clear" not in browser.get(LIST).text
+    mark(browser, {"done": "yes", "next_state": "high"})
+    assert "Clear" in card(browser.get(LIST).text)
+    assert mark(browser, {"step": "clear"})[0] == 303
+    assert (program.rounds[0].outcomes, program.rounds[0].done) == (0, 0)
+    assert "done" not in program.history(first)[0]
+    assert mark(browser, {"done": "no", "next_state": "low"})[0] == 303
+    decide_for(site)
+    status, page = mark(browser, {"step": "clear"}, query="?round=1")
+    assert status == 409
+    assert "Round 2 was decided from this outcome of round 1" in card(page)
+
+
+def test_people_in_reserve_can_be_marked(site: Site, browser: Browser) -> None:
+    states = {f"p-{number}": "low" for number in range(4)}
+    decided = site.desk.program("coupons").decide(states, budget=2)
+    data = browser.get(f"{LIST}.json").json()
+    assert [row["agent"] for row in data["people"]] == decided.chosen + decided.reserve
+    assert [row["list"] for row in data["people"]][2:] == ["reserve"] * len(decided.reserve)
+    assert mark(browser, {"done": "yes"}, place=2)[0] == 303
+    assert site.desk.program("coupons").rounds[0].unlisted == 1
+    assert browser.get(f"{LIST}.json").json()["marked"] == 0
 
 
 def test_a_long_list_has_pages(site: Site, browser: Browser) -> None:
@@ -96,19 +144,8 @@ def test_a_long_list_has_pages(site: Site, browser: Browser) -> None:
         PEOPLE_PER_PAGE + 3,
         PEOPLE_PER_PAGE,
     )
-    status, place = mark(browser, {f"done-{number}": "yes" for number in range(PEOPLE_PER_PAGE)})
-    assert (status, place) == (303, f"{LIST}?round=1&page=2#main")
-    assert mark(browser, {}, "?page=1") == (303, f"{LIST}?round=1&page=2#main"), "an empty page is skipped"
-    assert mark(browser, {"done-0": "no"}, "?page=2#main") == (303, "/programs/coupons/status#main")
-    line = site.desk.program("coupons").rounds[0]
-    assert (line.done, line.failed) == (PEOPLE_PER_PAGE, 1)
-
-
-def test_an_empty_last_page_is_refused(site: Site, browser: Browser) -> None:
-    decide_for(site)
-    status, page = mark(browser, {})
-    assert status == 422
-    assert "The form is empty" in read_text(page)
+    assert mark(browser, {"done": "no"}, place=2, query="?page=2") == (303, f"{LIST}?round=1&page=2#mark-2")
+    assert site.desk.program("coupons").rounds[0].failed == 1
 
 
 def test_an_earlier_round_can_be_chosen(site: Site, browser: Browser) -> None:
@@ -116,8 +153,20 @@ def test_an_earlier_round_can_be_chosen(site: Site, browser: Browser) -> None:
     decide_for(site)
     assert browser.get(f"{LIST}.json").json()["round"] == 2
     assert "as planned, not reported" in browser.get(f"{LIST}?round=1").text
-    assert mark(browser, {"done-0": "no"}, "?round=1")[0] == 303  # without a correction
+    assert mark(browser, {"done": "no"}, query="?round=1")[0] == 303  # without a correction
     assert [line.done for line in site.desk.program("coupons").rounds] == [1, 0]
+
+
+def test_the_oldest_round_that_waits_comes_first_where_states_are_no_outcomes(tmp_path: Path) -> None:
+    with open_site(tmp_path, states_are_outcomes=False) as site:
+        browser = site.browser("operator")
+        chosen = decide_for(site)
+        decide_for(site)
+        assert browser.get(f"{LIST}.json").json()["round"] == 1
+        assert browser.get(f"{OUTCOMES}.json").json()["rounds"][0]["round"] == 1
+        rows = [{"agent": agent, "done": True, "next_state": "low"} for agent in chosen]
+        site.desk.program("coupons").learn(rows)
+        assert browser.get(f"{LIST}.json").json()["round"] == 2
 
 
 @pytest.mark.parametrize("query", ["?round=3", "?round=x", "?page=2", "?page=0", "?round=1&page=-1"])
@@ -149,23 +198,16 @@ def test_reported_rewards_have_a_field(tmp_path: Path) -> None:
     with open_site(tmp_path, rewards=None) as site:
         browser = site.browser("operator")
         decide_for(site)
-        assert mark(browser, {"done-0": "yes", "next_state-0": "high"})[0] == 422
-        assert mark(browser, {"done-0": "yes", "next_state-0": "high", "reward-0": "2,5"})[0] == 303
+        assert mark(browser, {"done": "yes", "next_state": "high"})[0] == 422
+        assert mark(browser, {"done": "yes", "next_state": "high", "reward": "2,5"})[0] == 303
         assert browser.get(f"{LIST}.json").json()["people"][0]["reward"] == 2.5
-
-
-def test_a_double_click_records_once(site: Site, browser: Browser) -> None:
-    decide_for(site)
-    fields = read_fields(browser.get(LIST).text) | {"done-0": "yes"}
-    assert [browser.post(LIST, fields).status_code for _ in range(2)] == [303, 303]
-    assert [context.verb for context in site.desk.store.audit_log(None)].count("learned") == 1
 
 
 def test_a_viewer_and_another_site_are_refused(site: Site, browser: Browser) -> None:
     decide_for(site)
     viewer = site.browser("viewer")
     assert viewer.get(LIST).status_code == 403
-    fields = read_fields(browser.get(LIST).text) | {"done-0": "yes"}
+    fields = read_fields(browser.get(LIST).text) | {"done": "yes"}
     assert viewer.post(LIST, fields).status_code == 403
     assert browser.post(LIST, fields, headers=CROSS_SITE).status_code == 403
     assert site.desk.program("coupons").rounds[0].done == 0
