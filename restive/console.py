@@ -38,6 +38,7 @@ ADVICE: Mapping[Hint, str] = {
     Hint.NEW: "Add --new if they belong to new people.",
     Hint.CORRECT: "Add --correct to replace what is recorded.",
     Hint.CANCEL: "Cancel it first: restive desk cancel.",
+    Hint.COLUMNS: "If a column has another name, give it: --column agent=HEADER.",
     Hint.OVERWRITE: "Choose another file, or add --overwrite.",
 }
 NOTHING_RECORDED: frozenset[str] = frozenset(

@@ -19,6 +19,7 @@ class Hint(StrEnum):
     NEW = "new"  # accept new agents whose ids look like known ones
     CORRECT = "correct"  # replace recorded values by the given ones
     CANCEL = "cancel"  # cancel the earlier round first
+    COLUMNS = "columns"  # say which header is which column
     OVERWRITE = "overwrite"  # replace an existing file
 
 

@@ -61,7 +61,7 @@ class Problem(Answer):
     detail: str
     """What is wrong, and what is allowed."""
     hint: str | None
-    """The setting that lets the same request pass: again, new or correct; or cancel."""
+    """The setting that lets the same request pass: again, new, correct or columns; or cancel."""
     advice: str | None
     """What the hint means, as a sentence."""
     location: str | None
@@ -170,6 +170,17 @@ class ProgramSummary(Answer):
     """Why the program cannot be read; null if it can."""
 
 
+class CutPoints(Answer):
+    """States by classes of a number."""
+
+    column: str
+    """The header of the column with the number, or with dates, which count as days before today."""
+    at: list[float]
+    """The ascending limits of the classes, one fewer than states; a number at a limit is in the class above it."""
+    more_is: Literal["worse", "better"]
+    """Whether the highest class is the worst state or the best."""
+
+
 class Config(Answer):
     """The settings of a program."""
 
@@ -206,6 +217,14 @@ class Config(Answer):
     """Whether the states of a round are also recorded as the outcomes of the round before."""
     title: str
     """What people call the program; empty: its name."""
+    columns: dict[str, str]
+    """The header of each column that has another name in the team's tables; empty: it is not read."""
+    values: dict[str, str]
+    """The state that each of some texts means."""
+    cut_points: CutPoints | None
+    """States by classes of a number."""
+    phone_country: int | None
+    """The calling code of the country of ids that are phone numbers; null: ids stay as they are written."""
     words: Words
 
 
@@ -453,38 +472,3 @@ class HistoryEntry(Answer):
     done: NotRequired[bool]
     reward: NotRequired[float]
     next_state: NotRequired[str]
-
-
-class NewProgram(TypedDict, total=False):
-    """The settings of a new program; without a template, `states` is required."""
-
-    states: list[str]
-    rewards: list[float]
-    policy: str
-    shadow: str
-    budget: int
-    spend: str
-    horizon: int
-    seed: int
-    control: float
-    cool_down: int
-    keep: int
-    shares: dict[str, float]
-    features: dict[str, list[str]]
-    reward_range: float
-    pseudonyms: bool
-    states_are_outcomes: bool
-    title: str
-    words: dict[str, str]
-
-
-class Changes(TypedDict, total=False):
-    """The settings that can be changed in a running program."""
-
-    budget: int
-    spend: str
-    cool_down: int
-    keep: int
-    shares: dict[str, float]
-    states_are_outcomes: bool
-    title: str

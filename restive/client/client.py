@@ -22,11 +22,12 @@ from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 from urllib.parse import quote
 
 from restive.api import types
 from restive.api.administration import Invitation, User
+from restive.api.settings import Changes, NewProgram, TableReading
 from restive.api.status import Status, Undone
 from restive.client.transport import PREFIX, Body, Query, Transport, make_key
 from restive.errors import Hint, InputError
@@ -41,6 +42,7 @@ MAX_JSON_ROWS = 50_000  # the server reads larger tables faster from Parquet
 CSV, PARQUET = "text/csv", "application/vnd.apache.parquet"
 EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 MEDIA_TYPES = {".csv": CSV, ".tsv": CSV, ".txt": CSV, ".parquet": PARQUET, ".xlsx": EXCEL}
+PAIRS: tuple[Literal["columns", "values"], ...] = ("columns", "values")
 INTEGERS = ("Int64", "Int32", "Int16", "Int8", "UInt32", "UInt16", "UInt8")
 # The columns of the API with the polars types that JSON can express.
 STATES = {"agent": ("String", *INTEGERS), "state": ("String", *INTEGERS), "group": ("String",)}
@@ -132,6 +134,7 @@ class Program:
         states_are_outcomes: bool | None = None,
         dry_run: bool = False,
         key: str | None = None,
+        **reading: Unpack[TableReading],
     ) -> Recommendation:
         """Decide a round; its states are also recorded as outcomes of the round before.
 
@@ -144,6 +147,7 @@ class Program:
         new      accept new agents whose ids differ from known ones only in leading zeros or in case
         states_are_outcomes  whether the states are also outcomes of the round before; None: as configured
         dry_run  return the decision without recording it
+        reading  columns, values, cut_points, phone_country: how the table is read, from now on
         """
         settings: Query = {
             "budget": budget,
@@ -155,7 +159,7 @@ class Program:
             "states_are_outcomes": states_are_outcomes,
             "dry_run": dry_run or None,
         }
-        body, query = encode_table(states, "states", STATES, settings)
+        body, query = encode_table(states, "states", STATES, settings, reading)
         answer = self._send("POST", "/rounds", body, {**query, "limit": MAX_LIST_ROWS}, key, dry_run)
         if answer["next"] is not None:
             answer |= {"people": [*self.get_list(answer["round"])], "next": None}
@@ -168,13 +172,14 @@ class Program:
         correct: bool = False,
         dry_run: bool = False,
         key: str | None = None,
+        **reading: Unpack[TableReading],
     ) -> types.OutcomeCounts:
         """Record outcomes: whether the action was done, the next state, the reward.
 
         Rows without a round are of `round`, by default of the oldest round that waits for these people.
         """
         settings: Query = {"round": round, "correct": correct or None, "dry_run": dry_run or None}
-        body, query = encode_table(outcomes, "outcomes", OUTCOMES, settings)
+        body, query = encode_table(outcomes, "outcomes", OUTCOMES, settings, reading)
         answer: types.OutcomeCounts = self._send("POST", "/outcomes", body, query, key, dry_run)
         return answer
 
@@ -209,8 +214,8 @@ class Program:
         answer: Undone = self._send("POST", "/undo", None, query, key, dry_run)
         return answer
 
-    def change(self, key: str | None = None, **settings: Unpack[types.Changes]) -> types.Config:
-        """Change budget, spend, cool_down, keep, shares, states_are_outcomes or title from the next round on."""
+    def change(self, key: str | None = None, **settings: Unpack[Changes]) -> types.Config:
+        """Change budget, spend, cool_down, keep, shares, states_are_outcomes, title, or how tables are read, from now on."""
         config: types.Config = self._send("PATCH", "", Body.of(settings), {}, key)["config"]
         return config
 
@@ -348,7 +353,7 @@ class Client:
         return Program(self._transport, name)
 
     def create(
-        self, name: str, template: str | None = None, key: str | None = None, **settings: Unpack[types.NewProgram]
+        self, name: str, template: str | None = None, key: str | None = None, **settings: Unpack[NewProgram]
     ) -> Program:
         """Create a program from a template and settings, or from settings alone."""
         program = self.program(name)
@@ -392,22 +397,43 @@ def _list_grants(grants: Mapping[str | None, str]) -> list[dict[str, str | None]
 
 
 def encode_table(
-    table: object, name: str, columns: Mapping[str, tuple[str, ...]], settings: Query
+    table: object,
+    name: str,
+    columns: Mapping[str, tuple[str, ...]],
+    settings: Query,
+    reading: TableReading | None = None,
 ) -> tuple[Body, Query]:
     """The body and the query string of a table with settings: all in a JSON body, or the settings in the query."""
     given = {key: value for key, value in settings.items() if value is not None}
     if table is None:
         return Body.of(given), {}
     if isinstance(table, str | PathLike):
-        return _read_file(Path(table)), given
+        file, sheet = Path(table), ""
+        if "#" in file.name:
+            from restive.desk.table_files import split_sheet
+
+            file, sheet = split_sheet(file)
+        return _read_file(file), given | _as_query(reading or {}) | ({"sheet": sheet} if sheet else {})
     from restive.desk.table_files import as_frame
 
     frame = as_frame(table).drop("row")
     if frame.height <= MAX_JSON_ROWS and _fits_json(frame, columns):
-        return Body.of({name: frame.to_dict(as_series=False)} | given), {}
+        return Body.of({name: frame.to_dict(as_series=False)} | given | dict(reading or {})), {}
     content = BytesIO()
     frame.write_parquet(content)
-    return Body(content.getvalue(), PARQUET), given
+    return Body(content.getvalue(), PARQUET), given | _as_query(reading or {})
+
+
+def _as_query(reading: TableReading) -> dict[str, str | int | bool | list[str] | None]:
+    """How a table is read, as a query string has it."""
+    query: dict[str, str | int | bool | list[str] | None] = {
+        name: [f"{key}={value}" for key, value in (reading.get(name) or {}).items()] for name in PAIRS
+    }
+    if "cut_points" in reading:
+        cut = reading["cut_points"]
+        limits = "" if cut is None else ", ".join(f"{limit:g}" for limit in cut["at"])
+        query["cut_points"] = "none" if cut is None else f"{cut['column']}: {limits}, more is {cut['more_is']}"
+    return query | {"phone_country": reading.get("phone_country")}
 
 
 def _read_file(path: Path) -> Body:

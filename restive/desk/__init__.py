@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from restive.desk.program import LearnResult, Program
     from restive.desk.recommendation import Recommendation
     from restive.desk.store import Store, StoreError
-    from restive.desk.table_schema import Fault, TableError
+    from restive.desk.table_columns import Fault, TableError
 
 __all__ = [
     "AlreadyDecided",

@@ -32,6 +32,18 @@ StatesAreOutcomes = Annotated[
 ]
 CoolDownOption = Annotated[int | None, typer.Option(help="Nobody is chosen twice in so many rounds.")]
 TitleOption = Annotated[str | None, typer.Option(help="What people call the program, shown above its name.")]
+ColumnOption = Annotated[
+    list[str] | None, typer.Option(help="A column that has another name: agent=customer_id; repeatable, remembered.")
+]
+ValueOption = Annotated[
+    list[str] | None, typer.Option(help="A text that means a state: aktiv=active; repeatable, remembered.")
+]
+CutPointsOption = Annotated[
+    str | None, typer.Option(help="States by a number: `days_since_order: 30, 90, more is worse`, or none; remembered.")
+]
+PhoneCountryOption = Annotated[
+    int | None, typer.Option(help="Ids are phone numbers of this calling code, such as 91; 0: they are not.")
+]
 StoreOption = Annotated[
     str | None,
     typer.Option(
@@ -108,6 +120,10 @@ def init(
     ] = None,
     states_are_outcomes: StatesAreOutcomes = None,
     title: TitleOption = None,
+    column: ColumnOption = None,
+    value: ValueOption = None,
+    cut_points: CutPointsOption = None,
+    phone_country: PhoneCountryOption = None,
     pseudonyms: Annotated[bool, typer.Option("--pseudonyms", help="Store codes instead of ids.")] = False,
     history: Annotated[Path | None, typer.Option(help="Start from a model that `restive fit --out` wrote.")] = None,
     store: StoreOption = None,
@@ -120,6 +136,7 @@ def init(
     from restive.desk.features import parse_features
     from restive.desk.output import print_config
     from restive.desk.setup import describe_control, find_doubts
+    from restive.desk.table_mapping import parse_mapping
     from restive.desk.warm_start import read_model
 
     settings = _given(
@@ -127,7 +144,7 @@ def init(
         budget=budget, spend=spend, policy=policy, shadow=shadow, control=control, cool_down=cool_down, keep=keep,
         shares=parse_shares(share) if share else None, horizon=horizon, reward_range=reward_range, seed=seed,
         words=parse_words(word) if word else None, features=parse_features(feature) if feature else None,
-        states_are_outcomes=states_are_outcomes, title=title,
+        states_are_outcomes=states_are_outcomes, title=title, **parse_mapping(column, value, cut_points, phone_country),
     )  # fmt: skip
     if rewards is not None:
         settings["rewards"] = parse_rewards(rewards)
@@ -159,6 +176,10 @@ def decide(
     again: Annotated[bool, typer.Option("--again", help="Decide another round although nothing has changed.")] = False,
     new: Annotated[bool, typer.Option("--new", help="Ids that look like known ones belong to new people.")] = False,
     states_are_outcomes: StatesAreOutcomes = None,
+    column: ColumnOption = None,
+    value: ValueOption = None,
+    cut_points: CutPointsOption = None,
+    phone_country: PhoneCountryOption = None,
     overwrite: OverwriteOption = False,
     store: StoreOption = None,
     dry_run: DryRunOption = False,
@@ -166,9 +187,12 @@ def decide(
 ) -> None:
     """Decide a round: who gets the action and why, then a reserve list."""
     from restive.desk.output import print_recommendation
+    from restive.desk.table_mapping import parse_mapping
 
+    reading = parse_mapping(column, value, cut_points, phone_country)
     with open_program(name, store, out, overwrite) as program:
-        decided = program.decide(states, budget, must, never, round_, again, new, states_are_outcomes, dry_run)
+        asked = states, budget, must, never, round_, again, new, states_are_outcomes, dry_run
+        decided = program.decide(*asked, **reading)
         print_recommendation(decided, out, as_json, dry_run)
 
 
@@ -183,15 +207,21 @@ def learn(
         int | None, typer.Option("--round", help="Which round.", show_default="the oldest that waits for these people")
     ] = None,
     correct: Annotated[bool, typer.Option("--correct", help="Replace recorded outcomes by these.")] = False,
+    column: ColumnOption = None,
+    value: ValueOption = None,
+    cut_points: CutPointsOption = None,
+    phone_country: PhoneCountryOption = None,
     store: StoreOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Record outcomes: whether the action was done, the next state, the reward; also late or as a correction."""
     from restive.desk.output import print_outcome_counts
+    from restive.desk.table_mapping import parse_mapping
 
+    reading = parse_mapping(column, value, cut_points, phone_country)
     with open_program(name, store) as program:
-        counts = program.learn(outcomes, round=round_, correct=correct, dry_run=dry_run)
+        counts = program.learn(outcomes, round=round_, correct=correct, dry_run=dry_run, **reading)
     print_outcome_counts(counts, dry_run, as_json)
 
 
@@ -297,12 +327,17 @@ def change(
     ] = None,
     states_are_outcomes: StatesAreOutcomes = None,
     title: TitleOption = None,
+    column: ColumnOption = None,
+    value: ValueOption = None,
+    cut_points: CutPointsOption = None,
+    phone_country: PhoneCountryOption = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Change the settings that can change in a running program."""
     from restive.desk.config import parse_shares
     from restive.desk.output import print_config
+    from restive.desk.table_mapping import parse_mapping
 
     shares = parse_shares(share) if share else None
     settings = _given(
@@ -313,7 +348,7 @@ def change(
         shares=shares,
         states_are_outcomes=states_are_outcomes,
         title=title,
-    )
+    ) | parse_mapping(column, value, cut_points, phone_country)
     if not settings:
         raise InputError("Nothing to change; see `restive desk change --help`.")
     with open_program(name, store) as program:

@@ -2,7 +2,8 @@
 
 The config is the first event of a program's log. `rewards` are those of arriving in each state, or None if a reward is
 reported with each outcome; `reward_range` is then the largest difference of two rewards, which some policies need.
-`states_are_outcomes`: the states of a round are also the next states of the round before.
+`states_are_outcomes`: the states of a round are also the next states of the round before. `columns`, `values`,
+`cut_points` and `phone_country` say how tables are read, see `table_mapping`.
 A template has the words and defaults of a new program for an application domain, read from templates.toml.
 """
 
@@ -23,6 +24,15 @@ from restive.api import types
 from restive.contract import Shape
 from restive.desk.features import check_features, count_columns
 from restive.desk.roster import JOINERS, MAX_ID, normalize_name
+from restive.desk.table_mapping import (
+    CutPoints,
+    TableMapping,
+    check_columns,
+    check_cut_points,
+    check_phone_country,
+    check_values,
+)
+from restive.desk.table_schema import OUTCOMES, STATES
 from restive.errors import InputError, check_number, check_whole, did_you_mean
 from restive.kernels.rng import MAX_SEED
 from restive.policies import make_policy
@@ -79,6 +89,10 @@ class Config:
     template: str | None = None
     states_are_outcomes: bool = True
     title: str = ""  # shown instead of the technical name
+    columns: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
+    cut_points: CutPoints | None = None
+    phone_country: int | None = None
     words: Words = field(default_factory=Words)
 
     def __post_init__(self) -> None:
@@ -86,6 +100,11 @@ class Config:
         object.__setattr__(self, "rewards", _rewards(self.rewards, self.states))
         object.__setattr__(self, "shares", _shares(self.shares))
         object.__setattr__(self, "features", check_features(self.features))
+        known = (*dict.fromkeys((*STATES, *OUTCOMES)), *self.features)
+        object.__setattr__(self, "columns", check_columns(self.columns, known))
+        object.__setattr__(self, "values", check_values(self.values, self.states))
+        object.__setattr__(self, "cut_points", check_cut_points(self.cut_points, self.states))
+        object.__setattr__(self, "phone_country", check_phone_country(self.phone_country))
         if self.spend not in (EXACTLY, AT_MOST):
             raise InputError(f"spend is {self.spend!r}; it must be {EXACTLY!r} or {AT_MOST!r}.", location="spend")
         for name, low, high in WHOLE:
@@ -103,6 +122,19 @@ class Config:
         for spec in (self.policy,) if self.shadow is None else (self.policy, self.shadow):
             check_belief(make_learner(spec), self.shape(1, 1))
 
+    @property
+    def mapping(self) -> TableMapping:
+        """How tables are read."""
+        return TableMapping(self.columns, self.values, self.cut_points, self.phone_country)
+
+    def read_as(self, given: Mapping[str, Any]) -> "Config":
+        """The config with some settings of the mapping; headers and texts are added to those that are known."""
+        settings = {name: value for name, value in given.items() if value is not None or name not in ADDED}
+        for name in ADDED:
+            if isinstance(settings.get(name), Mapping):
+                settings[name] = {**getattr(self, name), **settings[name]}
+        return self.changed(settings) if settings else self
+
     def shape(self, agents: int, budget: int | None = None, features: Floats | None = None) -> Shape:
         """The shape that a policy gets: one run of so many agents; features [N, F] are unknown unless given."""
         columns = count_columns(self.features)
@@ -118,6 +150,8 @@ class Config:
         features = {name: list(categories) for name, categories in self.features.items()}
         plain = asdict(self) | {"states": list(self.states), "rewards": rewards, "shares": dict(self.shares)}
         plain["features"] = features
+        if self.cut_points is not None:
+            plain["cut_points"]["at"] = list(self.cut_points.at)
         return cast("types.Config", plain)
 
     @classmethod
@@ -142,7 +176,9 @@ class Config:
 
 
 POLICY_FILE = re.compile(r"((?:[A-Za-z]:(?=[/\\]))?[^:]*\.py)(:.*)?", re.DOTALL)
-CHANGEABLE = ("budget", "spend", "cool_down", "keep", "shares", "states_are_outcomes", "title")
+ADDED = ("columns", "values")  # a table adds entries to these
+MAPPING = (*ADDED, "cut_points", "phone_country")
+CHANGEABLE = ("budget", "spend", "cool_down", "keep", "shares", "states_are_outcomes", "title", *MAPPING)
 
 
 def _title(given: object) -> str:

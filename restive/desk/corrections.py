@@ -17,7 +17,7 @@ from restive.desk.projection import Projection
 from restive.desk.roster import Names
 from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.desk.store import Writer
-from restive.desk.table_schema import TableError
+from restive.desk.table_columns import TableError
 from restive.errors import Conflict
 from restive.types import Bools, Ints
 

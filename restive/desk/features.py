@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 
 from restive.desk.roster import MAX_ID, normalize_name
-from restive.desk.table_schema import OUTCOMES, STATES, Features, normalize_header
+from restive.desk.table_mapping import normalize_header
+from restive.desk.table_schema import OUTCOMES, STATES, Features
 from restive.errors import InputError
 from restive.problem import MAX_FEATURES
 from restive.types import Floats

@@ -5,6 +5,7 @@ All faults of a table are found before any of it is used, and reported by row an
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from datetime import date
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
@@ -20,18 +21,10 @@ from restive.desk.features import encode
 from restive.desk.projection import Projection
 from restive.desk.roster import Names, normalize_names
 from restive.desk.store import Writer
-from restive.desk.table_files import as_frame, read_table_file
-from restive.desk.table_schema import (
-    AllKnown,
-    ColumnNames,
-    Fault,
-    count_normalized,
-    match_headers,
-    read_agents,
-    read_states,
-    state_columns,
-    unread,
-)
+from restive.desk.table_columns import AllKnown, ColumnNames, Fault, accept, match_headers, unread
+from restive.desk.table_files import TableFile, as_frame, open_table_file
+from restive.desk.table_mapping import NO_MAPPING, TableMapping, days_before, normalize_header, spell_phones
+from restive.desk.table_schema import count_normalized, read_agents, read_states, state_columns
 from restive.errors import Conflict, Hint, InputError, check_whole, did_you_mean
 from restive.formats import show_minute
 from restive.types import Bools, Floats, Ints
@@ -40,11 +33,20 @@ MAX_NAMED = 5  # people or rounds in a sentence
 MAX_GROUPS = 2**15  # their codes are recorded in 16 bits
 
 
-def read_given(given: object, where: str) -> tuple[pl.DataFrame, str]:
-    """A file or a table in Python as a frame, and its name for messages."""
+class Given(NamedTuple):
+    """A table as a frame, its name for messages, and remarks on its file."""
+
+    frame: pl.DataFrame
+    where: str
+    notes: list[str]
+
+
+def read_given(given: object, where: str) -> Given:
+    """A file or a table in Python as a frame."""
     if isinstance(given, str | PathLike):
-        return read_table_file(Path(given)), Path(given).name
-    return as_frame(given), where
+        file = open_table_file(given)
+        return Given(file.frame, Path(given).name, file.notes())
+    return Given(as_frame(given), where, given.notes() if isinstance(given, TableFile) else [])
 
 
 class NumberedStates(NamedTuple):
@@ -139,36 +141,48 @@ def read_round_input(
     """Read the tables of a round; ids of known agents are not validated again."""
     table, notes = None, list[str]()
     if states is not None:
-        frame, where = read_given(states, "states")
-        table = read_states(frame, where, config.states, all_known, config.features)
-        columns = state_columns(config.features)
-        notes = describe_table(frame, columns, table["agent"])
+        frame, where, notes = read_given(states, "states")
+        table = read_states(frame, where, config.states, all_known, config.features, config.mapping)
+        columns = accept(state_columns(config.features), config.mapping)
+        notes += describe_table(frame, columns, table, config)
         absent = [name for name in config.features if name not in match_headers(frame, columns)]
         notes += [f"no column for these features: {', '.join(absent)}"] if absent else []
         if table.is_empty():
             raise InputError(f"{where}: the table has no rows; without a table the last known states are used.")
     wanted = None if budget is None else check_whole("budget", budget, 0, MAX_BUDGET)
     must_list, never_list = (
-        None if given is None else read_list(given, what) for what, given in (("must", must), ("never", never))
+        None if given is None else read_list(given, what, config.mapping)
+        for what, given in (("must", must), ("never", never))
     )
     return RoundInput(table, notes, wanted, must_list, never_list, new)
 
 
-def describe_table(frame: pl.DataFrame, columns: ColumnNames, agent: pl.Series) -> list[str]:
-    """Notes on a table: columns that are ignored, and ids that were read in another spelling."""
-    ignored, normalized = unread(frame, columns), count_normalized(frame, agent)
+def describe_table(frame: pl.DataFrame, columns: ColumnNames, table: pl.DataFrame, config: Config) -> list[str]:
+    """Notes on a table: columns that are ignored, rows that were merged, and ids that were read in another spelling."""
+    mapping, ignored, headers = config.mapping, unread(frame, columns), match_headers(frame, columns)
+    normalized = count_normalized(frame, table, mapping)
     notes = [f"ignored columns: {name_few(ignored)}"] if ignored else []
-    if normalized:
+    if len(table) < len(frame):
+        notes.append(f"rows that repeat another one, merged with it: {len(frame) - len(table):,}")
+    state = headers.get("state", headers.get("next_state", ""))
+    if mapping.cut_points and normalize_header(state) == normalize_header(mapping.cut_points.column):
+        days = ", as days before today" if days_before(frame[state], date.today()) is not None else ""
+        classes = mapping.cut_points.describe(config.states).items()
+        notes.append(f"states by {state}{days}: {', '.join(f'{name} {numbers}' for name, numbers in classes)}")
+    if normalized and mapping.phone_country:
+        notes.append(f"ids read as phone numbers, written like +{mapping.phone_country} ...: {normalized:,}")
+    elif normalized:
         notes.append(f"ids with invisible or decomposed characters, read without them: {normalized:,}")
     return notes
 
 
-def read_list(given: object, what: str) -> pl.Series:
+def read_list(given: object, what: str, mapping: TableMapping = NO_MAPPING) -> pl.Series:
     """Ids, from a list or from a table."""
     if isinstance(given, list | tuple | set | frozenset):
-        return normalize_names(pl.Series("agent", [str(name) for name in given], pl.String))
-    frame, where = read_given(given, what)
-    return read_agents(frame, where)
+        ids = normalize_names(pl.Series("agent", [str(name) for name in given], pl.String))
+        return spell_phones(ids, mapping.phone_country)
+    frame, where, _ = read_given(given, what)
+    return read_agents(frame, where, mapping)
 
 
 def find_listed(listed: pl.Series | None, names: Names) -> tuple[Ints, list[str]]:

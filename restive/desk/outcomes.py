@@ -20,8 +20,10 @@ from restive.desk.projection import Projection
 from restive.desk.roster import Names
 from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.desk.store import Writer
+from restive.desk.table_columns import Fault, TableColumns, TableError, accept
 from restive.desk.table_files import ROW
-from restive.desk.table_schema import OUTCOMES, Fault, TableColumns, TableError, read_outcomes
+from restive.desk.table_mapping import TableMapping, spell_phones
+from restive.desk.table_schema import OUTCOMES, read_outcomes
 from restive.errors import Hint, InputError, check_whole
 from restive.formats import show_minute
 
@@ -82,20 +84,19 @@ def _default_round(table: pl.DataFrame, where: str, cache: ProgramCache, project
 
 def read_outcome_table(given: object, config: Config, names: Names) -> tuple[pl.DataFrame, str, list[str]]:
     """A validated table of outcomes with its row numbers, its name, and notes on it."""
-    frame, where = read_given(given, "outcomes")
+    frame, where, notes = read_given(given, "outcomes")
     try:
-        table = read_outcomes(frame, where, config.states, config.rewards, names.knows)
+        table = read_outcomes(frame, where, config.states, config.rewards, names.knows, config.mapping)
     except TableError as error:
-        unknown = _find_unknown(frame, names, error.faults)
-        raise TableError(where, [*error.faults, *unknown], error.total + len(unknown)) from None
-    notes = describe_table(frame, OUTCOMES, table["agent"])
-    return table.hstack([frame[ROW].alias("row")]), where, notes
+        unknown = _find_unknown(frame, names, error.faults, config.mapping)
+        raise TableError(where, [*error.faults, *unknown], error.total + len(unknown), error.hint) from None
+    return table, where, notes + describe_table(frame, accept(OUTCOMES, config.mapping), table, config)
 
 
-def _find_unknown(frame: pl.DataFrame, names: Names, faults: Sequence[Fault]) -> list[Fault]:
+def _find_unknown(frame: pl.DataFrame, names: Names, faults: Sequence[Fault], mapping: TableMapping) -> list[Fault]:
     """Rows about unknown agents, so that they are reported together with the other faults, each row once."""
-    columns = TableColumns(frame, "", OUTCOMES, required=())
-    agent, header = columns.texts("agent"), columns.headers.get("agent", "agent")
+    columns = TableColumns(frame, "", OUTCOMES, required=(), mapping=mapping)
+    agent, header = spell_phones(columns.texts("agent"), mapping.phone_country), columns.headers.get("agent", "agent")
     faulty = {fault.row for fault in faults if fault.column == header}
     table = pl.DataFrame({"row": frame[ROW], "agent": agent})
     unknown = (names.find(names.inward(agent.fill_null(""))).is_null() & agent.is_not_null()).to_numpy()

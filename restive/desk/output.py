@@ -16,6 +16,7 @@ from restive.api.types import HistoryEntry
 from restive.console import as_text, make_console, print_json, print_line, print_notices, print_table
 from restive.desk.config import Words
 from restive.desk.explanations import capitalize, count_people, how_sure, reward_noun, show_benefit, show_estimate
+from restive.desk.table_mapping import CutPoints
 from restive.errors import InputError
 from restive.formats import UNKNOWN, show_minute, show_number, show_percent
 from restive.problem import AT_MOST
@@ -181,6 +182,16 @@ def _describe_config(config: Mapping[str, Any]) -> Iterator[str]:
         yield f"Minimum shares of the list: {shares}."
     if config["features"]:
         yield f"Features of people: {', '.join(config['features'])}."
+    if config["columns"]:
+        yield f"Columns: {', '.join(f'{name} is {header!r}' for name, header in config['columns'].items())}."
+    if config["values"]:
+        yield f"Texts that mean a state: {', '.join(f'{text!r} {state}' for text, state in config['values'].items())}."
+    if config["cut_points"]:
+        cut = CutPoints(**config["cut_points"])
+        classes = ", ".join(f"{state} {numbers}" for state, numbers in cut.describe(config["states"]).items())
+        yield f"States by {cut.column}: {classes}."
+    if config["phone_country"]:
+        yield f"Ids are phone numbers of +{config['phone_country']}."
     if config["horizon"]:
         yield f"Rounds in all: {config['horizon']:,}."
     if config["pseudonyms"]:

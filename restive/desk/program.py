@@ -8,13 +8,14 @@ Rounds count from 1. Each verb takes a request context: the actor and an idempot
 used for the same request before raises `Repeated` with the recorded answer and records nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import polars as pl
 
+from restive.api.settings import TableReading
 from restive.api.types import HistoryEntry
 from restive.desk.agents import RoundTotals
 from restive.desk.audit import NO_CONTEXT, KeyTaken, Repeated, RequestContext
@@ -60,8 +61,9 @@ from restive.desk.roster import Names
 from restive.desk.rounds import Round, describe_agent, gather
 from restive.desk.selection import decide
 from restive.desk.store import ProgramRow, Store, StoreError, Writer
-from restive.desk.table_files import ROW
-from restive.desk.table_schema import Fault, TableError, read_states
+from restive.desk.table_columns import Fault, TableError
+from restive.desk.table_mapping import spell_phones
+from restive.desk.table_schema import read_states
 from restive.desk.undo import Undoable, count_joined, describe_entry, find_entry, find_undoable
 from restive.errors import Conflict, InputError, NotFound, check_whole
 from restive.formats import show_minute
@@ -140,6 +142,7 @@ class Program:
         states_are_outcomes: bool | None = None,
         dry_run: bool = False,
         context: RequestContext = NO_CONTEXT,
+        **reading: Unpack[TableReading],
     ) -> Recommendation:
         """Decide the next round; its states are also recorded as outcomes of the round before.
 
@@ -151,9 +154,12 @@ class Program:
         new      accept new ids that differ from known ones only by leading zeros or by case
         states_are_outcomes  whether the states are also outcomes of the round before; None: as configured
         dry_run  return the decision without recording it
+        reading  columns, values, cut_points, phone_country: how the table is read, from now on
         """
-        requested = read_round_input(states, budget, must, never, self.cache.last_known().config, new, self.cache.knows)
+        config = self.cache.last_known().config.read_as(reading)
+        requested = read_round_input(states, budget, must, never, config, new, self.cache.knows)
         with self._writing(context, "decided", dry_run) as (writer, projection):
+            self._remember(writer, projection, reading)
             number = projection.next_round
             _check_next(projection, round)
             arrivals = find_arrivals(self.cache, writer, projection, requested, again)
@@ -181,7 +187,7 @@ class Program:
     def history(self, agent: str) -> list[HistoryEntry]:
         """An entry for each round in which the agent took part, read from the agent's own chunk of each event."""
         projection, names = self.projection, self.names
-        number = names.find_one(agent)
+        number = names.find_one(str(read_list([agent], "agent", projection.config.mapping)[0]))
         if number is None:
             raise NotFound(f"{agent!r} is not in the program {self.name}.")
         kinds = (Decided.kind, Reported.kind, Corrected.kind, Withdrawn.kind)
@@ -192,7 +198,7 @@ class Program:
 
     def recognise(self, agents: object) -> None:
         """Show these names from now on where the store knows only their pseudonyms."""
-        self.names.inward(read_list(agents, "names"))
+        self.names.inward(read_list(agents, "names", self.config.mapping))
 
     def get_round(self, round: int) -> Round:
         """A round as it is known now, with outcomes and corrections."""
@@ -211,6 +217,7 @@ class Program:
         correct: bool = False,
         dry_run: bool = False,
         context: RequestContext = NO_CONTEXT,
+        **reading: Unpack[TableReading],
     ) -> LearnResult:
         """Record what happened: who was acted on, the next state, the reward.
 
@@ -218,8 +225,9 @@ class Program:
         correct  let rows replace what is recorded; the policies then know what they would know had it been right
         """
         known = self.cache.last_known()
-        table, where, remarks = read_outcome_table(outcomes, known.config, self.cache.names(known))
+        table, where, remarks = read_outcome_table(outcomes, known.config.read_as(reading), self.cache.names(known))
         with self._writing(context, "learned", dry_run) as (writer, projection):
+            self._remember(writer, projection, reading)
             by_round = split_rounds(table, where, self.cache, projection, round)
             learned = self._learn_rounds(writer, projection, where, by_round, correct)
             notes = list(remarks)
@@ -239,8 +247,9 @@ class Program:
         self, states: object, round: int, dry_run: bool = False, context: RequestContext = NO_CONTEXT
     ) -> int:
         """Correct the states of a round that were recorded wrong; returns their number."""
-        frame, where = read_given(states, "states")
-        table = read_states(frame, where, self.cache.last_known().config.states).with_columns(frame[ROW].alias("row"))
+        frame, where, _ = read_given(states, "states")
+        config = self.cache.last_known().config
+        table = read_states(frame, where, config.states, mapping=config.mapping)
         with self._writing(context, "corrected", dry_run) as (writer, projection):
             found = self.get_round(round)
             number, state = find_wrong_states(table, where, self.cache.names(projection), found)
@@ -259,7 +268,7 @@ class Program:
 
     def leave(self, agents: object, dry_run: bool = False, context: RequestContext = NO_CONTEXT) -> int:
         """Agents leave; one who appears again in a table of states is back. Returns how many left."""
-        listed = read_list(agents, "agents")
+        listed = read_list(agents, "agents", self.cache.last_known().config.mapping)
         with self._writing(context, Left.kind, dry_run) as (writer, projection):
             number = self._find_agents(projection, listed)
             number = number[projection.agents.active[number]]
@@ -273,7 +282,7 @@ class Program:
 
         Without names it removes from the store's files what earlier erasures may have left there.
         """
-        listed = read_list(agents, "agents")
+        listed = read_list(agents, "agents", self.cache.last_known().config.mapping)
         try:
             with self._writing(context, Erased.kind, dry_run) as (writer, projection):
                 number = self._find_agents(projection, listed)
@@ -329,12 +338,10 @@ class Program:
         return undone
 
     def change(self, *, context: RequestContext = NO_CONTEXT, **settings: Any) -> Config:
-        """Change budget, spend, cool_down, keep, shares, states_are_outcomes or title from now on."""
+        """Change budget, spend, cool_down, keep, shares, states_are_outcomes, title, or how tables are read, from now on."""
         with self._writing(context, "changed") as (writer, projection):
-            config = projection.config.changed(settings).as_json()
-            changed = {name: value for name, value in config.items() if name in settings}
-            self.cache.append(writer, Changed(changed))
-            _audit(writer, projection, "changed", config=config, changed=changed)
+            changed = self._change(writer, projection, projection.config.changed(settings), settings)
+            _audit(writer, projection, "changed", config=projection.config.as_json(), changed=changed)
         return self.config
 
     def archive(self, dry_run: bool = False, context: RequestContext = NO_CONTEXT) -> None:
@@ -352,6 +359,33 @@ class Program:
                 writer.record_audit_entry(verb, None, {"archived": archived})
             if dry_run:
                 writer.rollback()
+
+    def _change(
+        self, writer: Writer, projection: Projection, config: Config, settings: Iterable[str]
+    ) -> dict[str, Any]:
+        """Record some settings of a config."""
+        if config.phone_country != projection.config.phone_country:
+            self._check_spelling(projection, config.phone_country)
+        changed = {name: value for name, value in config.as_json().items() if name in settings}
+        self.cache.append(writer, Changed(changed))
+        return changed
+
+    def _remember(self, writer: Writer, projection: Projection, reading: Mapping[str, Any]) -> None:
+        """Record how tables are read, if that is new."""
+        config = projection.config.read_as(reading)
+        if config != projection.config:
+            self._change(writer, projection, config, reading)
+
+    def _check_spelling(self, projection: Projection, country: int | None) -> None:
+        """Refuse a spelling of ids in which people who are known would not be found."""
+        names = self.cache.names(projection)
+        known = pl.Series(names.call(np.arange(projection.agents.count)), dtype=pl.String)
+        hidden = bool(projection.config.pseudonyms) and len(known) > 0
+        if hidden or (spell_phones(known, country) != known).any():
+            raise InputError(
+                "People are known by ids in another spelling; phone_country can only be set before they join.",
+                location="phone_country",
+            )
 
     @contextmanager
     def _writing(

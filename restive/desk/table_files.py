@@ -15,16 +15,17 @@ import csv
 import math
 import os
 import re
-import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from io import BytesIO, StringIO
 from itertools import chain
 from os import PathLike
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
+from restive.desk.excel import excel_bytes, read_excel, refuse_damaged
 from restive.errors import Hint, InputError
 from restive.files import write_atomic
 
@@ -39,18 +40,35 @@ FORMULA_SIGN = r"=+\-@＝＋－＠"
 # Where a cell or a part of it begins, and what follows there: quotes, blanks and apostrophes before the sign.
 FORMULAS = (rf"([,;\t\r\n])([ '\"]*[{FORMULA_SIGN}])", rf"(^)([ '\"]*[{FORMULA_SIGN}\t\r\n])")
 ESCAPED_FORMULAS = tuple(pattern.replace(")(", ")'(", 1) for pattern in reversed(FORMULAS))
+UTF_8 = "UTF-8"
+OTHER_ENCODING = re.compile(rb"[\x80-\xff]{4}|[\x00-\x08\x0e-\x1f]")  # words of another script, or no text at all
 MAX_COLUMNS, MAX_HEADER = 2_000, 200  # characters of a header
 MAX_CELLS = 1_000_000_000  # of a Parquet file, a few bytes of which can stand for any number of rows
-MAX_EXCEL_CELLS = 30_000_000  # of the rectangle from A1 to the last cell
-MAX_EXCEL_BYTES = 1 << 30  # unpacked
-EXCEL_ROWS, EXCEL_COLUMNS, EXCEL_CELL_CHARACTERS, EXCEL_INTEGER = 1_048_576, 16_384, 32_767, 2**53  # Excel's own limits
-OLD_OR_LOCKED = bytes.fromhex("d0cf11e0a1b11ae1")
-DIMENSION = re.compile(rb"""<(?:\w+:)?dimension\s[^>]*ref\s*=\s*["'](?:\w+:)?([A-Za-z]+)(\d+)["']""")
+
+
+class TableFile(NamedTuple):
+    """A table and how its file was read; an empty text where that does not apply."""
+
+    frame: pl.DataFrame
+    encoding: str = ""
+    delimiter: str = ""
+    sheet: str = ""
+    sheets: tuple[str, ...] = ()
+
+    def notes(self) -> list[str]:
+        """Remarks on the file: what a person would not expect."""
+        read = [f"read as {self.encoding}"] if self.encoding not in ("", UTF_8) else []
+        return read + ([f"read the sheet {self.sheet} of {', '.join(self.sheets)}"] if len(self.sheets) > 1 else [])
 
 
 def read_table_file(path: str | PathLike[str]) -> pl.DataFrame:
-    """Read a file as a table, row numbers first; `book.xlsx#Name` reads another sheet than the first."""
-    file, sheet = _split_sheet(path)
+    """The table of a file, as `open_table_file` reads it."""
+    return open_table_file(path).frame
+
+
+def open_table_file(path: str | PathLike[str], sheet: str = "") -> TableFile:
+    """Read a file as a table, row numbers first; `book.xlsx#Name` or `sheet` names another sheet than the first."""
+    file, named = split_sheet(path)
     extension = file.suffix.lower()
     if extension not in EXTENSIONS:
         raise InputError(f"{file.name}: cannot read files that end in {extension!r}; save it as {EXTENSION_LIST}.")
@@ -58,13 +76,16 @@ def read_table_file(path: str | PathLike[str]) -> pl.DataFrame:
     if not content:
         raise InputError(f"{file.name}: the file is empty.")
     if extension == ".parquet":
-        return _read_parquet(content, file.name)
+        return TableFile(_read_parquet(content, file.name))
     if extension == ".xlsx":
-        return _with_header(read_excel(content, file.name, sheet), file.name)
-    grid = _read_csv(content, file.name, DEFAULT_DELIMITERS[extension])
-    if b"'" in content:
+        book = read_excel(content, file.name, sheet or named)
+        return TableFile(_with_header(book.grid, file.name), sheet=book.name, sheets=book.names)
+    text, encoding = decode_text(content, file.name)
+    delimiter = _find_delimiter(text, DEFAULT_DELIMITERS[extension])
+    grid = _read_csv(text, file.name, delimiter)
+    if "'" in text:
         grid = grid.with_columns(unescape_formulas(pl.all()))
-    return _with_header(grid, file.name)
+    return TableFile(_with_header(grid, file.name), encoding, DELIMITERS[delimiter])
 
 
 def write_table_file(frame: pl.DataFrame, path: str | PathLike[str]) -> None:
@@ -102,7 +123,7 @@ def check_output_file(path: str | PathLike[str], overwrite: bool = False) -> Non
         raise InputError(f"{file} is not writable.")
 
 
-def _split_sheet(path: str | PathLike[str]) -> tuple[Path, str]:
+def split_sheet(path: str | PathLike[str]) -> tuple[Path, str]:
     """The file, and the name of the sheet if one is given after #."""
     file = Path(path)
     book, mark, sheet = file.name.rpartition("#")
@@ -152,18 +173,43 @@ def _with_rows(body: pl.DataFrame, names: list[str], rows: pl.Series) -> pl.Data
     return pl.DataFrame([rows.rename(ROW), *(body[:, j].alias(name) for j, name in enumerate(names))])
 
 
-def _read_csv(content: bytes, where: str, default: str) -> pl.DataFrame:
-    """The grid of cells; polars reads files without quotes, the standard library everything else."""
+def decode_text(content: bytes, where: str) -> tuple[str, str]:
+    """The text of a CSV file and its encoding: UTF-8, UTF-16 or Windows-1252, which are told apart by their bytes.
+
+    >>> decode_text("José".encode("cp1252"), "monday.csv"), decode_text("José".encode("utf-16"), "monday.csv")
+    (('José', 'Windows-1252'), ('José', 'UTF-16'))
+    """
+    head, codec = content[:4096], "utf-8-sig"
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        codec = "utf-16"
+    elif head.count(0) > len(head) // 10:  # without a byte order mark, the zero bytes of ASCII show the order
+        codec = "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"
     try:
-        text = content.decode("utf-8-sig")
+        return content.decode(codec), UTF_8 if codec == "utf-8-sig" else "UTF-16"
     except UnicodeDecodeError as error:
+        if codec == "utf-8-sig" and (text := _decode_windows(content)) is not None:
+            return text, "Windows-1252"
         row = content.count(b"\n", 0, error.start) + 1
         raise InputError(
-            f"{where}, row {row}: not UTF-8 text; save the file as 'CSV UTF-8' (Excel) or with the character set UTF-8."
+            f"{where}, row {row}: the text is neither UTF-8 nor Windows-1252; save the file as 'CSV UTF-8' (Excel) or "
+            "with the character set UTF-8."
         ) from None
-    delimiter = _find_delimiter(text, default)
+
+
+def _decode_windows(content: bytes) -> str | None:
+    """The text if it can be Windows-1252: single letters beyond ASCII, not words of them, and no broken UTF-8."""
+    readable = content.decode("utf-8", "ignore")
+    if not readable.isascii() or OTHER_ENCODING.search(content):
+        return None
+    with suppress(UnicodeDecodeError):
+        return content.decode("cp1252")
+    return None
+
+
+def _read_csv(text: str, where: str, delimiter: str) -> pl.DataFrame:
+    """The grid of cells; polars reads files without quotes, the standard library everything else."""
     _check_width(text.lstrip().partition("\n")[0].count(delimiter) + 1, where)
-    if b'"' not in content and content.count(b"\r") == content.count(b"\r\n") and not text.startswith(("\n", "\r")):
+    if '"' not in text and text.count("\r") == text.count("\r\n") and not text.startswith(("\n", "\r")):
         with suppress(pl.exceptions.PolarsError):  # rows of different lengths
             return pl.read_csv(BytesIO(text.encode()), has_header=False, infer_schema=False, separator=delimiter)
     return _read_csv_rows(text, delimiter, where)
@@ -240,97 +286,6 @@ def _read_parquet(content: bytes, where: str) -> pl.DataFrame:
     return _with_rows(frame, frame.columns, pl.Series(range(1, len(frame) + 1), dtype=pl.Int64))
 
 
-@contextmanager
-def refuse_damaged(where: str, kind: str) -> Iterator[None]:
-    """Any failure inside the library that reads a file, even a panic, means that the file is damaged."""
-    try:
-        yield
-    except (InputError, KeyboardInterrupt, SystemExit, MemoryError):
-        raise
-    except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        raise InputError(f"{where}: the file is damaged or is not {kind} file.") from None
-
-
-def read_excel(content: bytes, where: str, sheet: str = "") -> pl.DataFrame:
-    """The texts of the named sheet, or the first: every row from row 1 on, from the first column used."""
-    import fastexcel
-
-    if content.startswith(OLD_OR_LOCKED):
-        raise InputError(f"{where}: locked by a password, or in Excel's old format; save it without one as .xlsx.")
-    with refuse_damaged(where, "an Excel"):
-        _check_excel_size(content, where)
-        book = fastexcel.read_excel(content)
-        if sheet and sheet not in book.sheet_names:
-            raise InputError(f"{where}: no sheet {sheet!r}; there are {', '.join(book.sheet_names)}.")
-        grid = book.load_sheet(sheet or 0, header_row=None, skip_rows=0, dtypes="string").to_polars()
-    return grid.with_columns(pl.all().str.replace(r"^(\d{4}-\d\d-\d\d) 00:00:00$", "$1"))
-
-
-def _check_excel_size(content: bytes, where: str) -> None:
-    """Refuse a workbook that says it is too large; the library allocates the whole rectangle of a sheet at once.
-
-    A workbook can lie about its size, so uploaded files are read in a process with limited memory.
-    """
-    with zipfile.ZipFile(BytesIO(content)) as archive:
-        archive.getinfo("xl/workbook.xml")  # every workbook has it
-        size = sum(member.file_size for member in archive.infolist())
-        for name in archive.namelist():
-            if name.startswith("xl/worksheets/") and size <= MAX_EXCEL_BYTES:
-                with archive.open(name) as part:
-                    found = DIMENSION.search(part.read(4096))
-                cells = int(found[2]) * _column_number(found[1]) if found else 0
-                size = size if cells <= MAX_EXCEL_CELLS else MAX_EXCEL_BYTES + 1
-    if size > MAX_EXCEL_BYTES:
-        raise InputError(f"{where}: too much to read; delete cells far from the table, or save it as .csv.")
-
-
-def _column_number(letters: bytes) -> int:
-    """The number of a column from 1: A is 1, Z 26, AA 27."""
-    number = 0
-    for letter in letters.upper():
-        number = 26 * number + letter - 64
-    return number
-
-
-def excel_bytes(frame: pl.DataFrame, where: str) -> bytes:
-    """A workbook with one sheet: texts as texts, never formulas, dates as ISO text, null and NaN as empty cells."""
-    import xlsxwriter  # type: ignore[import-untyped]
-
-    if len(frame) >= EXCEL_ROWS or frame.width > EXCEL_COLUMNS:
-        raise InputError(
-            f"{where}: Excel holds {EXCEL_ROWS - 1} rows and {EXCEL_COLUMNS} columns; write .csv or .parquet instead."
-        )
-    content = BytesIO()
-    book = xlsxwriter.Workbook(content, {"in_memory": True})
-    page = book.add_worksheet()
-    page.freeze_panes(1, 0)
-    bold = book.add_format({"bold": True})
-    for place, cells in enumerate(map(_for_excel, frame)):
-        page.write_string(0, place, cells.name, bold)
-        if cells.dtype == pl.String and (cells.str.len_chars().max() or 0) > EXCEL_CELL_CHARACTERS:  # type: ignore[operator]
-            raise InputError(
-                f"{where}, column {cells.name}: Excel holds {EXCEL_CELL_CHARACTERS} characters a cell; write .csv."
-            )
-        write = {pl.String(): page.write_string, pl.Boolean(): page.write_boolean}.get(cells.dtype, page.write_number)
-        for row, cell in enumerate(cells, 1):
-            if cell is not None:
-                write(row, place, cell)
-    book.close()
-    return content.getvalue()
-
-
-def _for_excel(cells: pl.Series) -> pl.Series:
-    """Numbers that Excel stores exactly stay numbers, everything else becomes text."""
-    if cells.dtype.is_float():
-        cells = cells.fill_nan(None)
-        return cells.cast(pl.String) if cells.is_infinite().any() else cells
-    if cells.dtype.is_integer():
-        return cells if (cells.abs() <= EXCEL_INTEGER).all() else cells.cast(pl.String)
-    return cells if cells.dtype == pl.Boolean else cells.cast(pl.String)
-
-
 def as_frame(given: object) -> pl.DataFrame:
     """A frame from a file's path, a polars or pandas frame, columns, rows, or states by agent.
 
@@ -342,6 +297,8 @@ def as_frame(given: object) -> pl.DataFrame:
     """
     if isinstance(given, str | PathLike):
         return read_table_file(given)
+    if isinstance(given, TableFile):
+        return given.frame
     frame = given.collect() if isinstance(given, pl.LazyFrame) else given
     if not isinstance(frame, pl.DataFrame):
         columns = _as_columns(given)

@@ -8,8 +8,10 @@ import numpy as np
 import polars as pl
 
 from restive.desk.roster import normalize_name
+from restive.desk.table_columns import ColumnNames, TableColumns, TableError
 from restive.desk.table_files import ROW, quote
-from restive.desk.table_schema import AGENTS, ColumnNames, TableColumns, TableError, normalize_header
+from restive.desk.table_mapping import normalize_header
+from restive.desk.table_schema import AGENTS
 from restive.errors import InputError, did_you_mean
 from restive.logs.history import UNKNOWN
 from restive.logs.options import COLUMNS, ReadOptions

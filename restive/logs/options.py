@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from restive.desk.table_mapping import parse_pairs
 from restive.errors import InputError, did_you_mean
 
 COLUMNS = (
@@ -75,7 +76,7 @@ def parse_options(
     {'lapsed': 0.0, 'active': 1.0}
     """
     return ReadOptions(
-        columns=split_pairs(column, "column"),
+        columns=parse_pairs(column, "column"),
         states=split_names(states),
         rewards=split_numbers(rewards, "rewards"),
         action_is=split_names(action_is),
@@ -95,15 +96,6 @@ def split_names(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",")) if text else ()
 
 
-def split_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
-    """Pairs such as agent=customer_id."""
-    pairs = [text.partition("=") for text in texts]
-    for name, sign, value in pairs:
-        if not (name.strip() and sign and value.strip()):
-            raise InputError(f"{name + sign + value!r} is not a pair; write it like name=value.", location=option)
-    return {name.strip(): value.strip() for name, _, value in pairs}
-
-
 def split_numbers(text: str | None, option: str) -> dict[str, float]:
     """Numbers by name.
 
@@ -111,7 +103,7 @@ def split_numbers(text: str | None, option: str) -> dict[str, float]:
     {'lapsed': 0.0, 'active': 1.0}
     """
     numbers = {}
-    for name, value in split_pairs(split_names(text), option).items():
+    for name, value in parse_pairs(split_names(text), option).items():
         try:
             numbers[name] = float(value)
         except ValueError:

@@ -21,7 +21,7 @@ from starlette.types import Scope
 
 from restive.api import types
 from restive.desk.database import StoreError, StoreRestored
-from restive.desk.table_schema import Fault
+from restive.desk.table_columns import Fault
 from restive.errors import Conflict, Hint, InputError, NotFound
 
 PROBLEM = "application/problem+json"
@@ -75,6 +75,7 @@ ADVICE = {
     Hint.AGAIN: "To decide another round all the same, set `again`.",
     Hint.NEW: "If these people are new, set `new`.",
     Hint.CORRECT: "To replace the recorded values, set `correct`.",
+    Hint.COLUMNS: "If a column has another name, give it in `columns`.",
     Hint.CANCEL: "If the earlier round was a mistake, cancel it.",
 }
 PAGE = (

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from starlette.exceptions import HTTPException
 
-from restive.desk.table_schema import MAX_FAULTS, Fault, TableError
+from restive.desk.table_columns import MAX_FAULTS, Fault, TableError
 from restive.errors import InputError
 
 MAX_LISTS = 250_000  # parsing millions of lists would block all other threads

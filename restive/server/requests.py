@@ -11,6 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidati
 
 from restive.desk.config import MAX_BUDGET, MAX_HORIZON, MAX_STATES, MAX_TITLE
 from restive.desk.roster import MAX_ID
+from restive.desk.table_files import MAX_HEADER
+from restive.desk.table_mapping import MAX_COUNTRY
 from restive.desk.tokens import MAX_DAYS
 from restive.errors import InputError
 from restive.kernels.rng import MAX_SEED
@@ -120,6 +122,62 @@ class OutcomeColumns(Body):
 
 
 INTEGER, BOOLEAN = BeforeValidator(_check_integer), BeforeValidator(_check_boolean)
+Columns = Annotated[
+    dict[str, Annotated[str, Field(max_length=MAX_HEADER)]],
+    SHORT,
+    Field(
+        description="The header of each column that has another name in the table; empty: it is not read.",
+        examples=[{"agent": "customer_id"}],
+    ),
+]
+Values = Annotated[
+    dict[Annotated[str, Field(max_length=MAX_ID)], Text],
+    SHORT,
+    Field(description="The state that each of some texts means.", examples=[{"aktiv": "high"}]),
+]
+
+
+class CutPointsBody(Body):
+    """States by classes of a number: below the first limit, from one to below the next, from the last on."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"column": "days_since_order", "at": [30], "more_is": "worse"}]}
+    )
+
+    column: Annotated[str, Field(min_length=1, max_length=MAX_HEADER)]
+    at: Annotated[list[float], SHORT] = Field(min_length=1, description="Ascending, one fewer than states.")
+    more_is: Literal["worse", "better"]
+
+
+PhoneCountry = Annotated[
+    int, Field(ge=1, le=MAX_COUNTRY, description="Ids are phone numbers of this calling code, if they look like it.")
+]
+
+
+class ReadingBody(Body):
+    """How the table is read; what is given is remembered."""
+
+    columns: Columns | None = None
+    values: Values | None = None
+    cut_points: CutPointsBody | None = None
+    phone_country: PhoneCountry | None = None
+
+
+Pairs = Annotated[list[Annotated[str, Field(max_length=MAX_HEADER + MAX_ID)]], SHORT]
+
+
+class ReadingQuery(Query):
+    """How a table file is read; what is given is remembered."""
+
+    sheet: str = Field("", max_length=MAX_ID, description="The sheet of a workbook; absent: the first.")
+    columns: Pairs = Field(default_factory=list, description="Headers of columns, such as agent=customer_id.")
+    values: Pairs = Field(default_factory=list, description="Texts that mean states, such as aktiv=high.")
+    cut_points: str | None = Field(
+        None, max_length=1000, description="States by a number, such as `days_since_order: 30, more is worse`."
+    )
+    phone_country: Annotated[PhoneCountry, INTEGER] | None = None
+
+
 # Limits come before the validator: the OpenAPI document does not have them otherwise.
 Budget = Annotated[
     int, Field(ge=0, le=MAX_BUDGET, description="The number of people who can be acted on in a round."), INTEGER
@@ -188,7 +246,7 @@ class OutcomeSettings(DryRun):
     correct: Flag = Field(False, description="Replace recorded values by the given ones.")
 
 
-class DecideBody(Body, DecideSettings):
+class DecideBody(ReadingBody, DecideSettings):
     """The input of a decision; every field may be left out."""
 
     model_config = _example(states=[{"agent": "ann", "state": "low"}, {"agent": "ben", "state": "high"}], budget=1)
@@ -198,7 +256,7 @@ class DecideBody(Body, DecideSettings):
     )
 
 
-class OutcomesBody(Body, OutcomeSettings):
+class OutcomesBody(ReadingBody, OutcomeSettings):
     """Outcomes to record."""
 
     model_config = _example(outcomes=[{"agent": "ann", "done": True, "next_state": "high"}], round=1)
@@ -330,6 +388,10 @@ class CreateBody(Body):
     )
     states_are_outcomes: bool | None = Field(None, description=STATES_ARE_OUTCOMES)
     title: str | None = Field(None, max_length=MAX_TITLE, description=TITLE)
+    columns: Columns | None = None
+    values: Values | None = None
+    cut_points: CutPointsBody | None = None
+    phone_country: PhoneCountry | None = None
     words: Annotated[WordsBody, SHORT] | None = None
 
 
@@ -351,6 +413,10 @@ class ChangeBody(Body):
     shares: Shares = Field(default_factory=dict)
     states_are_outcomes: bool = Field(True, description=STATES_ARE_OUTCOMES)
     title: str = Field("", max_length=MAX_TITLE, description=TITLE)
+    columns: Columns = Field(default_factory=dict)
+    values: Values = Field(default_factory=dict)
+    cut_points: CutPointsBody | None = None
+    phone_country: PhoneCountry | None = None
 
 
 class PageQuery(Query):
@@ -381,7 +447,11 @@ class HistoryQuery(Query):
     agent: str = Field(min_length=1, max_length=MAX_ID, description="The id of the person.", examples=["ann"])
 
 
-class DecideQuery(DecideSettings):
+class OutcomesQuery(OutcomeSettings, ReadingQuery):
+    """The settings of outcomes whose body is a table; with a JSON body they are in the body."""
+
+
+class DecideQuery(DecideSettings, ReadingQuery):
     """The settings of a decision whose body is a table; with a JSON body they are in the body."""
 
     limit: Annotated[int, Field(ge=1, le=100_000), INTEGER] = Field(

@@ -3,11 +3,11 @@
 A damaged file can crash the process that reads it, a few bytes can expand to a billion rows, and parsing JSON blocks
 all threads of a process. The child has limits on memory, time and the size of its result, gets none of the server's
 environment, and is the first to be killed when the machine runs out of memory. It writes the table as an Arrow stream
-to a temporary folder that only this user can read and that is always removed: short texts and numbers, each cell in
-full, so that the size of the result bounds the memory that the server needs for it. The cells of columns that no table
-has are left out.
+to a temporary folder that only this user can read and that is always removed: short texts, numbers and dates, each cell
+in full, so that the size of the result bounds the memory that the server needs for it. A program may read any column;
+long cells of columns without a usual name are left empty.
 
-    python -m restive.server.table_reader FILE RESULT MEMORY_BYTES CPU_SECONDS TIMEOUT_SECONDS RESULT_BYTES
+    python -m restive.server.table_reader FILE RESULT SHEET MEMORY_BYTES CPU_SECONDS TIMEOUT_SECONDS RESULT_BYTES
 """
 
 import asyncio
@@ -26,8 +26,10 @@ from weakref import WeakKeyDictionary
 import polars as pl
 from starlette.exceptions import HTTPException
 
-from restive.desk.table_files import MAX_HEADER, ROW, as_frame, read_table_file
-from restive.desk.table_schema import OUTCOMES, STATES, Fault, TableError, normalize_header
+from restive.desk.table_columns import Fault, TableError
+from restive.desk.table_files import MAX_HEADER, ROW, TableFile, as_frame, open_table_file
+from restive.desk.table_mapping import normalize_header
+from restive.desk.table_schema import OUTCOMES, STATES
 from restive.errors import InputError
 from restive.server.json_tables import TABLES, as_columns, as_object, load_json
 from restive.server.settings import MIB, UploadLimits
@@ -61,8 +63,8 @@ async def read_json_table(
         return json.loads(output), table
 
 
-async def read_table(path: Path, kind: Kind, name: str, limits: UploadLimits) -> pl.DataFrame:
-    """Read a table file, as `read_table_file` does; error messages call it `name`."""
+async def read_table(path: Path, kind: Kind, name: str, limits: UploadLimits, sheet: str = "") -> TableFile:
+    """Read a table file, as `open_table_file` does; error messages call it `name`."""
     with tempfile.TemporaryDirectory(prefix="restive-") as folder:
         link = Path(folder) / f"table.{kind}"
         try:
@@ -71,12 +73,14 @@ async def read_table(path: Path, kind: Kind, name: str, limits: UploadLimits) ->
             shutil.copyfile(path, link)
         try:
             if kind == "csv" and await asyncio.to_thread(is_plain, path, SMALL_BYTES):
-                return await asyncio.to_thread(read_table_file, link)
+                return await asyncio.to_thread(open_table_file, link)
             async with _turn(limits):
                 if kind == "csv" and await asyncio.to_thread(is_plain, path, limits.max_in_process_bytes):
-                    return await asyncio.to_thread(read_table_file, link)
-                await _run_child(link, kind, limits)
-                return await asyncio.to_thread(pl.read_ipc_stream, _result(link))
+                    return await asyncio.to_thread(open_table_file, link)
+                found = json.loads(await _run_child(link, kind, limits, sheet.replace("\0", "")))
+                encoding, delimiter, name_of_sheet, sheets = found
+                frame = await asyncio.to_thread(pl.read_ipc_stream, _result(link))
+                return TableFile(frame, encoding, delimiter, name_of_sheet, tuple(sheets))
         except InputError as error:
             raise InputError(name + str(error).removeprefix(link.name)) from None
 
@@ -102,11 +106,11 @@ def is_plain(path: Path, max_bytes: int) -> bool:
     return columns * lines <= 4 * len(content) + SMALL_BYTES and (len(content) <= SMALL_BYTES or not unusual)
 
 
-async def _run_child(path: Path, kind: Kind, limits: UploadLimits) -> bytes:
+async def _run_child(path: Path, kind: Kind, limits: UploadLimits, sheet: str = "") -> bytes:
     """Run the child on a file; what it prints."""
     return await run_child(
         "restive.server.table_reader",
-        (str(path), str(_result(path))),
+        (str(path), str(_result(path)), sheet),
         limits,
         slow=f"{path.name}: reading it takes longer than {limits.timeout_seconds:g} s; split the table.",
         failed=f"{path.name}: it cannot be read within {limits.max_memory_bytes // MIB} MiB and {limits.cpu_seconds} s; "
@@ -167,19 +171,24 @@ def set_limits(memory_bytes: int, cpu_seconds: int, timeout_seconds: int, result
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def convert(source: Path, result: Path) -> int:
+def convert(source: Path, result: Path, sheet: str = "") -> int:
     """Read a table and write it as an Arrow stream; return the exit code, and print the error if the input has one.
 
-    Of a JSON body, the table is in the field that the file is named after; the other fields are printed.
+    Of a JSON body, the table is in the field that the file is named after; the other fields are printed. Of a file, how
+    it was read is printed.
     """
     os.umask(0o077)
     in_json = source.suffix == ".json"
     try:
-        fields, table = split_json(source.read_bytes(), source.stem) if in_json else ("", read_table_file(source))
+        if in_json:
+            printed, table = split_json(source.read_bytes(), source.stem)
+        else:
+            table, *about = open_table_file(source, sheet)
+            printed = json.dumps(about)
         if table is not None:
             short = bound_columns(table, source.stem if in_json else source.name)
             short.write_ipc_stream(result, compression="uncompressed", compat_level=pl.CompatLevel.oldest())
-        print(fields)
+        print(printed)
     except (InputError, HTTPException) as error:
         print(encode_error(error))
         return EXIT_INPUT_ERROR
@@ -225,8 +234,8 @@ def bound_columns(table: pl.DataFrame, where: str) -> pl.DataFrame:
 
 
 def _empty_long_cells(column: pl.Series) -> pl.Series:
-    """The column, empty where it has neither a number nor a short text."""
-    if column.dtype.is_numeric():
+    """The column, empty where it has no number, date, yes or no, or short text."""
+    if column.dtype.is_numeric() or column.dtype.is_temporal() or column.dtype == pl.Boolean:
         return column
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return pl.Series(column.name, [None] * len(column), pl.Null)
@@ -251,9 +260,9 @@ def _bound_column(column: pl.Series, rows: pl.Series, where: str) -> pl.Series:
 def main(arguments: list[str]) -> None:
     """Run the child."""
     if sys.platform != "win32":
-        set_limits(*map(int, arguments[2:6]))
+        set_limits(*map(int, arguments[3:7]))
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-    code = convert(Path(arguments[0]), Path(arguments[1]))
+    code = convert(Path(arguments[0]), Path(arguments[1]), arguments[2])
     sys.stdout.flush()
     os._exit(code)  # cleaning up takes longer than reading
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import polars as pl
 from fastapi import Request
@@ -19,7 +19,9 @@ from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 
 from restive.desk.audit import KEYED
+from restive.desk.config import MAPPING
 from restive.desk.table_files import quote
+from restive.desk.table_mapping import parse_mapping
 from restive.errors import InputError
 from restive.server.errors import MAX_FAULTS, InvalidRequest
 from restive.server.json_tables import TABLES, as_columns, as_object, load_json
@@ -76,9 +78,11 @@ async def take_table(request: Request, model: type[Model], where: str, query: Ba
     found = find_media_type(request)
     if found in TABLE_TYPES:
         given = query.model_dump(exclude_unset=True, include=set(model.model_fields))
+        reading = parse_mapping(**{name: given.pop(name) for name in MAPPING if name in given})
+        sheet = getattr(query, "sheet", "")
         async with _as_file(request, TABLE_TYPES[found]) as (path, checksum):
-            table: object = await read_table(path, TABLE_TYPES[found], where, request.app.state.settings.uploads)
-        return Asked(model.model_validate({where: None} | given), table, digest(request, checksum))
+            table: object = await read_table(path, TABLE_TYPES[found], where, request.app.state.settings.uploads, sheet)
+        return Asked(model.model_validate({where: None} | given | reading), table, digest(request, checksum))
     if found != JSON:
         raise _unsupported(found, [JSON, *TABLE_TYPES])
     if given := query.model_dump(exclude_defaults=True, include=set(model.model_fields)):
@@ -98,6 +102,12 @@ async def take_table(request: Request, model: type[Model], where: str, query: Ba
         return Asked(settings, found, digest(request, content))
 
     return await _run(request, len(content), read)
+
+
+def dump_settings(settings: BaseModel, table: str) -> dict[str, Any]:
+    """The settings of a request as arguments of a verb, without the table; of the mapping only what was given."""
+    given = settings.model_dump(exclude={table})
+    return {name: value for name, value in given.items() if name not in MAPPING or name in settings.model_fields_set}
 
 
 def find_media_type(request: Request) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+import xlsxwriter  # type: ignore[import-untyped]
 
 from client.served import Served
 from restive.client import APIError, Client, Program, Recommendation
@@ -138,6 +139,29 @@ def test_files_are_uploaded_and_downloaded(calls: Program, tmp_path: Path, endin
     with pytest.raises(InputError, match="already exists"):
         calls.download(1, listed)
     calls.download(1, listed, overwrite=True)
+
+
+def test_how_a_table_is_read_is_sent_with_it_and_remembered(calls: Program, tmp_path: Path) -> None:
+    with xlsxwriter.Workbook(tmp_path / "book.xlsx") as book:
+        book.add_worksheet("Notes")
+        sheet = book.add_worksheet("March")
+        for row, cells in enumerate((["Customer", "Stage"], ["a", "aktiv"], ["b", "low"])):
+            sheet.write_row(row, 0, cells)
+    with pytest.raises(APIError) as refused:
+        calls.decide(tmp_path / "book.xlsx#March")
+    assert "did you mean 'Customer'?" in refused.value.message
+    decided = calls.decide(
+        f"{tmp_path}/book.xlsx#March", columns={"agent": "Customer", "state": "Stage"}, values={"aktiv": "high"}
+    )
+    assert "read the sheet March of Notes, March" in decided.notes
+    assert calls.config["columns"] == {"agent": "Customer", "state": "Stage"}
+    assert {row["agent"]: row["state"] for row in calls.people()} == {"a": "high", "b": "low"}
+    frame = pl.DataFrame({"Customer": ["a", "b"], "days": [3, 60]})
+    calls.decide(frame, cut_points={"column": "days", "at": [30], "more_is": "worse"})
+    assert calls.config["cut_points"] == {"column": "days", "at": [30.0], "more_is": "worse"}
+    rows = [{"agent": "a", "next_state": "Aktiv"}]
+    assert calls.learn(rows, round=2, columns={"group": ""})["new"] == 1
+    assert calls.change(columns={}, values={}, cut_points=None)["cut_points"] is None
 
 
 def test_a_downloaded_list_is_sent_back_as_outcomes(calls: Program, tmp_path: Path) -> None:

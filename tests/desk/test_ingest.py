@@ -19,7 +19,7 @@ from restive.desk.ingest import (
     name_people,
     number_states,
 )
-from restive.desk.table_schema import TableError
+from restive.desk.table_columns import TableError
 from restive.errors import Hint, InputError
 
 
@@ -219,7 +219,7 @@ def test_an_invisible_character_does_not_make_a_second_person(desk: Desk, copied
     assert counts.new == 1
     assert "ids with invisible or decomposed characters, read without them: 1" in counts.notes
     with pytest.raises(TableError, match="'ann' appears twice, also in row 1"):
-        program.decide([{"agent": "ann", "state": "low"}, {"agent": copied, "state": "low"}])
+        program.decide([{"agent": "ann", "state": "low"}, {"agent": copied, "state": "high"}])
     assert program.leave([copied]) == 1
 
 

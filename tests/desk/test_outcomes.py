@@ -18,7 +18,7 @@ from restive.desk.outcomes import read_outcome_table, sort_outcomes, split_round
 from restive.desk.program import Program
 from restive.desk.replay import digest, replay
 from restive.desk.status import get_status
-from restive.desk.table_schema import TableError
+from restive.desk.table_columns import TableError
 from restive.errors import Hint, InputError
 
 
@@ -79,7 +79,9 @@ def test_the_same_person_twice_in_a_round_is_refused_however_it_is_said(desk: De
     play(program, 1)
     rows = [{"agent": "a00", "next_state": 1, "round": None}, {"agent": "a00", "next_state": 0, "round": 1}]
     refuse(program, "row 2, column agent: 'a00' appears twice for round 1; keep one", "learn", rows)
-    refuse(program, "appears twice", "learn", [{"agent": "a00", "next_state": 1}] * 2)
+    refuse(program, "appears twice", "learn", [{"agent": "a00", "next_state": state} for state in (0, 1)])
+    counts = program.learn([{"agent": "a00", "next_state": 1}] * 2, dry_run=True)
+    assert (counts.new, counts.notes) == (1, ["rows that repeat another one, merged with it: 1"])
 
 
 def test_unknown_people_and_people_who_took_no_part_are_all_named_at_once(desk: Desk) -> None:
@@ -132,7 +134,7 @@ def test_unknown_people_are_reported_with_the_faults_of_cells_and_each_row_once(
     program = make(desk)
     play(program, 1)
     frame = pl.DataFrame(
-        {"Id": ["a00", " x ", "y", "", None, "a01", "a01", "y"], "next_state": ["0", "?", "1", "1", "1", "1", "1", "1"]}
+        {"Id": ["a00", " x ", "y", "", None, "a01", "a01", "y"], "next_state": ["0", "?", "1", "1", "1", "1", "0", "1"]}
     )
     with pytest.raises(TableError) as reported:
         read_outcome_table(frame, program.config, program.names)

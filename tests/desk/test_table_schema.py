@@ -13,17 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from restive.desk.table_columns import Fault, TableError, unread
 from restive.desk.table_files import ROW, as_frame, read_table_file, write_table_file
-from restive.desk.table_schema import (
-    OUTCOMES,
-    STATES,
-    Fault,
-    TableError,
-    read_agents,
-    read_outcomes,
-    read_states,
-    unread,
-)
+from restive.desk.table_schema import OUTCOMES, STATES, read_agents, read_outcomes, read_states
 from restive.errors import InputError
 
 QUICK = settings(max_examples=100, derandomize=True, deadline=None, database=None)
@@ -53,6 +45,8 @@ def outcome_faults(given: object, rewards: Sequence[float] | None = None) -> lis
 def test_states_are_read_by_name_in_any_case_or_by_number(tmp_path: Path) -> None:
     sheet = table_of("ID, STATE ,Group\n007,low,north\nb, HIGH,\nc,1,south\nd,0.0,\ne,,\n", tmp_path)
     table = read_states(sheet, "monday.csv", LEVELS)
+    assert table["row"].to_list() == sheet["row"].to_list()
+    table = table.drop("row")
     assert table.schema == {"agent": pl.String, "state": pl.Int16, "group": pl.String}
     assert table.rows() == [("007", 0, "north"), ("b", 1, None), ("c", 1, "south"), ("d", 0, None), ("e", None, None)]
 
@@ -78,7 +72,7 @@ def test_columns_of_any_plain_type_are_read() -> None:
             "group": pl.Series(["n", None, "s"], dtype=pl.Categorical),
         }
     )
-    assert read_states(frame, "x", LEVELS).rows() == [("7", 0, "n"), ("8.5", 1, None), ("9", None, "s")]
+    assert read_states(frame, "x", LEVELS).drop("row").rows() == [("7", 0, "n"), ("8.5", 1, None), ("9", None, "s")]
 
 
 def test_a_misspelt_state_is_named_with_its_row_its_column_and_a_guess(tmp_path: Path) -> None:
@@ -94,14 +88,14 @@ def test_every_fault_of_a_file_is_reported_at_once_in_the_order_of_rows(tmp_path
     text = f"agent,State,grop\na,low,\n,high,\nb,2,\na,x,\n{'z' * 201},low,\n"
     faults = faults_of(lambda: read_states(table_of(text, tmp_path), "monday.csv", LEVELS))
     assert [(fault.row, fault.column) for fault in faults] == [
-        (None, "grop"), (3, "agent"), (4, "State"), (5, "agent"), (5, "State"), (6, "agent"),
+        (None, "grop"), (3, "agent"), (4, "State"), (5, "State"), (5, "agent"), (6, "agent"),
     ]  # fmt: skip
     assert [fault.message for fault in faults] == [
         "unknown column; did you mean 'group'?",
         "the id is empty; every row must name its agent",
         "'2' is not a state; the states are low, high",
-        "'a' appears twice, also in row 2; keep one",
         "'x' is not a state; the states are low, high",
+        "'a' appears twice, also in row 2; keep one",
         f"'{'z' * 40}…' has 201 characters; at most 200 are allowed",
     ]
 
@@ -128,7 +122,7 @@ def test_columns_that_mean_nothing_here_are_left_unread_and_listed() -> None:
     frame = as_frame(
         [{"Agent ID": "a", "id": "5", "State": "low", "stage": "2", "age": 30, "phone": "1", "phone (2)": "2"}]
     )
-    assert read_states(frame, "x", LEVELS).rows() == [("a", 0, None)]
+    assert read_states(frame, "x", LEVELS).drop("row").rows() == [("a", 0, None)]
     assert unread(frame, STATES) == ["id", "stage", "age", "phone", "phone (2)"]
     assert unread(as_frame([{"agent": "a", "next state": 1, "state": 0}]), OUTCOMES) == ["state"]
 
@@ -152,7 +146,7 @@ def test_only_twenty_faults_are_printed_and_the_rest_is_counted() -> None:
 
 
 def test_outcomes_have_fixed_columns_whatever_was_reported(tmp_path: Path) -> None:
-    table = read_outcomes(table_of("agent,done\na,yes\nb,\nc,0\n", tmp_path), "friday.csv", LEVELS, None)
+    table = read_outcomes(table_of("agent,done\na,yes\nb,\nc,0\n", tmp_path), "friday.csv", LEVELS, None).drop("row")
     assert table.schema == {
         "agent": pl.String, "done": pl.Boolean, "reward": pl.Float64, "after": pl.Int16, "round": pl.Int64,
     }  # fmt: skip
@@ -175,6 +169,7 @@ def test_done_is_understood_in_several_languages() -> None:
         "sí": True,
         "x": True,
     }
+    words |= {"✓": True, "✔️": True, "✗": False, "No answer": False, "not reached": False}
     words |= {"no": False, "N": False, "false": False, "0": False, "0.0": False, "Nein": False, "non": False}
     frame = as_frame({"agent": list(words), "done": list(words)})
     assert read_outcomes(frame, "x", LEVELS, None)["done"].to_list() == list(words.values())
@@ -253,14 +248,14 @@ def test_rounds_are_whole_numbers_from_one_and_agents_come_once_in_each() -> Non
     rows = [("a", 1, "y"), ("a", 2, "y"), ("b", "2.0", "n"), ("c", None, "n")]
     frame = as_frame([{"agent": agent, "round": number, "done": done} for agent, number, done in rows])
     assert read_outcomes(frame, "x", LEVELS, None)["round"].to_list() == [1, 2, 2, None]
-    bad = [("a", 1), ("a", 2), ("a", 1), ("b", 0), ("c", "two"), ("d", -1), ("e", 1.5), ("f", "9" * 30), ("c", 3)]
-    faults = outcome_faults([{"agent": agent, "round": number, "done": 1} for agent, number in bad])
+    bad = [("a", 1), ("a", 2), ("a", "1.0"), ("b", 0), ("c", "two"), ("d", -1), ("e", 1.5), ("f", "9" * 30), ("c", 3)]
+    faults = outcome_faults([{"agent": a, "round": number, "done": int(number != "1.0")} for a, number in bad])
     assert [(fault.row, fault.column) for fault in faults] == [
         (3, "agent"), (4, "round"), (5, "round"), (6, "round"), (7, "round"), (8, "round"),
     ]  # fmt: skip
     assert faults[0].message == "'a' appears twice, also in row 1; keep one"
     assert faults[1].message == "'0' is not a round; rounds count from 1"
-    twice = [{"agent": "a", "round": number, "done": 1} for number in ("x", "y", None, None)]
+    twice = [{"agent": "a", "round": number, "done": place % 2} for place, number in enumerate(("x", "y", None, None))]
     assert [(fault.row, fault.column) for fault in outcome_faults(twice)] == [(1, "round"), (2, "round"), (4, "agent")]
 
 
@@ -269,9 +264,25 @@ def test_lists_of_agents_have_one_column_that_counts(tmp_path: Path) -> None:
     assert read_agents(as_frame([1, "b"]), "x").to_list() == ["1", "b"]
     assert read_agents(as_frame([UUID(int=7)]), "x").to_list() == ["00000000-0000-0000-0000-000000000007"]
     assert read_agents(as_frame([]), "x").to_list() == []
-    assert read_states(as_frame({}), "x", LEVELS).schema == {"agent": pl.String, "state": pl.Int16, "group": pl.String}
+    assert read_states(as_frame({}), "x", LEVELS).columns == ["agent", "state", "group", "row"]
+    assert read_agents(as_frame(["a", "b", "a"]), "x").to_list() == ["a", "b"]
     faults = faults_of(lambda: read_agents(table_of("agent,why\na,\n,x\na,\n", tmp_path), "leave.csv"))
-    assert [(fault.row, fault.column) for fault in faults] == [(3, "agent"), (4, "agent")]
+    assert [(fault.row, fault.column) for fault in faults] == [(3, "agent")]
+
+
+def test_rows_that_say_the_same_are_merged_and_rows_that_contradict_each_other_are_refused() -> None:
+    rows = [("a", "low", None), ("b", "high", "n"), ("a", "Low ", None), ("b", 1, "n")]
+    frame = as_frame([{"agent": agent, "state": state, "group": group} for agent, state, group in rows])
+    table = read_states(frame, "x", LEVELS)
+    assert table.rows() == [("a", 0, None, 1), ("b", 1, "n", 2)]
+    other = frame.with_columns(group=pl.Series([None, "n", None, "s"]))
+    faults = faults_of(lambda: read_states(other, "x", LEVELS))
+    assert faults == [Fault(4, "agent", "'b' appears twice, also in row 2; keep one")]
+
+
+def test_percentages_are_shares() -> None:
+    frame = as_frame({"agent": ["a", "b", "c"], "reward": ["10%", "2,5 %", "0"], "next_state": [0, 0, 0]})
+    assert read_outcomes(frame, "x", LEVELS, None)["reward"].to_list() == [0.1, 0.025, 0.0]
 
 
 def test_empty_ids_are_not_taken_for_the_same_agent_twice(tmp_path: Path) -> None:
@@ -308,7 +319,7 @@ class Pandas(NamedTuple):
 def test_what_people_have_becomes_a_frame(given: object) -> None:
     frame = as_frame(given)
     assert frame[ROW].to_list() == [1, 2]
-    assert read_states(frame, "x", LEVELS).rows() == [("ann", 1, None), ("7", None, None)]
+    assert read_states(frame, "x", LEVELS).drop("row").rows() == [("ann", 1, None), ("7", None, None)]
 
 
 @pytest.mark.parametrize(
@@ -352,7 +363,7 @@ def test_broken_rows_are_a_table_or_faults(rows: list[dict[str, object]]) -> Non
         lambda frame: read_agents(frame, "x"),
     ):
         with suppress(InputError):
-            assert len(read(as_frame(rows))) == len(rows)
+            assert len(read(as_frame(rows))) <= len(rows)
 
 
 PRINTED = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=2)
@@ -361,16 +372,18 @@ PRINTED = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, ma
 @QUICK
 @given(st.lists(st.tuples(PRINTED, st.sampled_from(["low", "high", "", "x"])), max_size=8))
 def test_a_sheet_is_refused_exactly_when_a_row_is_wrong(rows: list[tuple[str, str]]) -> None:
-    ids = [agent for agent, _ in rows]
-    right = len(set(ids)) == len(ids) and all(state != "x" for _, state in rows)
+    first = dict(reversed(rows))
+    read = {"low": 0, "high": 1, "": None, "x": None}
+    contradictions = sum(read[state] != read[first[agent]] for agent, state in rows)
+    right = not contradictions and all(state != "x" for _, state in rows)
     frame = pl.DataFrame(rows, schema={"agent": pl.String, "state": pl.String}, orient="row")
     if right:
-        expected = [{"low": 0, "high": 1, "": None}[state] for _, state in rows]
-        assert read_states(frame, "x", LEVELS)["state"].to_list() == expected
+        found = read_states(frame, "x", LEVELS)
+        assert dict(zip(found["agent"], found["state"], strict=True)) == {agent: read[first[agent]] for agent in first}
     else:
         with pytest.raises(TableError) as refused:
             read_states(frame, "x", LEVELS)
-        assert refused.value.total == len(ids) - len(set(ids)) + sum(state == "x" for _, state in rows)
+        assert refused.value.total == contradictions + sum(state == "x" for _, state in rows)
 
 
 ODD = ("é", " 0 ")  # no plain id, and a state that is not written as most are

@@ -7,9 +7,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from restive.desk.table_mapping import parse_pairs
 from restive.errors import InputError
 from restive.logs.cli import logs_verb
-from restive.logs.options import split_numbers, split_pairs
+from restive.logs.options import split_numbers
 
 ROWS = ("who,time,state,action", "ann,1,low,yes", "ann,2,high,no", "ben,1,low,no", "ben,2,low,no")
 
@@ -57,7 +58,7 @@ def test_files_that_cannot_be_written_are_refused_before_the_history_is_read(tmp
 @pytest.mark.parametrize("text", ["agent", "agent=", "=who"])
 def test_a_pair_needs_a_name_and_a_value(text: str) -> None:
     with pytest.raises(InputError, match="is not a pair"):
-        split_pairs([text], "column")
+        parse_pairs([text], "column")
 
 
 def test_a_reward_is_a_number() -> None:

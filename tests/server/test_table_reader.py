@@ -9,11 +9,12 @@ from typing import Literal
 
 import polars as pl
 import pytest
+import xlsxwriter  # type: ignore[import-untyped]
 from polars.testing import assert_frame_equal
 from starlette.exceptions import HTTPException
 
+from restive.desk.table_columns import TableError
 from restive.desk.table_files import read_table_file, write_table_file
-from restive.desk.table_schema import TableError
 from restive.errors import InputError
 from restive.server import table_reader
 from restive.server.settings import MIB, UploadLimits
@@ -33,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def read(path: Path, kind: Literal["csv", "xlsx", "parquet"], limits: UploadLimits | None = None) -> pl.DataFrame:
-    return asyncio.run(read_table(path, kind, "states", limits or UploadLimits()))
+    return asyncio.run(read_table(path, kind, "states", limits or UploadLimits())).frame
 
 
 def refusal(path: Path, kind: Literal["csv", "xlsx", "parquet"], limits: UploadLimits | None = None) -> str:
@@ -59,6 +60,17 @@ def test_a_csv_file_that_needs_a_process_of_its_own_is_read_the_same(tmp_path: P
     rows.write_csv(path)
     assert not is_plain(path, 64 * MIB)
     assert_frame_equal(read(path, "csv"), read_table_file(path))
+
+
+def test_how_a_file_was_read_comes_back_from_the_process_of_its_own(tmp_path: Path) -> None:
+    with xlsxwriter.Workbook(tmp_path / "book.xlsx") as book:
+        for name in ("Notes", "March"):
+            book.add_worksheet(name).write_column(0, 0, ["agent", name])
+    found = asyncio.run(read_table(tmp_path / "book.xlsx", "xlsx", "states", UploadLimits(), "March"))
+    assert found.frame["agent"].to_list() == ["March"]
+    assert (found.sheet, found.sheets) == ("March", ("Notes", "March"))
+    with pytest.raises(InputError, match=r"states: no sheet '\.\./x'; there are Notes, March"):
+        asyncio.run(read_table(tmp_path / "book.xlsx", "xlsx", "states", UploadLimits(), "../x\0"))
 
 
 def test_small_and_plain_csv_files_need_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +193,7 @@ def test_no_more_tables_are_read_at_once_than_allowed(tmp_path: Path, monkeypatc
             await asyncio.sleep(0)
         running -= 1
         TABLE.write_ipc_stream(link.with_name("result.arrow"))
-        return b""
+        return b'["", "", "", []]'
 
     async def read_many() -> None:
         limits = replace(UploadLimits(), max_concurrent=2)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 
 from restive.api.types import DecidedRound, OutcomeCounts, ProgramConfig
-from restive.desk.table_schema import TableError
+from restive.desk.table_columns import TableError
 from restive.errors import InputError
 from restive.server import uploads
 from restive.server.errors import InvalidRequest
@@ -85,7 +85,7 @@ def test_only_media_types_that_can_be_read_are_taken(caller: Caller, headers: di
 
 
 def write_excel(frame: pl.DataFrame) -> bytes:
-    from restive.desk.table_files import excel_bytes
+    from restive.desk.excel import excel_bytes
 
     return excel_bytes(frame, "states")
 
@@ -117,7 +117,7 @@ def test_a_table_of_every_kind_decides_as_json_does(
     [
         (b"agent,state\nann,nope\n", CSV, "states, row 2, column state: 'nope' is not a state"),
         (b"", CSV, "empty"),
-        (b"agent,state\n\xff,low\n", CSV, "not UTF-8"),
+        (b"agent,state\n\x81,low\n", CSV, "neither UTF-8 nor Windows-1252"),
         (b"PAR1 nonsense", PARQUET, "the file is damaged or is not a Parquet file"),
         (b"PK nonsense", EXCEL, "the file is damaged or is not an Excel file"),
     ],

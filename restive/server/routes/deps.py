@@ -26,7 +26,7 @@ from restive.version import __version__
 
 PREFIX = "/api/v1"
 REPLAYED_HEADER = "Idempotent-Replayed"
-REPEATABLE = ("must", "never")  # query parameters that may be given several times
+REPEATABLE = ("must", "never", "columns", "values")  # query parameters that may be given several times
 POLICY_FIELDS = ("policy", "shadow", "shadow_policy")
 P = ParamSpec("P")
 

@@ -12,7 +12,7 @@ from restive.desk.export import agents_table
 from restive.desk.program import Program
 from restive.desk.tokens import Principal
 from restive.server.openapi import json_body, table_body
-from restive.server.requests import EraseBody, HistoryQuery, LeaveBody, OutcomesBody, OutcomeSettings, PeopleQuery
+from restive.server.requests import EraseBody, HistoryQuery, LeaveBody, OutcomesBody, OutcomesQuery, PeopleQuery
 from restive.server.routes.deps import (
     NO_QUERY,
     Admin,
@@ -27,7 +27,7 @@ from restive.server.routes.deps import (
     read_program,
     record,
 )
-from restive.server.uploads import take_settings, take_table
+from restive.server.uploads import dump_settings, take_settings, take_table
 
 router = make_router("people")
 
@@ -39,7 +39,7 @@ router = make_router("people")
     openapi_extra=table_body(OutcomesBody, "agent,done,next_state\nann,yes,high\nben,,low\n"),
 )
 async def learn(
-    name: Name, request: Request, principal: Operator, query: Annotated[OutcomeSettings, Query()], key: Key = None
+    name: Name, request: Request, principal: Operator, query: Annotated[OutcomesQuery, Query()], key: Key = None
 ) -> Response:
     """Record outcomes, which may arrive late, in parts and repeatedly.
 
@@ -50,7 +50,7 @@ async def learn(
     context = make_context(principal, key, upload.digest, settings.dry_run)
 
     def write(program: Program) -> dict[str, Any]:
-        taken = program.learn(upload.table, settings.round, settings.correct, settings.dry_run, context=context)
+        taken = program.learn(upload.table, **dump_settings(settings, "outcomes"), context=context)
         if not settings.dry_run:
             request.app.state.metrics.outcomes.inc(taken.new + taken.corrected)
         return taken._asdict()

@@ -143,11 +143,11 @@ def _describe_program(program: Program) -> types.Program:
     dependencies=NO_QUERY,
 )
 async def change(name: Name, request: Request, principal: Admin, key: Key = None) -> Response:
-    """Change budget, spend, cool_down, keep, shares, states_are_outcomes or title from the next round on."""
+    """Change budget, spend, cool_down, keep, shares, states_are_outcomes, title, or how tables are read, from now on."""
     upload = await take_settings(request, ChangeBody)
     settings, context = upload.settings.model_dump(exclude_unset=True), make_context(principal, key, upload.digest)
     if not settings:
-        raise InputError("The body has no setting to change; give budget, spend, cool_down, keep, shares or title.")
+        raise InputError(f"The body has no setting to change; give one of {', '.join(ChangeBody.model_fields)}.")
 
     def write(program: Program) -> Response:
         return json_response(_describe_config(name, program.change(**settings, context=context).as_json()))

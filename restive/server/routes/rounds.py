@@ -31,7 +31,7 @@ from restive.server.routes.deps import (
     record,
     write_program,
 )
-from restive.server.uploads import digest, take_table
+from restive.server.uploads import digest, dump_settings, take_table
 
 router = make_router("rounds")
 
@@ -56,7 +56,7 @@ async def decide(
     context = make_context(principal, key, upload.digest, dry_run)
 
     def write(program: Program) -> Response:
-        settings = upload.settings.model_dump(exclude={"states"})
+        settings = dump_settings(upload.settings, "states")
         recommendation = program.decide(upload.table, **settings, context=context)
         if not dry_run:
             request.app.state.metrics.count_round(len(recommendation.chosen))

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Annotated, NamedTuple
 from urllib.parse import quote
 
-import polars as pl
 from fastapi import Depends, Request, Response
 from fastapi.responses import RedirectResponse
 from python_multipart.multipart import parse_options_header
@@ -30,7 +29,7 @@ from starlette.exceptions import HTTPException
 
 from restive.desk.audit import KEYED, RequestContext
 from restive.desk.config import parse_shares
-from restive.desk.table_files import EXTENSION_LIST
+from restive.desk.table_files import EXTENSION_LIST, TableFile
 from restive.desk.tokens import Principal
 from restive.errors import InputError, check_whole
 from restive.server.auth import form_key, need_session
@@ -41,7 +40,7 @@ FILE_TYPES: Mapping[str, Kind] = {".csv": "csv", ".tsv": "csv", ".txt": "csv", "
 PASTED_ROWS = "pasted rows"
 MAX_TEXT_BYTES = 4 * 2**20  # of all fields together: some hundred thousand pasted rows
 MAX_FIELDS = 300  # a page of outcomes has the most
-MAX_MULTIPART_FIELDS = 30  # of a form with a file
+MAX_MULTIPART_FIELDS = 150  # of a form with a file; most say how columns are read
 MAX_FILE_NAME, MAX_DIGITS, MAX_DECIMAL = 60, 15, 60  # characters
 FLASH_SECONDS = 60
 
@@ -52,7 +51,7 @@ Admin = Annotated[Principal, Depends(need_session("admin"))]
 class Table(NamedTuple):
     """An uploaded table with its name and the digest of its bytes."""
 
-    frame: pl.DataFrame
+    file: TableFile
     name: str
     digest: str
 
@@ -90,9 +89,12 @@ class Form:
         text = self.text(name)
         return check_whole(name.replace("_", " "), read_whole(text), low, high) if text else None
 
-    def digest(self, names: Sequence[str], table: Table | None = None) -> str:
-        """HMAC of some fields and of the table; a plain digest without a key."""
-        asked = [table.digest if table else None, [[name, self.fields.get(name, "")] for name in names]]
+    def digest(
+        self, names: Sequence[str], table: Table | None = None, reading: Mapping[str, object] | None = None
+    ) -> str:
+        """HMAC of some fields, of the table and of how it is read; a plain digest without a key."""
+        source = [table.digest, table.file.sheet, reading] if table else None
+        asked = [source, [[name, self.fields.get(name, "")] for name in names]]
         content = json.dumps(asked).encode()
         if not self.key:
             return hashlib.sha256(content).hexdigest()
@@ -167,7 +169,8 @@ async def read_uploaded(form: Form, settings: Settings) -> Table | None:
     with tempfile.TemporaryDirectory(prefix="restive-") as folder:
         place = Path(folder) / f"table{ending}"
         digest = await run_in_threadpool(write_table, form, place)
-        return Table(await read_table(place, FILE_TYPES[ending], name, settings.uploads), name, digest)
+        file = await read_table(place, FILE_TYPES[ending], name, settings.uploads, form.text("sheet"))
+        return Table(file, name, digest)
 
 
 def check_ending(form: Form) -> tuple[str, str]:

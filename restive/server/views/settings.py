@@ -16,6 +16,7 @@ from restive.desk.audit import Repeated, RequestContext
 from restive.desk.config import Config, policy_label
 from restive.desk.explanations import count_people
 from restive.desk.program import Program
+from restive.desk.table_mapping import MAX_COUNTRY, parse_cut_points, parse_pairs
 from restive.errors import InputError, NotFound, check_whole
 from restive.problem import AT_MOST, EXACTLY
 from restive.server.auth import admit
@@ -78,6 +79,10 @@ def build_settings(program: Program, _: Query) -> Data:
         "title": config.title,
         "states_are_outcomes": config.states_are_outcomes,
         "shares": dict(config.shares),
+        "columns": dict(config.columns),
+        "values": dict(config.values),
+        "cut_points": str(config.cut_points) if config.cut_points else "",
+        "phone_country": config.phone_country,
         "groups": groups[:MAX_GROUPS],
         "fixed": {name: getattr(config, name) for name in FIXED} | policies | {"pseudonyms": bool(config.pseudonyms)},
         "created": program.created,
@@ -114,7 +119,12 @@ def change_config(program: Program, form: Form, context: RequestContext) -> Data
     if "title" in form.fields:
         wanted["title"] = form.text("title")
     wanted["states_are_outcomes"] = form.checked("states_are_outcomes")
-    settings = {name: value for name, value in wanted.items() if value != getattr(config, name)}
+    wanted["columns"] = parse_pairs(form.lines("columns"), "columns", may_be_empty=True)
+    wanted["values"] = parse_pairs(form.lines("values"), "values")
+    wanted["cut_points"] = parse_cut_points(form.text("cut_points"))
+    wanted["phone_country"] = form.whole("phone_country", 1, MAX_COUNTRY)
+    current: Data = {**config.as_json()}
+    settings = {name: value for name, value in wanted.items() if value != current[name]}
     return {"config": program.change(**(settings or wanted), context=context).as_json()}
 
 

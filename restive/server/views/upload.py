@@ -33,6 +33,7 @@ from restive.server.views.base import (
     router,
 )
 from restive.server.views.forms import Form, Operator, Table, make_key, plain_name, read_uploaded, redirect, take_form
+from restive.server.views.reading import describe_reading, read_mapping
 from restive.types import Ints
 
 MAX_FAULTS, MAX_NAMES = 200, 10  # that a page shows
@@ -45,6 +46,7 @@ ADVICE = {
     Hint.AGAIN: "If you want another round with the same states, tick the box below and check again.",
     Hint.NEW: "If these people are new, tick the box below and check again. If not, correct the ids in the table.",
     Hint.CORRECT: "To replace the recorded outcomes, tick “This is a correction” and send the form again.",
+    Hint.COLUMNS: "Choose below which column is which, then check again.",
     Hint.CANCEL: "You can cancel a round under Settings.",
 }
 
@@ -91,7 +93,7 @@ def read_states(form: Form, table: Table | None) -> Asked:
     if table is not None and form.checked("known"):
         raise InputError("There is a table, and the box for the last known states is ticked. Use one of them.")
     return {
-        "states": None if table is None else table.frame,
+        "states": None if table is None else table.file,
         "budget": form.whole("budget", 0, MAX_BUDGET),
         "must": form.ids("must"),
         "never": form.ids("never"),
@@ -106,7 +108,7 @@ def read_outcomes(form: Form, table: Table | None) -> Asked:
     if table is None:
         raise InputError(NO_TABLE)
     return {
-        "outcomes": table.frame,
+        "outcomes": table.file,
         "round": form.whole("round", 1, MAX_ROUND),
         "correct": form.checked("correct"),
     }
@@ -190,6 +192,7 @@ def _reported_last(program: Program) -> Ints:
 class Upload(NamedTuple):
     """A kind of table: its form, how it is read, checked and recorded, and the page to go to afterwards."""
 
+    kind: str
     template: str
     fields: tuple[str, ...]
     build: ProgramBuilder
@@ -200,6 +203,7 @@ class Upload(NamedTuple):
 
 
 STATES = Upload(
+    "states",
     "upload.html",
     ("known", "budget", "must", "never", "again", "new", "not_outcomes"),
     build_states,
@@ -209,7 +213,14 @@ STATES = Upload(
     "list",
 )
 OUTCOMES = Upload(
-    "outcomes.html", ("round", "correct"), build_outcomes, read_outcomes, preview_outcomes, record_outcomes, "status"
+    "outcomes",
+    "outcomes.html",
+    ("round", "correct"),
+    build_outcomes,
+    read_outcomes,
+    preview_outcomes,
+    record_outcomes,
+    "status",
 )
 
 
@@ -228,20 +239,23 @@ async def take_outcomes(request: Request, name: str, principal: Operator) -> Res
 async def take_upload(request: Request, name: str, principal: Operator, upload: Upload) -> Response:
     """Check a table, or record what was checked."""
     async with take_form(request) as form:
+        table, reading = None, Data()
         try:
             table = await read_uploaded(form, request.app.state.settings)
             asked = upload.read(form, table)
-            digest = await run_in_threadpool(form.digest, upload.fields, table)
+            reading = await ask(request, name, read_mapping, form, table, upload.kind)
+            asked |= reading
+            digest = await run_in_threadpool(form.digest, upload.fields, table, reading)
             if form.text("step") not in RECORDING_STEPS:
                 preview = await ask(request, name, upload.preview, asked) | {"checked": digest, "key": make_key()}
-                return await show_result(request, name, upload, form, preview=preview)
+                return await show_result(request, name, upload, form, table, reading, preview=preview)
             if form.text("checked") != digest or not form.text("key"):
                 raise Conflict("The form has changed since the check. Check it again.")
             round_ = form.whole("of_round", 1, MAX_ROUND) or 1
             context = RequestContext(principal.signature, form.text("key"), f"{digest} {round_}")
             message = await ask(request, name, upload.record, asked, round_, context, request.app.state.metrics)
         except InputError as error:
-            return await show_result(request, name, upload, form, error=error)
+            return await show_result(request, name, upload, form, table, reading, error=error)
     return redirect(request, link("programs", name, upload.next_page), message)
 
 
@@ -250,6 +264,8 @@ async def show_result(
     name: str,
     upload: Upload,
     form: Form,
+    table: Table | None = None,
+    reading: Data | None = None,
     preview: Data | None = None,
     error: InputError | None = None,
 ) -> Response:
@@ -260,6 +276,9 @@ async def show_result(
         "typed": form.fields,
         "preview": preview,
         "refused": refused,
+        "reading": await ask(request, name, describe_reading, table, upload.kind, reading or {}, bool(error))
+        if table
+        else None,
         # Browsers drop a chosen file when the page is reloaded.
         "choose_again": plain_name(form.file.filename or "") if form.file and not fragment else "",
     }

@@ -63,6 +63,13 @@ def check_invalid(page: Page) -> None:
     expect(check(page, table)).to_contain_text("Nothing was recorded")
 
 
+def check_columns(page: Page) -> None:
+    """Check a table whose columns are not understood."""
+    rows = "\n".join(f"{IMAGE}{n},{LONG},{n * n}" for n in range(20))
+    expect(check(page, f"Customer,{LONG},days since order\n{rows}\n")).to_contain_text("did you mean 'Customer'?")
+    expect(page.get_by_role("button", name="Check with these columns")).to_be_visible()
+
+
 def check_valid(page: Page) -> None:
     """Check a valid table."""
     expect(check(page, f"agent,state\n{IMAGE},low\n{LONG},high\n")).to_contain_text("The table is valid")
@@ -142,6 +149,7 @@ SCENES = (
     Scene(f"{PROGRAM}/states", at("demo", "states"), open_definition, called="asked"),
     Scene(f"{PROGRAM}/states", at("demo", "states"), check_invalid, called="wrong"),
     Scene(f"{PROGRAM}/states", at("odd", "states"), check_valid, called="right"),
+    Scene(f"{PROGRAM}/states", at("odd", "states"), check_columns, called="columns"),
     Scene(f"{PROGRAM}/outcomes", at("demo", "outcomes?round=5")),
     Scene(f"{PROGRAM}/outcomes", at("new", "outcomes")),
     Scene(f"{PROGRAM}/outcomes", at("odd", "outcomes"), report, called="right"),

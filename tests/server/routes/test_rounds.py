@@ -12,7 +12,7 @@ from restive.api.types import (
     RoundDetail,
     RoundSummary,
 )
-from restive.desk.table_files import read_excel
+from restive.desk.excel import read_excel
 from server.calling import CSV, Caller, as_rows, validate
 
 
@@ -124,7 +124,7 @@ def test_a_list_can_be_downloaded_in_every_format(caller: Caller) -> None:
     assert text.headers["content-type"].startswith("text/csv")
     assert pl.read_csv(BytesIO(text.content))["agent"].to_list() == table["agent"].to_list()
     book = caller.call("GET", "rounds/1/list.xlsx")
-    assert read_excel(book.content, "list").height == table.height + 1
+    assert read_excel(book.content, "list").grid.height == table.height + 1
     assert "shops-round-1.xlsx" in book.headers["Content-Disposition"]
 
 

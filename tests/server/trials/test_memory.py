@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from restive.desk import Desk
-from restive.desk.table_files import excel_bytes
+from restive.desk.excel import excel_bytes
 from restive.server.uploads import TABLE_TYPES
 from server.conftest import SHOPS
 from server.trials.served import Served

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import xlsxwriter  # type: ignore[import-untyped]
 
 from restive.server.views.forms import MAX_TEXT_BYTES
 from server.views.browsing import CROSS_SITE, HTMX, Browser, Site, open_site, read_fields, read_text
@@ -53,8 +54,81 @@ def test_a_check_shows_numbers_and_records_nothing(site: Site, browser: Browser)
     assert "Round 1 People 3 Budget 2 On the list 2 New 3" in text
     assert "low 2 high 1" in text
     assert "Decide round 1 now" in text
-    assert not any(name in text.partition("The table is valid")[2] for name in ("ann", "ben", "cem"))
+    shown = text.partition("The table is valid")[2].partition("How the table is read")[0]
+    assert not any(name in shown for name in ("ann", "ben", "cem"))
+    assert "How the table is read: id from agent, state from state" in text
+    assert "monday.csv: 3 rows, text in UTF-8, columns separated by a comma" in text
     assert rounds(site) == 0
+
+
+EXPORT = "Customer;Stage\nJosé;aktiv\nben;low\n".encode("cp1252")
+
+
+def test_columns_and_texts_are_chosen_once_and_remembered(site: Site, browser: Browser) -> None:
+    refused = browser.post(STATES, {"step": "check"}, ("export.csv", EXPORT))
+    assert refused.status_code == 422
+    text = read_text(refused.text)
+    assert "There is no column 'agent'; did you mean 'Customer'?" in text
+    assert "Choose below which column is which" in text
+    assert "text in Windows-1252, columns separated by a semicolon" in text
+    assert all(f"<option selected>{header}</option>" in refused.text for header in ("Customer", "Stage"))
+    columns = {"column.agent": "Customer", "column.state": "Stage"}
+    unknown = browser.post(STATES, {"step": "check", **columns}, ("export.csv", EXPORT))
+    assert unknown.status_code == 422
+    assert read_fields(unknown.text)["text.0"] == "aktiv"
+    assert site.desk.program("coupons").config.columns == {}
+    decide(browser, EXPORT, **columns, **{"text.0": "aktiv", "means.0": "high"})
+    config = site.desk.program("coupons").config
+    assert (config.columns, config.values) == ({"agent": "Customer", "state": "Stage"}, {"aktiv": "high"})
+    decide(browser, EXPORT.replace(b"low", b"high"))
+    assert [event.kind for event in site.desk.program("coupons").log()].count("changed") == 1
+
+
+def test_states_by_cut_points_of_a_column_of_numbers(site: Site, browser: Browser) -> None:
+    table = b"agent,days since order\n" + b"".join(b"a%d,%d\n" % (n, 7 * n) for n in range(20))
+    refused = browser.post(STATES, {"step": "check"}, ("export.csv", table))
+    assert "States by days since order" in read_text(refused.text)
+    assert refused.text.count("<rect") == 24
+    assert read_fields(refused.text)["cut.column"] == "days since order"
+    assert '<option value="worse" selected>' in refused.text
+    asked = {
+        "column.state": "days since order",
+        "cut.column": "days since order",
+        "cut.0": "30",
+        "cut.more_is": "worse",
+    }
+    decide(browser, table, **asked)
+    program = site.desk.program("coupons")
+    assert str(program.config.cut_points) == "days since order: 30, more is worse"
+    assert program.config.columns == {}
+    assert program.projection.agents.state.sum() == 5
+    wrong = browser.post(STATES, {"step": "check", **asked, "cut.0": "many"}, ("export.csv", table))
+    assert "states need 1 ascending numbers" in read_text(wrong.text)
+
+
+def test_ids_that_look_like_phone_numbers_are_asked_about_before_anybody_joins(site: Site, browser: Browser) -> None:
+    table = b"agent,state\n+91 98200-12345,low\n098200 12346,high\n"
+    page = browser.post(STATES, {"step": "check"}, ("export.csv", table))
+    assert "The ids look like phone numbers" in read_text(page.text)
+    decide(browser, table, phone_country="91")
+    program = site.desk.program("coupons")
+    assert program.names.call([0, 1]) == ["+919820012345", "+919820012346"]
+    page = browser.post(STATES, {"step": "check"}, ("export.csv", table))
+    assert "look like phone numbers" not in page.text
+
+
+def test_a_sheet_is_chosen_by_name(site: Site, browser: Browser) -> None:
+    content = BytesIO()
+    with xlsxwriter.Workbook(content) as book:
+        book.add_worksheet("Notes").write_row(0, 0, ["x", "y"])
+        for row, cells in enumerate((["agent", "state"], ["ann", "low"], ["ben", "high"])):
+            (book.get_worksheet_by_name("March") or book.add_worksheet("March")).write_row(row, 0, cells)
+    refused = browser.post(STATES, {"step": "check"}, ("book.xlsx", content.getvalue()))
+    assert "sheet Notes" in read_text(refused.text)
+    page = browser.post(STATES, {"step": "check", "sheet": "March"}, ("book.xlsx", content.getvalue()))
+    assert page.status_code == 200
+    assert "sheet March" in read_text(page.text)
+    assert "Read the sheet March of Notes, March" in read_text(page.text)
 
 
 def test_what_was_checked_is_decided_and_the_list_is_shown_next(site: Site, browser: Browser) -> None:

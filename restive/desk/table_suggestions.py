@@ -1,0 +1,66 @@
+"""Suggests which header of a table is which column, from the header's words and from the cells; people confirm it."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import polars as pl
+
+from restive.desk.roster import normalize_names
+from restive.desk.table_mapping import normalize_header
+
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "agent": (
+        "agent", "customer", "client", "patient", "person", "member", "user", "beneficiary", "account", "msisdn",
+        "mobile", "phone", "telephone", "uid", "id", "code", "number",
+    ),
+    "state": ("state", "status", "stage", "segment", "phase", "level", "tier", "condition"),
+    "group": ("group", "district", "region", "village", "area", "zone", "site", "branch", "team", "county", "segment"),
+    "done": ("done", "called", "contacted", "visited", "reached", "answered", "treated", "completed", "call", "result"),
+    "next_state": ("next", "after", "new", "state", "status", "stage", "segment"),
+    "reward": ("reward", "value", "revenue", "amount", "score", "points"),
+    "round": ("round", "week", "period", "wave", "cycle"),
+}  # fmt: skip
+MIN_STATES = 0.9  # the share of cells that must be states for a column to be suggested as one by its cells
+
+
+def suggest_columns(
+    names: Sequence[str], frame: pl.DataFrame, found: Mapping[str, str], states: Sequence[str]
+) -> dict[str, str]:
+    """The header of each column: the one that is found, or a suggestion; columns without either are left out.
+
+    >>> frame = pl.DataFrame({"Customer ID": ["7", "8"], "Stage": ["a", "b"], "Zone": ["n", "n"]})
+    >>> suggest_columns(["agent", "state", "group"], frame, {}, ["a", "b"])
+    {'agent': 'Customer ID', 'state': 'Stage', 'group': 'Zone'}
+    """
+    chosen = dict(found)
+    for name in sorted(
+        names, key=lambda name: name not in ("state", "next_state")
+    ):  # cells that are states are telling
+        if name not in chosen and (header := suggest_column(name, frame, set(chosen.values()), states)):
+            chosen[name] = header
+    return {name: chosen[name] for name in names if name in chosen}
+
+
+def suggest_column(name: str, frame: pl.DataFrame, taken: Collection[str], states: Sequence[str]) -> str | None:
+    """The header that is probably a column: by cells that are states, else by a word; ids must differ, by cells alone too."""
+    free = [header for header in frame.columns if header not in taken]
+    if name in ("state", "next_state"):
+        by_cells = [header for header in free if _share_of_states(frame[header], states) >= MIN_STATES]
+        if by_cells:
+            return by_cells[0]
+    if name == "agent":
+        free = [header for header in free if frame[header].n_unique() == len(frame) and not frame[header].null_count()]
+        free = [header for header in free if not frame[header].dtype.is_float()]
+    for word in WORDS.get(name, (name,)):
+        for header in free:
+            if word in normalize_header(header).split("_") or normalize_header(header) == f"{word}s":
+                return header
+    return free[0] if name == "agent" and free and len(frame) > 1 else None
+
+
+def _share_of_states(cells: pl.Series, states: Sequence[str]) -> float:
+    """The share of the cells that are the name of a state."""
+    if cells.dtype not in (pl.String, pl.Categorical, pl.Enum) or cells.null_count() == len(cells):
+        return 0.0
+    known = {state.lower() for state in states}
+    texts = normalize_names(cells.cast(pl.String).drop_nulls()).str.to_lowercase()
+    return int(texts.is_in(known).sum()) / len(texts)

@@ -1,0 +1,182 @@
+"""How an uploaded table is read: what was understood, what is suggested, and what a form says about it.
+
+The check page shows it with a choice for each column. Fields of the form: `column.agent` has a header, `text.0` and
+`means.0` a text and the state that it means, `cut.0` ... cut points of the column `cut.column`, `phone_country` a calling
+code. Only what differs from what the program already knows is remembered.
+"""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from restive.desk.config import Config
+from restive.desk.program import Program
+from restive.desk.table_columns import ColumnNames, TableColumns, accept, match_headers
+from restive.desk.table_files import ROW
+from restive.desk.table_mapping import MAX_COUNTRY, WORSE, fold, look_like_phones, normalize_header
+from restive.desk.table_schema import OUTCOMES, state_columns
+from restive.desk.table_suggestions import suggest_columns
+from restive.errors import InputError
+from restive.server.views.base import Data
+from restive.server.views.forms import Form, Table, read_decimal
+
+MAX_ROWS, MAX_SHOWN_COLUMNS, MAX_HEADERS, MAX_TEXTS = 5, 12, 200, 12
+MAX_CUT_STATES = 12  # with more states, cut points are set by the command
+BARS = 24
+LABELS = {"agent": "Id", "next_state": "Next state"}
+REQUIRED = ("agent", "state")
+STATE = {"states": "state", "outcomes": "next_state"}  # the column of states in a table of each kind
+WORSE_WORDS = {"since", "days", "ago", "recency", "overdue", "missed", "late"}
+
+
+def columns_of(kind: str, config: Config) -> ColumnNames:
+    """The columns of a table of states, or of outcomes."""
+    return state_columns(config.features) if kind == "states" else OUTCOMES
+
+
+def read_mapping(program: Program, form: Form, table: Table | None, kind: str) -> dict[str, Any]:
+    """How the form says that the table is read, where that differs from what the program knows."""
+    if table is None:
+        return {}
+    config, given = program.config, dict[str, Any]()
+    known = match_headers(table.file.frame, accept(columns_of(kind, config), config.mapping))
+    chosen = {name.removeprefix("column."): form.text(name) for name in form.fields if name.startswith("column.")}
+    cut = form.text("cut.column")
+    if cut and chosen.get(STATE[kind], cut) == cut:
+        limits = [read_decimal(form.text(f"cut.{place}")) for place in range(len(config.states) - 1)]
+        wanted = {"column": cut, "at": limits, "more_is": form.text("cut.more_is")}
+        given |= {} if _is_known(wanted, config) else {"cut_points": wanted}
+    elif chosen.get(STATE[kind]) and config.cut_points and kind == "states":
+        given["cut_points"], cut = None, ""
+    columns = {name: header for name, header in chosen.items() if header != known.get(name, "") and header != cut}
+    texts = {fold(form.text(f"text.{place}")): form.text(f"means.{place}") for place in range(MAX_TEXTS)}
+    values = {text: state for text, state in texts.items() if text and state and config.values.get(text) != state}
+    given |= {"columns": columns} if columns else {}
+    given |= {"values": values} if values else {}
+    country = form.whole("phone_country", 1, MAX_COUNTRY)
+    return given if country in (None, config.phone_country) else given | {"phone_country": country}
+
+
+def _is_known(wanted: dict[str, Any], config: Config) -> bool:
+    """Whether these are the cut points of the program."""
+    cut = config.cut_points
+    same = cut is not None and normalize_header(cut.column) == normalize_header(wanted["column"])
+    return same and cut is not None and (list(cut.at), cut.more_is) == (wanted["at"], wanted["more_is"])
+
+
+def describe_reading(program: Program, table: Table, kind: str, given: dict[str, Any], refused: bool) -> Data:
+    """What was read as what, with a choice for each column; `given` is what the form says.
+
+    If the table was refused, columns that are not known are suggested.
+    """
+    file, states = table.file, program.config.states
+    try:
+        config = program.config.read_as(given)
+    except InputError:
+        config = program.config
+    frame, names = file.frame.drop(ROW, strict=False), columns_of(kind, config)
+    found = match_headers(file.frame, accept(names, config.mapping))
+    chosen = suggest_columns(list(names), frame, found, states) if refused else found
+    state = chosen.get(STATE[kind], "")
+    state = state or (_find_number(frame, chosen) if kind == "states" and refused else "")
+    return {
+        "name": table.name,
+        "people": len(frame),
+        "encoding": file.encoding,
+        "delimiter": file.delimiter,
+        "sheet": file.sheet,
+        "sheets": list(file.sheets) if len(file.sheets) > 1 else [],
+        "headers": frame.columns[:MAX_HEADERS],
+        "columns": [
+            {
+                "name": name,
+                "label": LABELS.get(name, name.capitalize()),
+                "header": chosen.get(name, state if name == "state" else ""),
+                "suggested": name not in found and (name in chosen or (name == "state" and state != "")),
+                "required": name in REQUIRED,
+            }
+            for name in names
+        ],
+        "shown": frame.columns[:MAX_SHOWN_COLUMNS],
+        "rows": frame[:MAX_ROWS, :MAX_SHOWN_COLUMNS].select(pl.all().cast(pl.String, strict=False)).rows(),
+        "states": list(states),
+        **_describe_states(file.frame, state, config),
+        "phones": _suggest_phones(program, frame, chosen.get("agent"), config),
+    }
+
+
+def _find_number(frame: pl.DataFrame, chosen: dict[str, str]) -> str:
+    """A column of numbers or dates from which the states can follow, if there is one alone."""
+    free = [header for header in frame.columns if header not in chosen.values()]
+    numbers = [header for header in free if _numbers(frame, header) is not None]
+    return numbers[0] if len(numbers) == 1 else ""
+
+
+def _numbers(frame: pl.DataFrame, header: str) -> pl.Series | None:
+    """The numbers of a column, or the days before today of its dates; None if it has others, or hardly any."""
+    columns = TableColumns(frame, "", {"value": (normalize_header(header),)}, required=())
+    columns.headers = {"value": header}
+    numbers = columns.numbers("value", dates=True).drop_nulls()
+    return numbers if not columns.total and numbers.n_unique() > 2 else None
+
+
+def _describe_states(frame: pl.DataFrame, header: str, config: Config) -> Data:
+    """Texts of the column of states that mean none, and cut points with a histogram if it has numbers."""
+    cut = config.cut_points
+    nothing: Data = {"texts": [], "cut": None}
+    if not header:
+        return nothing
+    is_cut = cut is not None and normalize_header(cut.column) == normalize_header(header)
+    numbers = _numbers(frame, header)
+    if (
+        numbers is not None
+        and len(config.states) <= MAX_CUT_STATES
+        and (is_cut or numbers.n_unique() > len(config.states))
+    ):
+        limits = cut.at if cut is not None and is_cut else _suggest_limits(numbers, len(config.states) - 1)
+        worse = cut.more_is == WORSE if cut is not None and is_cut else _is_worse(header)
+        return {"texts": [], "cut": _draw(header, numbers, [float(limit) for limit in limits]) | {"worse": worse}}
+    columns = TableColumns(
+        frame, "", {"state": (normalize_header(header),)}, (), mapping=config.mapping._replace(columns={})
+    )
+    codes, texts = columns.state_codes("state", config.states), columns.texts("state")
+    wrong = texts.filter(codes.is_null() & texts.is_not_null()).unique(maintain_order=True).to_list()
+    known = [text for text in config.values if text in {fold(each) for each in texts.drop_nulls().unique()}]
+    return nothing | {
+        "texts": [{"text": text, "state": config.values.get(fold(text), "")} for text in [*wrong, *known]][:MAX_TEXTS]
+    }
+
+
+def _suggest_limits(numbers: pl.Series, count: int) -> list[float]:
+    """Limits that divide the numbers into classes of about the same size."""
+    limits = [float(np.quantile(numbers.to_numpy(), (place + 1) / (count + 1))) for place in range(count)]
+    return [float(f"{limit:.2g}") for limit in limits]
+
+
+def _is_worse(header: str) -> bool:
+    return bool(WORSE_WORDS & set(normalize_header(header).split("_")))
+
+
+def _draw(header: str, numbers: pl.Series, limits: list[float]) -> Data:
+    """A histogram as bars on an area of 100 by 100."""
+    counts, edges = np.histogram(numbers.to_numpy(), BARS)
+    low, high = float(edges[0]), float(edges[-1])
+    lines = [100 * (limit - low) / ((high - low) or 1) for limit in limits]
+    bars = [
+        {
+            "x": round(100 * place / BARS, 2),
+            "width": round(100 / BARS * 0.9, 2),
+            "height": round(100 * count / counts.max(), 2),
+        }
+        for place, count in enumerate(counts.tolist())
+    ]
+    inside = [round(line, 2) for line in lines if 0 <= line <= 100]
+    return {"column": header, "bars": bars, "low": low, "high": high, "limits": limits, "lines": inside}
+
+
+def _suggest_phones(program: Program, frame: pl.DataFrame, header: str | None, config: Config) -> Data | None:
+    """Whether to ask if ids are phone numbers: before anybody joins."""
+    if program.projection.agents.count or not header or not look_like_phones(frame[header]):
+        return None
+    return {"country": config.phone_country}
