@@ -1,5 +1,7 @@
 """The status of a program as the HTTP API answers it; see `restive.api.types`."""
 
+from typing import Literal
+
 from restive.api.types import Answer, Result, Words
 
 
@@ -30,7 +32,6 @@ class StatusRound(Answer):
     explored: int
     reward_mean: float | None
     control_mean: float | None
-    expected_each: float | None
 
 
 class WaitingRound(Answer):
@@ -100,17 +101,34 @@ class ShadowComparison(Answer):
     sentence: str
 
 
-class StateEstimate(Answer):
-    """The policy's estimate of the benefit of acting in one state."""
+class StateEffect(Answer):
+    """What the actions done in one state added to the reward of their round, on average over these actions."""
 
     state: str
-    people: int
-    benefit: float | None
-    """The mean over people."""
-    standard_deviation: float | None
-    """The standard deviation over people."""
-    helped: int
-    """People with a positive benefit."""
+    acted: int
+    """Outcomes in this state after the action."""
+    waited: int
+    """Outcomes in this state without it."""
+    mean: float | None
+    """Null: not known."""
+    low: float | None
+    """The lower end of the 95% interval of the mean."""
+    high: float | None
+    spread: float | None
+    """The standard deviation of the effect over people, which is not an error of the mean; null: not known."""
+    knowledge: Literal["known", "thin", "not known"]
+    """`thin`: it rests on few outcomes; `not known`: on too few people, or the interval says nothing."""
+    note: str
+    """Why it is thin or not known; empty if it is known."""
+
+
+class RewardRange(Answer):
+    """The range of rewards, for the scales of charts."""
+
+    low: float
+    high: float
+    observed: bool
+    """Whether it is the range of the rewards reported so far; otherwise that of the config."""
 
 
 class DriftAlarm(Answer):
@@ -158,11 +176,14 @@ class Status(Answer):
     """Why the lift is not reliable yet; empty if it is."""
     shadow_policy: str | None
     shadow: ShadowComparison | None
-    learned: list[StateEstimate]
+    effects: list[StateEffect]
+    """What the action adds in each state."""
+    effects_of: int | None
+    """People from whom the effects are estimated, if they are too many to use all; null: everybody."""
+    reward_range: RewardRange | None
+    """Null before the first reward, if rewards are reported."""
     drift: list[DriftAlarm]
     """Changes that were found in the last rounds; empty if nothing changed."""
-    far_sighted: bool
-    """Whether benefits count all future rounds, not only the next one."""
     horizon: int | None
     steps: list[NextStep]
     """What to do next, the most urgent first."""
@@ -170,6 +191,8 @@ class Status(Answer):
     actions: int
     budget_used: float | None
     extra_per_action: list[float | None] | None
+    total: str
+    """The total gain as a sentence, a range as long as it may be 0; empty if it is not known."""
 
 
 class Undone(Result):

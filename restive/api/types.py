@@ -283,8 +283,6 @@ class ShadowChoice(Answer):
     policy: str
     common: int
     """People whom both policies choose."""
-    benefit: float | None
-    """The expected benefit of its list."""
 
 
 class ListedPerson(Answer):
@@ -297,19 +295,16 @@ class ListedPerson(Answer):
     group: str | None
     list: Literal["chosen", "must", "reserve"]
     state_now: str
-    benefit: float | None
-    """The expected gain from acting, in the program's reward unit."""
-    standard_error: float | None
-    """The standard error of the benefit."""
     exploration: bool
     """Whether the person was chosen at random, to learn."""
     probability: float
     """The probability with which the person was chosen."""
     priority: float | None
+    """The number by which the policy ranks, in units of its own; it is not an expected gain."""
     margin: float | None
     """The distance of the priority from that of the first person who was not chosen."""
     reason: str
-    """One or two sentences that explain the choice."""
+    """Whether a rule or a random draw decided, and what followed in this state so far, with the action and without."""
 
 
 class Decision(Answer):
@@ -328,11 +323,10 @@ class Decision(Answer):
     policy: str
     explored: int
     """People on the list who were chosen at random, to learn."""
-    expected_benefit: float | None
     left_out: int
-    """People left out because they are not expected to gain, although the budget allowed it."""
-    prices: dict[str, float | None]
-    """The cost of each rule in expected benefit."""
+    """People left out because the policy ranks no action above one, although the budget allowed it."""
+    displaced: dict[str, int]
+    """For each rule, how many places of the list would go to other people without it."""
     shadow: ShadowChoice | None
     notes: list[str]
     """Remarks on the input, a sentence each."""
@@ -387,7 +381,6 @@ class RoundSummary(Answer):
     """People on the list."""
     explored: int
     """People on the list who were chosen at random, to learn."""
-    expected_benefit: float | None
     done: int
     """People on the list for whom the action was done."""
     failed: int

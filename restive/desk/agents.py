@@ -38,7 +38,6 @@ class RoundTotals:
     carried_over: int
     advised: int = 0
     explored: int = 0
-    benefit: float | None = None  # expected of the list, in all
     done: int = 0
     failed: int = 0  # advised, but not done
     unlisted: int = 0  # done, but not advised

@@ -296,7 +296,7 @@ class Decided(Change):
 
     kind: ClassVar[str] = "decided"
     given: DecisionInput
-    about: Header  # policy, version, expected benefit, prices of the rules, ...
+    about: Header  # policy, version, what rules displace, what followed in each state so far, ...
     choice: dict[str, Column]  # chosen, probability, exclusion and those of the shadow, over the agents present
     listed: dict[str, Column]  # the list, best first, then the spares
 

@@ -1,119 +1,83 @@
 """The sentences of a program in its own words: why a person is on the list, and numbers with their uncertainty.
 
-A reason states the person's state, the expected benefit of acting with its uncertainty, and whether a rule or a random
-draw decided. Benefits come from the policy; "give or take" is 1.96 standard errors, a 95% interval. A benefit larger
-than that is clear, a smaller one unsure, one below 0 a loss.
+A reason says whether a rule or a random draw decided, and what followed so far in the person's state with the action and
+without it: counts, not estimates. What the policy ranks by is no finding, and is not in it.
 """
 
 import math
 from typing import NamedTuple
 
 from restive.desk.config import Words
-from restive.formats import UNKNOWN, typeset
+from restive.formats import typeset
 
-NORMAL_95 = 1.959963984540054  # standard errors on each side of a 95% normal interval
-MIN_SEEN = 5  # with fewer rounds seen than this, little is known of a person
+MIN_OUTCOMES = 5  # in a state under each action; with fewer nothing is known of the action there
 NOT_GIVEN = -2
+
+
+class Followed(NamedTuple):
+    """What followed in a state under one action: how many outcomes, and how many of them better."""
+
+    outcomes: int
+    better: int
 
 
 class Person(NamedTuple):
     """What is known of a person on the list; what is not given is not mentioned."""
 
-    state: str
-    benefit: float  # as in `Policy.estimate`: NaN if it is not known
-    error: float  # infinite if nothing was seen yet
     explored: bool = False  # chosen at random, to learn
-    must: bool = False  # on the must list, whatever the benefit
+    must: bool = False  # on the must list, however the policy ranks
     margin: float = math.nan  # distance of the priority from the cutoff, 0 where a random draw broke a tie
     since: int = NOT_GIVEN  # rounds since the last action, −1 for never
-    seen: int = NOT_GIVEN  # rounds with an outcome
-    reserve: bool = False
     carried_over: bool = False  # the state is from an earlier round
 
 
-def explain(words: Words, person: Person, far_sighted: bool = True) -> str:
-    """Why a person is on the list or on the reserve list; `far_sighted` if the benefit counts all future rounds.
+def explain(words: Words, person: Person, followed: str) -> str:
+    """Why a person is on the list or on the reserve list; `followed` is what is known of the state.
 
-    >>> words = Words(action="a coupon", every="week", reward_unit="orders a week")
-    >>> explain(words, Person("few orders", benefit=0.41, error=0.1), far_sighted=False)
-    'Now few orders: a coupon is expected to bring about 0.4 more orders next week, give or take 0.2.'
+    >>> words = Words(action="a coupon", acted="got a coupon", every="week")
+    >>> explain(words, Person(must=True, since=2), "Nothing is known.")
+    'On the must list. Nothing is known. Got a coupon 2 weeks ago.'
     """
-    parts = [_main_reason(words, person, far_sighted)]
-    if person.margin == 0 and not (person.must or person.explored):
-        parts.append("Others rank equally; the choice among them is random.")
-    if 0 <= person.seen < MIN_SEEN:
-        seen = count_rounds(words, person.seen) if person.seen else f"no {words.every}"
-        parts.append(f"Little is known yet: {seen} seen so far.")
-    if person.since >= 0:
-        parts.append(f"{capitalize(words.acted)} {count_rounds(words, person.since)} ago.")
-    if person.since == -1:
-        parts.append(f"Never {words.acted} so far.")
-    if person.reserve:
-        parts.append("On the reserve list, in case someone drops out.")
-    if person.carried_over:
-        parts.append(f"The state is from an earlier {words.every}.")
-    return " ".join(parts)
+    tied = person.margin == 0 and not (person.must or person.explored)
+    parts = [
+        "On the must list." if person.must else "Chosen at random, to learn." if person.explored else "",
+        followed,
+        "Ranked equal with others: a random draw decided." if tied else "",
+        f"{capitalize(words.acted)} {count_rounds(words, person.since)} ago." if person.since >= 0 else "",
+        f"Never {words.acted} so far." if person.since == -1 else "",
+        f"The state is from an earlier {words.every}." if person.carried_over else "",
+    ]
+    return " ".join(filter(None, parts))
 
 
-def _main_reason(words: Words, person: Person, far_sighted: bool) -> str:
-    """A rule, the exploration or the benefit, in this order."""
-    now, gain = f"Now {person.state}", describe_gain(words, person.benefit, person.error, far_sighted)
-    if person.must:
-        known = f" {now}: {words.action} is expected to bring {gain}." if gain else ""
-        return f"On the must list.{known}"
-    if person.explored:
-        so_far = f"; the estimate so far is {gain}" if gain else ""
-        return f"{now}: chosen at random, to learn what {words.action} does for this {words.person}{so_far}."
-    if not gain:
-        return f"{now}: too little is known yet to say what {words.action} brings."
-    if person.benefit < 0:
-        return f"{now}: {words.action} is not expected to help ({gain}), but the budget allows it."
-    if person.benefit <= NORMAL_95 * person.error:
-        rank = "next in line" if person.reserve else "among the best choices"
-        return f"{now}: {words.action} may bring {gain}; not sure, but still {rank}."
-    return f"{now}: {words.action} is expected to bring {gain}."
+def describe_followed(words: Words, waited: Followed, acted: Followed, best: bool) -> str:
+    """What followed in a state with the action and without; in the best state, how often it stayed.
 
-
-def describe_gain(words: Words, benefit: float, error: float, far_sighted: bool = True) -> str:
-    """A benefit in words, empty where nothing is known of it.
-
-    >>> describe_gain(Words(reward_unit="visits a month", every="month"), -1.234, 0.3)
-    'a loss of about 1.2 visits over the months to come, give or take 0.6'
+    >>> words = Words(action="a coupon", every="week")
+    >>> describe_followed(words, Followed(40, 5), Followed(8, 3), best=False)
+    'Better a week later: 3 of 8 times after a coupon, 5 of 40 times without.'
+    >>> describe_followed(words, Followed(40, 5), Followed(2, 1), best=False)
+    'What a coupon brings in this state is not known yet: 2 times tried.'
     """
-    if math.isnan(benefit) or math.isinf(error):
-        return ""
-    value, half_width = rounded(abs(benefit), NORMAL_95 * error)
-    span = f"over the {words.every}s to come" if far_sighted else f"next {words.every}"
-    if float(value.replace(",", "")) == 0:
-        gain = f"almost no change in {reward_noun(words)} {span}"
-    else:
-        gain = f"{f'about {value} more' if benefit > 0 else f'a loss of about {value}'} {reward_noun(words)} {span}"
-    return gain + (f", give or take {half_width}" if half_width else "")
+    if min(waited.outcomes, acted.outcomes) < MIN_OUTCOMES:
+        times = (
+            f"{acted.outcomes:,} {'time' if acted.outcomes == 1 else 'times'} tried"
+            if acted.outcomes
+            else "never tried"
+        )
+        return f"What {words.action} brings in this state is not known yet: {times}."
+    kept = "Still in the best state" if best else "Better"
+    after, without = (f"{each.better:,} of {each.outcomes:,} times" for each in (acted, waited))
+    return f"{kept} a {words.every} later: {after} after {words.action}, {without} without."
 
 
-def show_benefit(benefit: float | None, error: float | None) -> str:
-    """A benefit with the half-width of its 95% interval; None is not known.
+def describe_effect(words: Words) -> str:
+    """The effect that is estimated for each state.
 
-    >>> show_benefit(0.41, 0.1), show_benefit(0.41, None), show_benefit(0.0, math.inf)
-    ('0.4 ± 0.2', '0.41', '–')
+    >>> describe_effect(Words(action="a coupon", every="week", reward_unit="orders a week"))
+    'What a coupon added in the week after it, in orders a week'
     """
-    if benefit is None or math.isnan(benefit) or (error is not None and math.isinf(error)):
-        return UNKNOWN
-    value, half_width = rounded(benefit, math.nan if error is None else NORMAL_95 * error)
-    return f"{value} ± {half_width}" if half_width else value
-
-
-def how_sure(benefit: float | None, error: float | None) -> str:
-    """In words: a benefit beyond its 95% interval is clear.
-
-    >>> [how_sure(benefit, 0.1) for benefit in (0.3, 0.1, -0.1, -0.3)], how_sure(0.2, math.inf)
-    (['clear', 'unsure', 'unsure', 'clear loss'], 'not known')
-    """
-    if benefit is None or error is None or not math.isfinite(benefit) or not math.isfinite(error):
-        return "not known"
-    if abs(benefit) <= NORMAL_95 * error:
-        return "unsure"
-    return "clear" if benefit > 0 else "clear loss"
+    return f"What {words.action} added in the {words.every} after it, in {words.reward_unit}"
 
 
 def rounded(value: float, uncertainty: float = math.nan) -> tuple[str, str]:

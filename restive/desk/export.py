@@ -91,7 +91,7 @@ def summarize_rounds(program: Program) -> list[RoundSummary]:
         {
             "round": line.round, "at": line.at, "budget": line.budget, "present": line.present,
             "carried_over": line.carried_over, "cancelled": line.cancelled, "advised": line.advised,
-            "explored": line.explored, "expected_benefit": line.benefit, "done": line.done - line.unlisted,
+            "explored": line.explored, "done": line.done - line.unlisted,
             "failed": line.failed, "unlisted": line.unlisted, "outcomes": line.outcomes,
             "treated_outcomes": line.treated.seen, "treated_reward": line.treated.total,
             "control_outcomes": line.control.seen, "control_reward": line.control.total,

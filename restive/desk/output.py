@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.console import Console
 from rich.padding import Padding
 
-from restive.api.status import NextStep, Status
+from restive.api.status import NextStep, RewardRange, Status
 from restive.api.types import HistoryEntry
 from restive.console import as_text, make_console, print_json, print_line, print_notices, print_table
 from restive.desk.config import Words
-from restive.desk.explanations import capitalize, count_people, how_sure, reward_noun, show_benefit, show_estimate
+from restive.desk.explanations import capitalize, count_people, describe_effect, rounded, show_estimate
 from restive.desk.table_mapping import CutPoints
 from restive.errors import InputError
 from restive.formats import UNKNOWN, show_minute, show_number, show_percent
@@ -41,7 +41,7 @@ COMMANDS = {  # the command for each verb of a next step
 
 
 def print_status(status: Status, store: str) -> None:
-    """Print what to do next, who is in the program, whether it works, the last rounds and what was learned."""
+    """Print what to do next, who is in the program, whether it works, the last rounds and the effect in each state."""
     console, words = make_console(), Words(**status["words"])
     console.print(as_text(status["title"] or status["name"], style="bold"))
     console.print(as_text(_headline(status, store), style="dim"))
@@ -53,8 +53,8 @@ def print_status(status: Status, store: str) -> None:
     _print_lift(console, status, words)
     if status["rounds"]:
         _print_rounds(console, status, words)
-    if status["learned"]:
-        _print_learned(console, status, words)
+    if status["effects"]:
+        _print_effects(console, status, words)
 
 
 def step_with_command(name: str, step: NextStep, store: str) -> str:
@@ -111,14 +111,9 @@ def _describe_rules(recommendation: "Recommendation") -> Iterator[str]:
     excluded = recommendation.exclusions()
     if excluded:
         yield "Not on the list: " + ", ".join(f"{number:,} by {rule}" for rule, number in excluded.items()) + "."
-    known = {rule: price for rule, price in recommendation.prices.items() if price is not None}
-    if known:
-        words = recommendation.config.words
-        future = f"{reward_noun(words)} over the {words.every}s to come"
-        unit = future if recommendation.far_sighted else words.reward_unit
-        yield (
-            f"Cost of the rules, in {unit}: " + ", ".join(f"{rule} {price:.2g}" for rule, price in known.items()) + "."
-        )
+    if recommendation.displaced:
+        places = ", ".join(f"{rule} {number:,}" for rule, number in recommendation.displaced.items())
+        yield f"Places that would go to other people without the rule: {places}."
 
 
 def print_list(rows: Sequence[Row], words: Words, title: str = "") -> None:
@@ -128,15 +123,12 @@ def print_list(rows: Sequence[Row], words: Words, title: str = "") -> None:
             "rank": f"+{row['rank']}" if row.get("list") == "reserve" else row["rank"],
             words.person: row["agent"],
             "state": row.get("state_now"),
-            "benefit (95%)": show_benefit(row.get("benefit"), row.get("standard_error")),
-            "how sure": how_sure(row.get("benefit"), row.get("standard_error")),
             "probability": show_percent(row.get("probability")),
         }
         for row in rows
     ]
-    note = f"Benefit: {reward_noun(words)} that {words.action} is expected to add." if rows else ""
     reasons = [str(row.get("reason") or "") for row in rows]
-    print_table(lines, (words.person, "state"), title=title, note=note, below=reasons, console=make_console())
+    print_table(lines, (words.person, "state"), title=title, below=reasons, console=make_console())
 
 
 def print_config(
@@ -325,8 +317,7 @@ def _describe_people(status: Status, words: Words) -> str:
 def _print_lift(console: Console, status: Status, words: Words) -> None:
     """Print whether the program works: sparklines, the lift, and the shadow policy."""
     lift, shadow = status["lift"], status["shadow"]
-    total = _describe_total(status, words)
-    sentences = [lift["sentence"], lift["explanation"], total, status["caution"]] if lift else []
+    sentences = [lift["sentence"], lift["explanation"], status["total"], status["caution"]] if lift else []
     if lines := [*_sparklines(status, words, console.width), *filter(None, sentences)]:
         console.print(as_text("\nDoes it work?" if sentences else "\nReward", style="bold"))
         console.print(as_text("\n".join(lines)))
@@ -337,34 +328,30 @@ def _print_lift(console: Console, status: Status, words: Words) -> None:
         console.print(as_text(shadow["sentence"] + common))
 
 
-def _describe_total(status: Status, words: Words) -> str:
-    """The total gain of the program and the gain per action, where they are known."""
-    lift, per_action = status["lift"], status["extra_per_action"]
-    total = show_estimate(lift["extra"], lift["extra_low"], lift["extra_high"]) if lift else None
-    each = show_estimate(*per_action) if per_action else None
-    if total is None:
-        return ""
-    more = f", {each[0]} for each time someone {words.acted}" if each else ""
-    return f"In total that is {total[0]} {reward_noun(words)} (95% interval from {total[1]} to {total[2]}){more}."
-
-
 def _sparklines(status: Status, words: Words, width: int) -> list[str]:
     """The mean rewards of both groups by round, on one scale; the last rounds if not all fit."""
     label = max(map(len, GROUPS.values()))
     rows = status["rounds"][-max(1, width - label - 20) :]
     sides = {shown: [row[name] for row in rows] for name, shown in GROUPS.items()}
     known = [value for side in sides.values() for value in side if value is not None]
-    if not known or len(rows) < 2:
+    scale = status["reward_range"]
+    if not known or len(rows) < 2 or scale is None:
         return []
-    low, high = min(known), max(known)
+    low, high = scale["low"], scale["high"]
     lines = [
         f"{shown:<{label}}  {sparkline(side, low, high)}  {show_number(last)}"
         for shown, side in sides.items()
         if (last := next((value for value in reversed(side) if value is not None), None)) is not None
     ]
-    scale = capitalize(f"{words.reward_unit} per {words.person}")
-    span = f"rounds {rows[0]['round']} to {rows[-1]['round']}, bars from {show_number(low)} to {show_number(high)}"
-    return [*lines, f"{scale}, {span}; the number is the last."]
+    unit = capitalize(f"{words.reward_unit} per {words.person}")
+    ends = f"{show_number(low)} to {show_number(high)}, the {describe_range(scale)}"
+    span = f"rounds {rows[0]['round']} to {rows[-1]['round']}, bars from {ends}"
+    return [*lines, f"{unit}, {span}; the number is the last."]
+
+
+def describe_range(scale: RewardRange) -> str:
+    """What the scale of a chart of rewards spans."""
+    return "range of the rewards reported so far" if scale["observed"] else "range of the rewards"
 
 
 def _print_rounds(console: Console, status: Status, words: Words) -> None:
@@ -377,7 +364,6 @@ def _print_rounds(console: Console, status: Status, words: Words) -> None:
             "outcomes": f"{row['outcomes']:,}/{row['present']:,}",
             "reward": show_number(row["reward_mean"]),
             "control": show_number(row["control_mean"]),
-            "expected": show_number(row["expected_each"]),
             "explored": row["explored"],
             "failed": row["failed"],
             **({"not listed": row["unlisted"]} if any(each["unlisted"] for each in rows) else {}),
@@ -393,19 +379,23 @@ def _print_rounds(console: Console, status: Status, words: Words) -> None:
     print_table(lines, title="\nRounds", note=note, console=console)
 
 
-def _print_learned(console: Console, status: Status, words: Words) -> None:
-    span = f"over the {words.every}s to come" if status["far_sighted"] else f"in the next {words.every}"
+def _print_effects(console: Console, status: Status, words: Words) -> None:
     lines = [
         {
             "state": each["state"],
-            "mean": show_benefit(each["benefit"], None),
-            f"expected to help, of {words.people}": f"{each['helped']:,} of {each['people']:,}",
-            "standard deviation": show_benefit(each["standard_deviation"], None),
+            f"after {words.action}": each["acted"],
+            "without": each["waited"],
+            "mean": shown[0] if shown else UNKNOWN,
+            "95% interval": f"{shown[1]} to {shown[2]}" if shown else UNKNOWN,
+            "spread over people": UNKNOWN if each["spread"] is None else rounded(each["spread"])[0],
+            "": f"{each['knowledge']}: {each['note']}" if each["note"] else "",
         }
-        for each in status["learned"]
+        for each in status["effects"]
+        for shown in [show_estimate(each["mean"], each["low"], each["high"])]
     ]
-    title = f"\nExpected effect of {words.action}, in {reward_noun(words)} {span}"
-    print_table(lines, ("state",), title=title, console=console)
+    of = "" if status["effects_of"] is None else f" Estimated from {status['effects_of']:,} {words.people}."
+    note = f"Outcomes after {words.action} and without, and the mean over all that were done in the state.{of}"
+    print_table(lines, ("state", ""), title=f"\n{describe_effect(words)}", note=note, console=console)
 
 
 def _yes_no(value: object) -> str:

@@ -45,8 +45,9 @@ def make_figure(status: Status) -> Figure:
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=[3, 2][: len(panels)])[:, 0]
     rounds = np.arange(curve["first"], curve["first"] + treated.mean.size)
     labels = (f"{words['reward_unit']}\nper {words['person']}", "lift:\nprogram − control")
-    for each, lines, label in zip(axes, panels, labels, strict=False):
-        _frame(each, rounds, [band for band, *_ in lines], label)
+    scales = [_reward_scale(status), *([_lift_scale(lift)] if len(panels) == 2 else [])]
+    for each, scale, label in zip(axes, scales, labels, strict=False):
+        _frame(each, rounds, scale, label)
     ends = [[_draw_band(each, rounds, *line) for line in lines] for each, lines in zip(axes, panels, strict=True)]
     axes[0].set_title(capitalize(status["title"] or status["name"]), loc="left", fontsize=11, parse_math=False)
     if len(panels) == 2:
@@ -99,25 +100,29 @@ def _isolated(known: Bools) -> Bools:
     return isolated
 
 
-def _frame(axes: Axes, rounds: Ints, bands: list[Band], label: str) -> None:
+def _reward_scale(status: Status) -> tuple[float, float]:
+    """The range of rewards: a curve that fills the axes is one that reaches both ends of what is possible."""
+    scale = status["reward_range"]
+    assert scale is not None  # with an outcome there is a reward
+    return scale["low"], scale["high"]
+
+
+def _frame(axes: Axes, rounds: Ints, scale: tuple[float, float], label: str) -> None:
     axes.set_ylabel(label, parse_math=False)
     axes.set_xlim(rounds[0] - 0.5, rounds[-1] + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=RULE, linewidth=0.6)
-    low, high = _scale(bands)
+    low, high = scale
     margin = 0.05 * (high - low) or 0.5
     axes.set_ylim(low - margin, high + margin)
 
 
-def _scale(bands: list[Band]) -> tuple[float, float]:
-    """The range of all bands, except those so wide that they would flatten the rest."""
-    parts: list[Floats] = []
-    for band in bands:
-        width = band.high - band.low
-        median = np.median(width[np.isfinite(width)]) if np.isfinite(width).any() else np.nan
-        fits = width <= MAX_WIDTH * median
-        parts += [band.mean, np.where(fits, band.low, np.nan), np.where(fits, band.high, np.nan)]
+def _lift_scale(band: Band) -> tuple[float, float]:
+    """0 and the range of the band, except where it is so wide that it would flatten the rest."""
+    width = band.high - band.low
+    fits = width <= MAX_WIDTH * np.median(width[np.isfinite(width)]) if np.isfinite(width).any() else np.isnan(width)
+    parts: list[Floats] = [np.zeros(1), band.mean, np.where(fits, band.low, np.nan), np.where(fits, band.high, np.nan)]
     known = np.concatenate(parts)
     known = known[np.isfinite(known)]
     return float(known.min()), float(known.max())

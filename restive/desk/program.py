@@ -415,10 +415,8 @@ class Program:
     def _recommend(
         self, projection: Projection, found: Round, notes: Sequence[str], results: PreviousResults | None = None
     ) -> Recommendation:
-        far_sighted = projection.policy_states["policy"].policy.far_sighted
         names = self.cache.names(projection)
-        config, groups = projection.config, projection.groups
-        return Recommendation(self.name, config, found, names, far_sighted, groups, notes, results)
+        return Recommendation(self.name, projection.config, found, names, projection.groups, notes, results)
 
     def _find_agents(self, projection: Projection, listed: pl.Series) -> Ints:
         """The numbers of agents by their names."""

@@ -38,6 +38,7 @@ from restive.desk.events import (
     interpret,
     standing,
 )
+from restive.desk.tallies import Tallies
 from restive.errors import InputError
 from restive.kernels import rng
 from restive.policies.base import Policy
@@ -121,6 +122,7 @@ class Projection:
         self.digest = ""  # of the last event
         self.config: Config
         self.agents = Agents.empty()
+        self.tallies: Tallies
         self.groups: list[str] = []
         self.rounds: list[RoundTotals] = []
         self.policy_states: dict[str, PolicyState] = {}
@@ -143,6 +145,7 @@ class Projection:
                 self.use_config(self.config.changed(change.config))
             case Created():
                 self.use_config(Config.from_json(change.config))
+                self.tallies = Tallies.empty(len(self.config.states))
             case Grouped():
                 self._add_groups(change.groups)
                 self.agents.group[change.number] = change.group
@@ -237,6 +240,7 @@ class Projection:
         agents, number = self.agents, change.number
         agents.join(np.full(number.size, -1), self._draw_control(number), np.zeros((number.size, 0)))
         agents.active[:], agents.expected[:] = False, True
+        self.tallies.grow(agents.count)
         moves = scale_counts(change.moves.astype(np.float64), change.about["power"])
         for policy_state in self.policy_states.values():
             policy_state.grow(agents.count, agents.features)
@@ -252,6 +256,7 @@ class Projection:
             )  # fmt: skip
         self._add_groups(change.groups)
         self.agents.join(change.group, self._draw_control(change.number), change.features)
+        self.tallies.grow(self.agents.count)
         for policy_state in self.policy_states.values():
             policy_state.grow(self.agents.count, self.agents.features)
 
@@ -288,7 +293,6 @@ class Projection:
                 carried_over=int(states.carried_over.sum()),
                 advised=int(chosen.sum()),
                 explored=change.about["explored"],
-                benefit=change.about["benefit"],
                 agents=self.agents.count,
             )
         )
@@ -329,6 +333,7 @@ class Projection:
         shape = (2, *2 * (len(self.config.states),))
         moved = np.ravel_multi_index((news.done.astype(np.int64), state, news.after), shape)
         totals.add_moves(np.bincount(moved, minlength=math.prod(shape)))
+        self.tallies.add(number, state, news.done, news.reward, news.after)
         for policy_state in self.policy_states.values():
             policy_state.learn(number, state, news.done, news.reward, news.after)
 
@@ -345,6 +350,7 @@ class Projection:
             "rounds": [totals.as_json() for totals in self.rounds],
         }
         arrays = {f"agents.{name}": array for name, array in self.agents.arrays().items()}
+        arrays |= {f"tallies.{name}": array for name, array in self.tallies.arrays().items()}
         for slot, policy_state in self.policy_states.items():
             arrays |= {f"{slot}.{name}": array for name, array in flatten(policy_state.belief).items()}
         return pack_snapshot(about, arrays)
@@ -362,6 +368,7 @@ class Projection:
         if about["policy_states"] != {slot: policy_state.about() for slot, policy_state in self.policy_states.items()}:
             raise InputError("The snapshot is of other policies, or of other versions of them.")
         self.agents = Agents(**_within("agents.", arrays))
+        self.tallies = Tallies(**_within("tallies.", arrays))
         self.groups = list(about["groups"])
         self.rounds = [RoundTotals.from_json(record) for record in about["rounds"]]
         for slot, policy_state in self.policy_states.items():

@@ -10,7 +10,7 @@ import polars as pl
 
 from restive.api import types
 from restive.desk.config import Config
-from restive.desk.explanations import Person, explain
+from restive.desk.explanations import Followed, Person, describe_followed, explain
 from restive.desk.outcomes import PreviousResults, describe_previous
 from restive.desk.roster import ERASED, Names
 from restive.desk.rounds import Round
@@ -23,7 +23,6 @@ LISTS = {CHOSEN: "chosen", MUST: "must", RESERVE: "reserve"}
 COLUMNS = {
     **dict.fromkeys(("round", "rank"), pl.Int64),
     **dict.fromkeys(("agent", "group", "list", "state_now"), pl.String),
-    **dict.fromkeys(("benefit", "standard_error"), pl.Float64),
     "exploration": pl.Boolean,
     **dict.fromkeys(("probability", "priority", "margin"), pl.Float64),
     "reason": pl.String,
@@ -38,7 +37,6 @@ class Recommendation:
     config: Config
     found: Round
     names: Names
-    far_sighted: bool
     groups: Sequence[str] = field(default=())
     notes: Sequence[str] = field(default=())
     results: PreviousResults | None = None
@@ -96,15 +94,15 @@ class Recommendation:
     def remarks(self) -> list[str]:
         """What is recorded of the round before, the notes, and how much of the budget was used if not all of it."""
         used, left_out = int(self.found.chosen.sum()), self.found.decided.about["left_out"]
-        unused = f"{used:,} of {self.budget:,} used: nobody else is expected to gain"
+        unused = f"{used:,} of {self.budget:,} used: the policy expects nobody else to gain"
         taken = [] if self.results is None else [describe_previous(self.results, self.config.words)]
         return [*taken, *self.notes, *([unused] if left_out and used < self.budget else [])]
 
     @property
-    def prices(self) -> dict[str, float | None]:
-        """The cost of each rule in expected benefit of the whole list."""
-        prices: dict[str, float | None] = self.found.decided.about["prices"]
-        return prices
+    def displaced(self) -> dict[str, int]:
+        """For each rule, how many places of the list would go to other people without it."""
+        displaced: dict[str, int] = self.found.decided.about["displaced"]
+        return displaced
 
     @cached_property
     def table(self) -> pl.DataFrame:
@@ -118,7 +116,6 @@ class Recommendation:
     def _rows(self, part: slice = slice(None)) -> pl.DataFrame:
         listed = {name: column[part] for name, column in self.found.listed.items()}
         kind, chosen = listed["kind"], np.count_nonzero(self._list != RESERVE)
-        state = [self.config.states[code] for code in listed["state"].tolist()]
         place = np.arange(self.size)[part]
         columns = {
             "round": np.full(kind.size, self.round),
@@ -126,21 +123,28 @@ class Recommendation:
             "agent": self.names.call(listed["agent"]),
             "group": [self.groups[code] if code >= 0 else None for code in listed["group"].tolist()],
             "list": [LISTS[code] for code in kind.tolist()],
-            "state_now": state,
-            "benefit": _finite(np.where(np.isinf(listed["error"]), np.nan, listed["benefit"])),
-            "standard_error": _finite(listed["error"]),
+            "state_now": [self.config.states[code] for code in listed["state"].tolist()],
             "exploration": listed["explored"],
             "probability": listed["probability"],
             "priority": _finite(listed["priority"]),
             "margin": _finite(listed["margin"]),
-            "reason": self._reasons(listed, state),
+            "reason": self._reasons(listed),
         }
         return pl.DataFrame(columns, schema=COLUMNS)
 
-    def _reasons(self, listed: dict[str, Any], state: list[str]) -> list[str]:
-        known = listed | {"must": listed["kind"] == MUST, "reserve": listed["kind"] == RESERVE}
-        rows = zip(state, *(known[name].tolist() for name in Person._fields[1:]), strict=True)
-        return [explain(self.config.words, Person(*row), self.far_sighted) for row in rows]
+    def _reasons(self, listed: dict[str, Any]) -> list[str]:
+        known = listed | {"must": listed["kind"] == MUST}
+        rows = zip(*(known[name].tolist() for name in Person._fields), strict=True)
+        states = zip(listed["state"].tolist(), rows, strict=True)
+        return [explain(self.config.words, Person(*row), self._followed[state]) for state, row in states]
+
+    @cached_property
+    def _followed(self) -> list[str]:
+        """What was known of each state when the round was decided."""
+        about, words, last = self.found.decided.about, self.config.words, len(self.config.states) - 1
+        sides = [map(Followed, *columns) for columns in zip(about["outcomes"], about["better"], strict=True)]
+        pairs = enumerate(zip(*sides, strict=True))
+        return [describe_followed(words, waited, acted, state == last) for state, (waited, acted) in pairs]
 
     def exclusions(self) -> dict[str, int]:
         """The number of people who could not be chosen, by rule."""
@@ -160,9 +164,8 @@ class Recommendation:
             "exclusions": self.exclusions(),
             "policy": about["policy"],
             "explored": about["explored"],
-            "expected_benefit": about["benefit"],
             "left_out": about["left_out"],
-            "prices": about["prices"],
+            "displaced": about["displaced"],
             "shadow": about.get("shadow"),
             "notes": self.remarks,
             "results": None if self.results is None else cast("types.PreviousResults", self.results._asdict()),

@@ -101,7 +101,7 @@ def digest(projection: Projection) -> str:
     """A digest of the beliefs, agents and rounds of a projection, to the last bit."""
     total = hashlib.sha256(repr((projection.length, projection.groups, projection.rounds)).encode())
     beliefs = [state.belief for state in projection.policy_states.values() if state.belief is not None]
-    for named in (projection.agents.arrays(), *map(flatten, beliefs)):
+    for named in (projection.agents.arrays(), projection.tallies.arrays(), *map(flatten, beliefs)):
         for name, array in sorted(named.items()):
             total.update(name.encode())
             total.update(np.ascontiguousarray(array).data)

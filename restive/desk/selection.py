@@ -1,4 +1,4 @@
-"""Selection of a round: who may be chosen, who is, with what probability, and what each rule costs; arrays are [M].
+"""Selection of a round: who may be chosen, who is, with what probability, and what each rule changes; arrays are [M].
 
 People on the must list come first; then the best of each group with a minimum share, until the minimum is reached; then
 the best of all others, until the budget is used. Without rules this is the choice of the simulation, bit for bit. When
@@ -27,7 +27,6 @@ from restive.desk.agents import NEVER
 from restive.desk.events import Decided, DecisionInput, States
 from restive.desk.projection import Projection
 from restive.errors import InputError
-from restive.formats import finite_or_none
 from restive.kernels import rng
 from restive.kernels.inclusion import inclusion_probabilities
 from restive.kernels.top_k import choose, find_cutoff, inclusion
@@ -90,7 +89,6 @@ def decide(projection: Projection, round_: int, given: DecisionInput) -> Decided
     rankings = projection.rank(present, round_, budget)
     ranking, estimate = rankings["policy"]
     choice = _select(projection, "policy", ranking, estimate, rules, draws)
-    prices = price_rules(estimate.benefit[0], rules, dict(enumerate(projection.groups)))
     explored = choice.chosen & (rules.exclusion == FREE) & (choice.by_noise | choice.random)
     columns: dict[str, Any] = {
         "chosen": choice.chosen,
@@ -106,8 +104,8 @@ def decide(projection: Projection, round_: int, given: DecisionInput) -> Decided
         "random": choice.random,
         "explored": int(explored.sum()),
         "left_out": int(choice.left_out.sum()),
-        "benefit": finite_or_none(float(estimate.benefit[0][choice.chosen].sum())),
-        "prices": {name: finite_or_none(price) for name, price in prices.items()},
+        "displaced": _count_displaced(projection, ranking, choice.random, rules, draws),
+        **projection.tallies.count_better(),
     }
     if "shadow" in rankings:
         shadow = _select(projection, "shadow", *rankings["shadow"], rules, draws)
@@ -115,9 +113,8 @@ def decide(projection: Projection, round_: int, given: DecisionInput) -> Decided
         header["shadow"] = {
             "policy": projection.config.shadow,
             "common": int((shadow.chosen & choice.chosen).sum()),
-            "benefit": finite_or_none(float(estimate.benefit[0][shadow.chosen].sum())),
         }
-    listed = _make_list(projection, round_, present, ranking.priority[0], estimate, rules, choice, explored)
+    listed = _make_list(projection, round_, present, ranking.priority[0], rules, choice, explored)
     return Decided(given, header, columns, listed)
 
 
@@ -145,10 +142,23 @@ def _select(
     return choose_agents(ranking, estimate, rules, draws)
 
 
+def _count_displaced(
+    projection: Projection, ranking: Ranking, random: bool, rules: Rules, draws: Draws
+) -> dict[str, int]:
+    tie = rng.uniform(draws.branch(rng.TIE), draws.agents)[0]
+    priority, least = (np.zeros(tie.size), -math.inf) if random else (ranking.priority[0], ranking.least(draws)[0])
+    return count_displaced(priority, tie, rules, dict(enumerate(projection.groups)), float(least))
+
+
 def _make_list(
-    projection: Projection, round_: int, present: States, priority: Floats, estimate: Estimate, rules: Rules, choice: Choice,
+    projection: Projection,
+    round_: int,
+    present: States,
+    priority: Floats,
+    rules: Rules,
+    choice: Choice,
     explored: Bools,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The chosen by priority, then the reserve list."""
     free = rules.exclusion == FREE
     chosen = _by_priority(priority, np.flatnonzero(choice.chosen), present.number)
@@ -165,12 +175,9 @@ def _make_list(
         "state": present.state[places].astype(np.int16),
         "carried_over": present.carried_over[places],
         "priority": priority[places],
-        "benefit": estimate.benefit[0][places],
-        "error": estimate.error[0][places],
         "margin": _margins(priority, places, kind, waiting, chosen[rules.exclusion[chosen] == FREE]),
         "explored": explored[places],
         "probability": choice.probability[places],
-        "seen": projection.agents.seen[present.number[places]],
         "since": np.where(last == NEVER, -1, round_ - last),
     }
 
@@ -280,47 +287,48 @@ def _take_worth(priority: Floats, worth: Bools, group: Ints, rules: Rules, must:
     return taken
 
 
-def price_rules(benefit: Floats, rules: Rules, group_names: Mapping[int, str]) -> dict[str, float]:
-    """The cost of each rule: expected benefit of the best list without it, minus that of the best list with all rules.
+def count_displaced(
+    priority: Floats, tie: Floats, rules: Rules, group_names: Mapping[int, str], least: float = -math.inf
+) -> dict[str, int]:
+    """For each rule, how many places of the list would go to other people without it; the best by priority, then by `tie`.
 
     >>> rules = Rules(np.array([FREE, FREE, ON_NEVER]), np.full(3, -1), {}, budget=1)
-    >>> price_rules(np.array([0.25, 0.5, 2.0]), rules, {})
-    {'never list': 1.5}
+    >>> count_displaced(np.array([0.25, 0.5, 2.0]), np.zeros(3), rules, {})
+    {'never list': 1}
     """
-    benefit = np.where(np.isfinite(benefit), benefit, 0.0)
-    with_all = _best_total(benefit, rules)
-    prices = {}
-    for code, excluded in enumerate(np.bincount(rules.exclusion).tolist()):
-        if code == FREE or not excluded:
-            continue
-        lifted = rules._replace(exclusion=np.where(rules.exclusion == code, FREE, rules.exclusion))
-        prices[EXCLUSIONS[code]] = max(0.0, _best_total(benefit, lifted) - with_all)
+    place = np.empty(priority.size, np.int64)
+    place[np.lexsort((-tie, -priority))] = np.arange(priority.size)
+    worth = priority > least if rules.at_most else np.ones(priority.size, np.bool_)
+    listed = _find_best(place, worth, rules)
+    lifted = {
+        EXCLUSIONS[code]: rules._replace(exclusion=np.where(rules.exclusion == code, FREE, rules.exclusion))
+        for code, excluded in enumerate(np.bincount(rules.exclusion).tolist())
+        if code != FREE and excluded
+    }
     for code in rules.shares:
         others = {other: share for other, share in rules.shares.items() if other != code}
-        prices[f"share of {group_names[code]}"] = max(
-            0.0, _best_total(benefit, rules._replace(shares=others)) - with_all
-        )
-    return prices
+        lifted[f"share of {group_names[code]}"] = rules._replace(shares=others)
+    return {name: int((listed & ~_find_best(place, worth, without)).sum()) for name, without in lifted.items()}
 
 
-def _best_total(benefit: Floats, rules: Rules) -> float:
-    """The total benefit of the best list under these rules, summed exactly, whatever the order of its agents."""
-    free, must = np.flatnonzero(rules.free()), rules.exclusion == ON_MUST
-    places = rules.places() - int(must.sum())
-    if rules.at_most:
-        free = free[benefit[free] > 0]
-        places = min(places, free.size)
-    group, values = rules.group[free], np.ascontiguousarray(benefit[free])
+def _find_best(place: Ints, worth: Bools, rules: Rules) -> Bools:
+    """The best list under these rules, [M], by places from 0; people who are not worth acting on are left out."""
+    must: Bools = rules.exclusion == ON_MUST
+    listed = must.copy()
+    free = np.flatnonzero(rules.free() & worth)
+    places = min(rules.places() - int(must.sum()), free.size)
+    group = rules.group[free]
     minimum = _minimums(rules, must, group, places)
-    left = np.ones(free.size, np.bool_)
     for code, wanted in enumerate(minimum):
-        members = np.flatnonzero(group == code)
-        if wanted:
-            left[members[np.argpartition(-values[members], wanted - 1)[:wanted]]] = False
-    rest = values[left]
-    remaining = places - int(minimum.sum())
-    best = -np.partition(-rest, remaining - 1)[:remaining] if 0 < remaining <= rest.size else rest[:0]
-    return math.fsum(np.concatenate([benefit[must], values[~left], best]))
+        listed[_first(free[group == code], place, int(wanted))] = True
+    left = free[~listed[free]]
+    listed[_first(left, place, places - int(minimum.sum()))] = True
+    return listed
+
+
+def _first(some: Ints, place: Ints, wanted: int) -> Ints:
+    """Those of the lowest places."""
+    return some[np.argpartition(place[some], wanted - 1)[:wanted]] if 0 < wanted < some.size else some[:wanted]
 
 
 def _minimums(rules: Rules, must: Bools, group: Ints, places: int) -> Ints:

@@ -1,20 +1,32 @@
-"""The status of a program: rounds, people, lift, shadow policy, what was learned, and what to do next.
+"""The status of a program: rounds, people, lift, shadow policy, the effect in each state, and what to do next.
 
 It is the answer of the API (`restive.api.status`); `restive.desk.output` prints it and `restive.desk.plots` draws it.
 """
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 
-from restive.api.status import DriftAlarm, NextStep, PeopleCounts, StateEstimate, Status, StatusRound, WaitingRound
+from restive.api.status import (
+    DriftAlarm,
+    NextStep,
+    PeopleCounts,
+    RewardRange,
+    StateEffect,
+    Status,
+    StatusRound,
+    WaitingRound,
+)
 from restive.api.types import ProgramSummary
 from restive.desk.agents import Agents, RewardTotals, RoundTotals
 from restive.desk.config import TEMPLATES, Config, Words
-from restive.desk.explanations import count_people
+from restive.desk.effects import FEW_ACTIONS, MIN_PEOPLE, UNKNOWN_EFFECT, Effect, estimate_effects
+from restive.desk.explanations import count_people, reward_noun, show_estimate
 from restive.desk.lift import Lift, LiftCurve, Shadow, compare_policies, lift, lift_by_round
 from restive.desk.program import Program
+from restive.desk.projection import Projection
 from restive.desk.selection import FREE
 from restive.errors import InputError
 from restive.formats import finite_or_none, show_percent
@@ -52,9 +64,10 @@ def get_status(program: Program) -> Status:
         "caution": _caution(projection.rounds),
         "shadow_policy": config.shadow,
         "shadow": as_plain(compare_shadow(program) if config.shadow else None),
-        "learned": find_learned(program),
+        "effects": find_effects(projection) if rounds else [],
+        "effects_of": len(projection.tallies.people) if projection.tallies.stride > 1 else None,
+        "reward_range": _describe_range(projection),
         "drift": find_drift(projection.rounds, config),
-        "far_sighted": projection.policy_states["policy"].policy.far_sighted,
         "horizon": config.horizon,
         "steps": next_steps(
             config.words,
@@ -68,6 +81,7 @@ def get_status(program: Program) -> Status:
         "actions": actions,
         "budget_used": sum(row["done"] for row in rounds) / budget if budget else None,
         "extra_per_action": as_plain(effect.per_action(actions)) if effect else None,
+        "total": describe_total(effect, actions, config.words) if effect else "",
     }
 
 
@@ -157,26 +171,64 @@ def _step(message: str, verb: str | None = None, round_: int | None = None) -> N
     return {"message": message, "verb": verb, "round": round_}
 
 
-def find_learned(program: Program) -> list[StateEstimate]:
-    """For each state, the benefit that the policy expects from acting, over all active people."""
-    projection = program.projection
-    policy_state, active = projection.policy_states["policy"], projection.agents.active
-    if policy_state.belief is None:
-        return []
-    found: list[StateEstimate] = []
-    for code, state in enumerate(projection.config.states):
-        estimate = policy_state.policy.estimate(policy_state.belief, np.full((1, projection.agents.count), code))
-        benefit = estimate.benefit[0][active & np.isfinite(estimate.benefit[0]) & ~np.isinf(estimate.error[0])]
-        found.append(
-            {
-                "state": state,
-                "people": benefit.size,
-                "benefit": float(benefit.mean()) if benefit.size else None,
-                "standard_deviation": float(benefit.std()) if benefit.size else None,
-                "helped": int((benefit > 0).sum()),
-            }
-        )
-    return found
+def find_effects(projection: Projection) -> list[StateEffect]:
+    """What the actions done in each state added to the reward of their round."""
+    tallies, config = projection.tallies, projection.config
+    low, high = find_reward_range(projection) or (math.nan, math.nan)
+    estimates = zip(config.states, *tallies.moves.sum(axis=-1).tolist(), estimate_effects(tallies), strict=True)
+    return [
+        judge_effect(state, waited, acted, effect, high - low, config.words)
+        for state, waited, acted, effect in estimates
+    ]
+
+
+def judge_effect(state: str, waited: int, acted: int, effect: Effect, widest: float, words: Words) -> StateEffect:
+    """An effect as it is shown: not known, thin or known; `widest` is the width of an interval that says nothing."""
+    fewest, knowledge, note = min((acted, "after"), (waited, "without")), "known", ""
+    if min(effect.acted_people, effect.waited_people) < MIN_PEOPLE:
+        side = "with" if effect.acted_people <= effect.waited_people else "without"
+        number = min(effect.acted_people, effect.waited_people)
+        knowledge, note = "not known", f"only {count_people(number, words)} seen in this state {side} {words.action}"
+    elif not effect.high - effect.low < widest:
+        knowledge, note = "not known", "the interval is too wide to say anything"
+    elif fewest[0] < FEW_ACTIONS:
+        knowledge, note = "thin", f"only {fewest[0]:,} outcomes {fewest[1]} {words.action}"
+    shown = UNKNOWN_EFFECT if knowledge == "not known" else effect
+    return {
+        "state": state,
+        "acted": acted,
+        "waited": waited,
+        "mean": finite_or_none(shown.mean),
+        "low": finite_or_none(shown.low),
+        "high": finite_or_none(shown.high),
+        "spread": finite_or_none(shown.spread),
+        "knowledge": cast('Literal["known", "thin", "not known"]', knowledge),
+        "note": note,
+    }
+
+
+def find_reward_range(projection: Projection) -> tuple[float, float] | None:
+    """The smallest and the largest reward of the config or, if rewards are reported, so far; None before the first."""
+    rewards = projection.config.rewards or projection.tallies.reward_range.tolist()
+    return None if math.isnan(rewards[0]) else (float(min(rewards)), float(max(rewards)))
+
+
+def _describe_range(projection: Projection) -> RewardRange | None:
+    found = find_reward_range(projection)
+    return None if found is None else {"low": found[0], "high": found[1], "observed": not projection.config.rewards}
+
+
+def describe_total(effect: Lift, actions: int, words: Words) -> str:
+    """The total gain of a program in a sentence: a range as long as it may be 0; empty if it is not known."""
+    total = show_estimate(effect.extra, effect.extra_low, effect.extra_high)
+    if total is None:
+        return ""
+    unit = reward_noun(words)
+    if effect.extra_low <= 0 <= effect.extra_high:
+        return f"Too early to say what that is in total: between {total[1]} and {total[2]} {unit}."
+    each = show_estimate(*effect.per_action(actions))
+    more = f"; {each[0]} ({each[1]} to {each[2]}) for each time someone {words.acted}" if each else ""
+    return f"In total that is {total[0]} {unit} (95% interval from {total[1]} to {total[2]}){more}."
 
 
 def find_drift(rounds: Sequence[RoundTotals], config: Config) -> list[DriftAlarm]:
@@ -288,7 +340,6 @@ def _describe_round(totals: RoundTotals) -> StatusRound:
         "explored": totals.explored,
         "reward_mean": _mean(totals.treated),
         "control_mean": _mean(totals.control),
-        "expected_each": None if totals.benefit is None or not totals.advised else totals.benefit / totals.advised,
     }
 
 

@@ -40,8 +40,6 @@ class Policy(ABC, Generic[Belief]):
         The policy's name in the registry, in traces and in checkpoints; by default the name of the class.
     version
         Version of the belief's layout; a checkpoint of another version is refused.
-    far_sighted
-        Whether the estimated benefit counts all future steps rather than the next one only.
     agent_axes
         The axis of agents of each belief array for which it is not the default, None where agents share the array. By
         default arrays with two or more axes, [R, N, ...], have agents on axis 1, and all others are shared. Arrays of
@@ -52,7 +50,6 @@ class Policy(ABC, Generic[Belief]):
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
-    far_sighted: ClassVar[bool] = True
     agent_axes: ClassVar[Mapping[str, int | None]] = MappingProxyType({})
     presets: ClassVar[Presets] = MappingProxyType({})
 

@@ -56,7 +56,6 @@ class Egt(Learner[EgtBelief]):
 
     name: ClassVar[str] = "egt"
     version: ClassVar[int] = 2
-    far_sighted: ClassVar[bool] = False
     gamma: float | None = None
     eta: float = 1.0
     D: float | Any = 0.3  # a number, or "theory"

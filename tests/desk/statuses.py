@@ -25,15 +25,17 @@ def make_status(words: Words, **fields: Any) -> Status:
         "caution": "",
         "shadow_policy": None,
         "shadow": None,
-        "learned": [],
+        "effects": [],
+        "effects_of": None,
+        "reward_range": {"low": 0.0, "high": 4.0, "observed": False},
         "drift": [],
-        "far_sighted": True,
         "horizon": None,
         "steps": [],
         "version": __version__,
         "actions": 0,
         "budget_used": None,
         "extra_per_action": None,
+        "total": "",
     }
     return cast("Status", usual | {name: as_plain(value) for name, value in fields.items()})
 
@@ -47,6 +49,6 @@ def make_round(number: int, **totals: Any) -> StatusRound:
         "round": number,
         "at": "2026-03-02T08:15:59.000001+00:00",
         **dict.fromkeys(("present", "budget", "advised", "done", "failed", "outcomes", "unlisted", "explored"), 0),
-        **dict.fromkeys(("reward_mean", "control_mean", "expected_each")),
+        **dict.fromkeys(("reward_mean", "control_mean")),
     }
     return cast("StatusRound", usual | totals)

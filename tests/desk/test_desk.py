@@ -187,7 +187,6 @@ def test_a_policy_of_ones_own_decides_from_any_folder(tmp_path: Path, monkeypatc
             program.learn([{"agent": name, "next_state": 0} for name in "abc"])
         assert sorted(lists) == ["a", "b", "c"]
         assert replay(program).proven
-        assert program.recommendation(1).table["benefit"].to_list() == [None] * 3
 
 
 def test_settings_stand_above_those_of_the_template() -> None:

@@ -406,7 +406,7 @@ def test_lists_of_people_who_must_or_never(small: Program) -> None:
     kinds = dict(zip(recommendation.table["agent"], recommendation.table["list"], strict=True))
     assert kinds == {"cem": "chosen", "dee": "must"}
     assert recommendation.exclusions() == {"never list": 2}
-    assert set(recommendation.prices) == {"never list", "must list"}
+    assert set(recommendation.displaced) == {"never list", "must list"}
     assert replay(small).proven
 
 

@@ -16,8 +16,8 @@ from restive.desk.roster import Names
 from restive.desk.rounds import Round
 
 COLUMNS = [
-    "round", "rank", "agent", "group", "list", "state_now", "benefit", "standard_error", "exploration", "probability",
-    "priority", "margin", "reason",
+    "round", "rank", "agent", "group", "list", "state_now", "exploration", "probability", "priority",
+    "margin", "reason",
 ]  # fmt: skip
 
 
@@ -26,14 +26,16 @@ def make_recommendation(**changed: Any) -> Recommendation:
     listed = {
         "agent": np.array([4, 0, 2, 5]), "kind": np.array([0, 1, 2, 2], np.uint8), "state": np.array([1, 0, 0, 1]),
         "carried_over": np.array([False, False, True, False]), "group": np.array([1, -1, 0, 1], np.int16),
-        "benefit": np.array([0.5, math.nan, math.inf, 0.1]), "error": np.array([0.1, math.nan, math.inf, 0.2]),
         "explored": np.array([False, False, False, False]), "probability": np.array([0.75, 1.0, 0.25, 0.0]),
         "priority": np.array([2.0, math.inf, 1.0, -math.inf]), "margin": np.array([1.0, math.inf, -1.0, -math.inf]),
-        "since": np.array([-1, 2, -1, 3]), "seen": np.array([9, 9, 0, 9]),
+        "since": np.array([-1, 2, -1, 3]),
     }  # fmt: skip
     bar = np.array([4, 1, 0, 3, 0, 0], np.uint8)
     unknown, chosen = np.full(6, -1), np.array([1, 0, 0, 0, 1, 0]) > 0
-    about = {"policy": "egt", "explored": 0, "left_out": 0, "benefit": None, "prices": {"must list": None}}
+    about = {
+        "policy": "egt", "explored": 0, "left_out": 0, "displaced": {"must list": 1},
+        "outcomes": [[40, 30], [8, 0]], "better": [[5, 20], [3, 0]],
+    }  # fmt: skip
     kept = np.arange(6) == 2
     states = States(np.arange(6), np.array([0, 1, 0, 0, 1, 1]), kept, ~kept)
     decided = Decided(DecisionInput(states, 2), about, {"exclusion": bar, "chosen": chosen}, listed)
@@ -41,7 +43,7 @@ def make_recommendation(**changed: Any) -> Recommendation:
     found = Round(3, "later", decided, states, unknown, *nothing)
     names = Names(pl.Series("name", ["ann", "ben", None, "dee", "eve", "fay"]))
     given: dict[str, Any] = {"program": "one", "config": Config(("low", "high")), "found": found, "names": names}
-    return Recommendation(**given | {"far_sighted": True, "groups": ["north", "south"]} | changed)
+    return Recommendation(**given | {"groups": ["north", "south"]} | changed)
 
 
 def test_the_list_is_ranked_and_the_spares_have_ranks_of_their_own() -> None:
@@ -57,11 +59,9 @@ def test_the_list_is_ranked_and_the_spares_have_ranks_of_their_own() -> None:
 
 def test_what_is_not_finite_is_null_in_the_table_and_in_json() -> None:
     recommendation = make_recommendation()
-    assert recommendation.table["benefit"].to_list() == [0.5, None, None, 0.1]
-    assert recommendation.table["standard_error"].to_list() == [0.1, None, None, 0.2]
     assert recommendation.table["priority"].to_list() == [2.0, None, 1.0, None]
     record = json.loads(json.dumps(recommendation.as_json(), allow_nan=False))
-    assert record["prices"] == {"must list": None}
+    assert record["displaced"] == {"must list": 1}
     assert record["people"][1]["margin"] is None
     assert (record["round"], record["present"], record["decided_at"]) == (3, 6, "later")
 
@@ -77,10 +77,10 @@ def test_those_who_could_not_be_chosen_are_counted_by_reason() -> None:
 
 def test_every_line_has_its_reason() -> None:
     reasons = make_recommendation().table["reason"].to_list()
-    assert reasons[0].startswith("Now high: an action is expected to bring about 0.5")
-    assert reasons[1].startswith("On the must list.")
-    assert "too little is known yet" in reasons[2]
-    assert all("On the reserve list, in case someone drops out." in reason for reason in reasons[2:])
+    low = "Better a round later: 3 of 8 times after an action, 5 of 40 times without."
+    assert reasons[0].startswith("What an action brings in this state is not known yet: never tried.")
+    assert reasons[1].startswith(f"On the must list. {low}")
+    assert reasons[2].startswith(low)
 
 
 def test_a_reason_says_when_the_state_is_from_an_earlier_round() -> None:
@@ -88,7 +88,6 @@ def test_a_reason_says_when_the_state_is_from_an_earlier_round() -> None:
     recommendation = make_recommendation(config=Config(("low", "high"), words=Words(every="week")))
     reasons = recommendation.table["reason"].to_list()
     assert [reason.endswith(older) for reason in reasons] == [False, False, True, False]
-    assert reasons[2].endswith(f"On the reserve list, in case someone drops out.{older}")
     assert recommendation.as_json()["carried_over"] == 1
 
 

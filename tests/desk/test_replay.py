@@ -87,9 +87,10 @@ DECISIONS = {
         "Round 2 differs in probability.",
     ),
     "a reason": (with_column("exclusion", 2, 3), "Round 2 differs in exclusion."),
-    "a benefit": (with_listed("benefit", 0, 7.0), "Round 2 differs in benefit."),
+    "a priority": (with_listed("priority", 0, 7.0), "Round 2 differs in priority."),
     "an order": (with_listed("agent", 0, 8), "Round 2 differs in agent."),
-    "a price": (with_header("prices", {"never list": 0.5}), "Round 2 differs in prices."),
+    "a rule": (with_header("displaced", {"never list": 5}), "Round 2 differs in displaced."),
+    "what followed": (with_header("better", [[0, 0], [9, 0]]), "Round 2 differs in better."),
     "a policy": (with_header("policy", "wiql"), "Round 2 differs in policy."),
     "something more": (with_header("note", 1), "Round 2 differs in note."),
     "the shadow": (with_column("shadow_chosen", 0, None), "Round 2 differs in shadow_chosen."),
@@ -113,7 +114,7 @@ def test_a_forged_decision_comes_out_otherwise(program: Program, desk: Desk, wha
     assert (found.rounds, found.same) == (3, 2)
 
 
-@pytest.mark.parametrize("what", ["another person", "a benefit", "a price"])
+@pytest.mark.parametrize("what", ["another person", "a priority", "a rule"])
 def test_a_forgery_that_leaves_the_digests_is_named_by_its_event(program: Program, desk: Desk, what: str) -> None:
     number = find(program, "decided", 2)
     forge(program, number, DECISIONS[what][0], chain=False)

@@ -33,8 +33,8 @@ from restive.desk.selection import (
     Choice,
     Rules,
     choose_agents,
+    count_displaced,
     decide,
-    price_rules,
 )
 from restive.errors import InputError
 from restive.kernels import rng
@@ -246,12 +246,12 @@ def test_without_rules_it_is_the_choice_of_the_simulation(
     assert found.chosen.tolist() == (action[0] == 1).tolist()
 
 
-def best_value(worth: Floats, rules: Rules) -> float:
+def best_list(worth: Floats, rules: Rules) -> set[int]:
     """The best of all lists that keep the rules."""
     able = np.flatnonzero(np.isin(rules.exclusion, (FREE, ON_MUST)))
     must = set(np.flatnonzero(rules.exclusion == ON_MUST).tolist())
-    values = [
-        float(worth[list(some)].sum())
+    lists = [
+        set(some)
         for some in itertools.combinations(able.tolist(), rules.places())
         if must <= set(some)
         and all(
@@ -259,17 +259,18 @@ def best_value(worth: Floats, rules: Rules) -> float:
             for code, share in rules.shares.items()
         )
     ]
-    return max(values)
+    return max(lists, key=lambda some: float(worth[list(some)].sum()))
 
 
 @settings(derandomize=True, max_examples=50, deadline=None)
 @given(situations(most=7), st.data())
-def test_prices_are_what_the_best_of_all_lists_loses(situation: tuple[Floats, Rules], data: st.DataObject) -> None:
+def test_displaced_are_those_who_are_not_on_the_best_list_without_the_rule(
+    situation: tuple[Floats, Rules], data: st.DataObject
+) -> None:
     _, rules = situation
-    eighths = st.integers(-8, 24).map(lambda number: number / 8)  # whose sums are exact
-    worth = np.array(data.draw(st.lists(eighths, min_size=rules.exclusion.size, max_size=rules.exclusion.size)))
-    prices = price_rules(worth, rules, {0: "a", 1: "b", 2: "c"})
-    assert min(prices.values(), default=0) >= 0
+    # Powers of two: no two lists have the same sum.
+    worth = 2.0 ** np.array(data.draw(st.permutations(range(rules.exclusion.size))))
+    displaced = count_displaced(worth, np.zeros(worth.size), rules, {0: "a", 1: "b", 2: "c"})
     lifted = {
         EXCLUSIONS[code]: rules._replace(exclusion=np.where(rules.exclusion == code, FREE, rules.exclusion))
         for code in set(rules.exclusion)
@@ -278,29 +279,25 @@ def test_prices_are_what_the_best_of_all_lists_loses(situation: tuple[Floats, Ru
     for code in rules.shares:
         others = {other: share for other, share in rules.shares.items() if other != code}
         lifted[f"share of {'abc'[code]}"] = rules._replace(shares=others)
-    assert prices.keys() == lifted.keys()
+    assert displaced.keys() == lifted.keys()
     for name, without in lifted.items():
         if can_be_kept(rules) and can_be_kept(without):
-            assert prices[name] == max(0.0, best_value(worth, without) - best_value(worth, rules)), name
+            assert displaced[name] == len(best_list(worth, rules) - best_list(worth, without)), name
 
 
-def test_a_rule_that_changes_nothing_costs_nothing_at_all() -> None:
-    rng = np.random.default_rng(1)
-    bar, group = [ON_MUST, FREE, FREE, FREE, FREE, FREE, ON_NEVER, FREE], [0, 0, 0, 1, 1, -1, -1, -1]
-    rules = make_rules(bar, 6, group, {0: 0.3, 1: 0.3})
-    for _ in range(200):  # sums that differ in their last bit, if they are not exact
-        found = price_rules(np.sort(rng.random(8))[::-1].copy(), rules, {0: "a", 1: "b"})
-        assert found == {"never list": 0.0, "must list": 0.0, "share of a": 0.0, "share of b": 0.0}
-
-
-def test_prices_known_by_hand() -> None:
-    worth = np.array([4.0, 3.0, 2.0, 1.0, 0.5])
+def test_places_that_rules_change_known_by_hand() -> None:
+    worth, tie = np.array([4.0, 3.0, 2.0, 1.0, 0.5]), np.zeros(5)
     rules = make_rules([IN_CONTROL, FREE, FREE, FREE, ON_MUST], 2, [0, 0, 0, 1, 1], {})
-    assert price_rules(worth, rules, {}) == {"control group": 1.0, "must list": 1.5}
+    assert count_displaced(worth, tie, rules, {}) == {"control group": 1, "must list": 1}
     shares = make_rules([FREE] * 5, 2, [0, 0, 0, 1, 1], {1: 0.5})
-    assert price_rules(worth, shares, {1: "north"}) == {"share of north": 2.0}
-    unknown = price_rules(np.array([np.nan, np.inf, 1.0]), make_rules([FREE, ON_NEVER, FREE], 1), {})
-    assert unknown == {"never list": 0.0}
+    assert count_displaced(worth, tie, shares, {1: "north"}) == {"share of north": 1}
+    kept = make_rules([FREE, FREE, FREE, FREE, ON_NEVER], 2)
+    assert count_displaced(worth, tie, kept, {}) == {"never list": 0}
+    at_most = make_rules([FREE, FREE, FREE, IN_CONTROL, FREE], 4)._replace(at_most=True)
+    assert count_displaced(worth, tie, at_most, {}, least=2.5) == {"control group": 0}
+    tied = make_rules([FREE, ON_NEVER], 1)
+    ties = (np.array([0.9, 0.1]), np.array([0.1, 0.9]))
+    assert [count_displaced(np.zeros(2), tie, tied, {})["never list"] for tie in ties] == [0, 1]
 
 
 def test_the_control_group_depends_on_seed_and_number_alone() -> None:
@@ -402,12 +399,9 @@ def test_every_reason_not_to_be_chosen_is_on_record_and_has_its_price(desk: Desk
     bar = dict.fromkeys(range(8), FREE)
     bar |= {control[0]: IN_CONTROL, free[0]: COOLING, free[1]: ON_MUST, free[2]: ON_NEVER}
     assert program.get_round(2).choice["exclusion"].tolist() == list(bar.values())
-    worth = [policy.priority[n] for n in range(8)]
-    kept = worth[free[1]] + worth[free[3]]
     lifted = {"control group": control[0], "cooling down": free[0], "never list": free[2]}
-    prices = {name: max(0.0, worth[free[1]] + max(worth[n], worth[free[3]]) - kept) for name, n in lifted.items()}
-    best = sorted((worth[n] for n in (free[1], *free[3:])), reverse=True)
-    assert recommendation.prices == prices | {"must list": sum(best[:2]) - kept}
+    places = {name: int(n < free[3]) for name, n in lifted.items()}  # a lower number has a higher priority
+    assert recommendation.displaced == places | {"must list": 0}
     assert recommendation.exclusions() == {"control group": 1, "never list": 1, "cooling down": 1}
     assert recommendation.chosen == [agents[free[1]], agents[free[3]]]
     kinds = dict(listed(program, 2, "agent", "kind"))
@@ -443,20 +437,15 @@ def test_a_lot_is_reported_as_exploration_but_for_the_must_list(desk: Desk, poli
     assert found.choice["probability"] == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1.0])
 
 
-def test_the_expected_benefit_is_that_of_the_list_or_unknown(desk: Desk, policy: FixedPolicy) -> None:
+def test_a_decision_records_what_followed_in_each_state_before(desk: Desk, policy: FixedPolicy) -> None:
     program = make(desk, shadow="egt")
-    policy.priority, policy.benefit = [3.0, 2.0, 1.0], [0.5, 0.25, 9.0]
-    decided = decision(program, {"a": 0, "b": 0, "c": 0})
-    assert decided["benefit"] == 0.75
-    assert decided["shadow"] == {"policy": "egt", "common": 2, "benefit": 0.75}
-    policy.benefit = [0.5, NAN, 9.0]
-    assert decision(program, {"a": 1, "b": 0, "c": 0})["benefit"] is None
-    policy.benefit = [0.5, INF, 9.0]
-    assert decision(program, {"a": 0, "b": 1, "c": 0})["benefit"] is None
-
-
-def decision(program: Program, states: dict[str, int]) -> dict[str, Any]:
-    return program.decide(states).found.decided.about
+    policy.priority = [3.0, 2.0, 1.0]
+    first = program.decide({"a": 0, "b": 0, "c": 1}).found.decided.about
+    assert (first["outcomes"], first["better"]) == ([[0, 0], [0, 0]], [[0, 0], [0, 0]])
+    assert first["shadow"] == {"policy": "egt", "common": 2}
+    program.learn([{"agent": "a", "next_state": 1}, {"agent": "b", "next_state": 0}, {"agent": "c", "next_state": 1}])
+    second = program.decide({"a": 1, "b": 0, "c": 0}).found.decided.about
+    assert (second["outcomes"], second["better"]) == ([[0, 1], [2, 0]], [[0, 1], [1, 0]])
 
 
 def test_a_wish_that_is_no_number_is_refused_and_nothing_is_recorded(desk: Desk, policy: FixedPolicy) -> None:
@@ -486,7 +475,7 @@ def test_shares_of_groups_that_nobody_is_in_ask_for_nothing(desk: Desk, policy: 
     policy.priority = [3.0, 2.0, 1.0]
     recommendation = program.decide({"a": (0, "south"), "b": (0, "south"), "c": (0, "north")})
     assert recommendation.chosen == ["a", "c"]
-    assert recommendation.prices == {"share of north": 1.0}
+    assert recommendation.displaced == {"share of north": 1}
 
 
 def test_the_same_projection_and_round_give_the_same_decision(desk: Desk) -> None:
@@ -522,7 +511,7 @@ def test_exactly_the_budget_or_all_who_may_are_on_the_list_in_every_round(desk: 
         assert columns["probability"].sum() == pytest.approx(
             len(recommendation.chosen), abs=0.3
         )  # noise is averaged over few draws
-        assert min((price for price in recommendation.prices.values() if price is not None), default=0.0) >= 0
+        assert max(recommendation.displaced.values(), default=0) <= budget
         program.learn([{"agent": name, "next_state": int(rng.integers(2))} for name in agents[: rng.integers(1, 10)]])
 
 
@@ -580,7 +569,7 @@ def test_a_program_says_how_much_of_its_budget_was_used(desk: Desk) -> None:
     answer, listed = decided.as_json(), len(decided.chosen)
     assert listed < 7
     assert answer["left_out"] == 9 - listed
-    assert answer["notes"] == [f"{listed} of 7 used: nobody else is expected to gain"]
+    assert answer["notes"] == [f"{listed} of 7 used: the policy expects nobody else to gain"]
     assert careful.recommendation(9).as_json()["notes"] == answer["notes"]
     assert decided.reserve == []
     assert replay(careful).proven

@@ -1,6 +1,7 @@
 """The status is plain data, its JSON has finite numbers only, and the next steps are those that wait."""
 
 import json
+import math
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,10 +15,22 @@ from restive.api.status import NextStep, WaitingRound
 from restive.desk import Desk, Program
 from restive.desk.agents import RoundTotals
 from restive.desk.config import Config, Words
+from restive.desk.effects import Effect
 from restive.desk.lift import lift_by_round
 from restive.desk.output import step_with_command
 from restive.desk.replay import replay
-from restive.desk.status import as_plain, compare_shadow, find_drift, find_learned, get_status, next_steps, summarize
+from restive.desk.status import (
+    as_plain,
+    compare_shadow,
+    describe_total,
+    find_drift,
+    find_effects,
+    get_status,
+    judge_effect,
+    measure_lift,
+    next_steps,
+    summarize,
+)
 from restive.errors import InputError
 
 WORDS = Words(person="shop", people="shops", action="a coupon", every="week", reward_unit="orders a week")
@@ -82,7 +95,7 @@ def play(program: Program, rounds: int) -> None:
 def test_a_program_without_rounds_says_what_to_do_first(desk: Desk) -> None:
     program = make_program(desk)
     seen = get_status(program)
-    assert (seen["people"]["active"], seen["rounds"], seen["learned"], seen["actions"]) == (0, [], [], 0)
+    assert (seen["people"]["active"], seen["rounds"], seen["effects"], seen["actions"]) == (0, [], [], 0)
     unknown = ("lift", "curve", "budget_used", "extra_per_action")
     assert [seen[name] for name in unknown] == [None] * 4  # type: ignore[literal-required]
     assert seen["steps"] == [step("Nobody has joined yet; everybody with a state in the first round joins.", "decide")]
@@ -215,24 +228,60 @@ def test_people_are_counted_by_what_became_of_them(desk: Desk) -> None:
     assert (people["active"], people["left"], people["erased"]) == (20, 2, 2)
 
 
-def test_what_was_learned_is_the_mean_of_the_policys_estimates(desk: Desk) -> None:
-    program = make_program(desk, policy="lagrange")
-    play(program, 8)
-    program.leave(PEOPLE[:4])
-    policy_state, active = program.projection.policy_states["policy"], program.projection.agents.active
-    for code, learned in enumerate(find_learned(program)):
-        benefit = policy_state.policy.estimate(policy_state.belief, np.full((1, 24), code)).benefit[0][active]
-        assert (learned["state"], learned["people"]) == (("low", "high")[code], 20)
-        assert learned["benefit"] == pytest.approx(benefit.mean())
-        assert learned["helped"] == (benefit > 0).sum()
-    assert (find_learned(program)[0]["benefit"] or 0) > 0
-
-
-def test_a_policy_that_estimates_nothing_has_learned_nothing_to_show(desk: Desk) -> None:
-    program = make_program(desk, policy="random")
-    play(program, 2)
-    assert [learned["people"] for learned in find_learned(program)] == [0, 0]
+def test_effects_are_estimated_from_outcomes_whatever_the_policy(desk: Desk) -> None:
+    program = make_program(desk, policy="random", control=0.0)
+    play(program, 12)
+    low, high = find_effects(program.projection)
+    assert (low["acted"], low["waited"], low["knowledge"], low["note"]) == (48, 240, "known", "")
+    assert low["low"] is not None
+    assert low["low"] <= (low["mean"] or 0) == 2.0  # acting always helps, waiting never does
+    assert low["spread"] is None
+    assert (high["acted"], high["mean"], high["knowledge"]) == (0, None, "not known")
+    assert high["note"] == "only 0 people seen in this state with an action"
     json.dumps(get_status(program), allow_nan=False)
+
+
+def test_an_effect_is_thin_where_it_rests_on_little_and_not_known_where_on_less(desk: Desk) -> None:
+    program = make_program(desk, policy="random", control=0.0)
+    play(program, 1)
+    assert find_effects(program.projection)[0]["note"] == "only 4 people seen in this state with an action"
+    play(program, 2)
+    effect = find_effects(program.projection)[0]
+    assert (effect["knowledge"], effect["note"]) == ("thin", "only 12 outcomes after an action")
+
+
+def test_an_interval_wider_than_the_range_of_rewards_says_nothing() -> None:
+    effect = Effect(0.5, -1.5, 2.5, math.nan, acted_people=9, waited_people=9)
+    wide, narrow = (judge_effect("low", 90, 9, effect, widest, Words()) for widest in (3.0, 5.0))
+    assert (wide["knowledge"], wide["mean"], wide["note"]) == (
+        "not known",
+        None,
+        "the interval is too wide to say anything",
+    )
+    assert (narrow["knowledge"], narrow["mean"]) == ("thin", 0.5)
+
+
+def test_the_total_is_a_range_as_long_as_it_may_be_0(desk: Desk) -> None:
+    program = make_program(desk)
+    play(program, 6)
+    effect = measure_lift(program.projection.agents, program.config.words)
+    clear = describe_total(effect._replace(extra=40.0, extra_low=20.0, extra_high=60.0), 10, Words(acted="got one"))
+    assert (
+        clear
+        == "In total that is 40 reward (95% interval from 20 to 60); 4.0 (2.0 to 6.0) for each time someone got one."
+    )
+    early = describe_total(effect._replace(extra=40.0, extra_low=-20.0, extra_high=100.0), 10, Words())
+    assert early == "Too early to say what that is in total: between −20 and 100 reward."
+    assert describe_total(effect._replace(extra_low=math.nan), 10, Words()) == ""
+
+
+def test_the_range_of_rewards_is_that_of_the_config_or_of_the_reports(desk: Desk) -> None:
+    assert get_status(make_program(desk))["reward_range"] == {"low": 0.0, "high": 2.0, "observed": False}
+    program = desk.create("two", states=["low", "high"], control=0.0, budget=1)
+    assert get_status(program)["reward_range"] is None
+    program.decide({"ann": 0, "ben": 1})
+    program.learn([{"agent": "ann", "next_state": 0, "reward": -1.5}, {"agent": "ben", "next_state": 1, "reward": 7}])
+    assert get_status(program)["reward_range"] == {"low": -1.5, "high": 7.0, "observed": True}
 
 
 def test_a_shadow_that_wishes_the_same_is_no_better_and_no_worse(desk: Desk) -> None:
@@ -314,16 +363,6 @@ def test_many_missing_outcomes_come_with_a_caution(desk: Desk) -> None:
     assert get_status(program)["caution"].startswith(reported)  # 7 of 120 are more than one in twenty
     program.learn(few[17:18], round=5)
     assert get_status(program)["caution"] == ""  # 6 are not
-
-
-def test_what_is_expected_of_each_is_the_benefit_shared_by_those_on_the_list(desk: Desk) -> None:
-    program = make_program(desk)
-    play(program, 6)
-    (*_, last) = get_status(program)["rounds"]
-    benefit = program.rounds[-1].benefit
-    assert benefit is not None
-    assert last["expected_each"] == pytest.approx(benefit / 4)
-    assert get_status(program)["rounds"][-1]["expected_each"] == pytest.approx(benefit / 4)
 
 
 @pytest.mark.parametrize(

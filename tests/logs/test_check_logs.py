@@ -6,6 +6,7 @@ import pytest
 
 from restive.logs import check_logs
 from restive.logs.acceptance import Check, Result
+from restive.logs.acceptance import desk as desk_checks
 from restive.logs.acceptance import fit as fit_checks
 
 
@@ -37,3 +38,14 @@ def test_all_checks_run_at_their_full_size(tmp_path: Path) -> None:
     check_logs.write_markdown(tmp_path / "acceptance.md", outcomes, quick=False)
     print((tmp_path / "acceptance.md").read_text(encoding="utf-8"))
     assert [each for outcome in outcomes for each in outcome.results if each.wanted == "no error"] == []
+
+
+def test_the_status_of_a_program_is_compared_with_the_truth_of_its_people() -> None:
+    results = desk_checks.check_status("small", "general-usage", {"budget": 40}, 7, quick=True)
+    assert [each.what for each in results[:2]] == [
+        "coverage of effects in states, small, round 10",
+        "coverage of lift and total, small, round 10",
+    ]
+    assert all(each.holds for each in results), results
+    assert int(results[0].note.split()[0]) >= 3
+    assert results[0].note.endswith(" of 6 stated")

@@ -202,7 +202,7 @@ def measure_program(desk: Desk, template: str, control: float, seed: int) -> tup
         desk, f"{template}-{seed}", template, agents=200, rounds=12, seed=seed, control=control, shadow=None
     )
     agents = program.projection.agents
-    truth = _own_lift_of(program, Population(find_template(template), 200, seed))
+    truth = measure_own_lift(program, Population(find_template(template), 200, seed))
     answer = measure_lift(agents, program.config.words)
     plain = base(Sums.untouched(agents.total, agents.seen, agents.control).take(agents.seen > 0))
     width = plain.half_width()
@@ -210,7 +210,7 @@ def measure_program(desk: Desk, template: str, control: float, seed: int) -> tup
     return held, abs(plain.mean - truth) <= width, (answer.high - answer.low) / (2 * width)
 
 
-def _own_lift_of(program: Program, people: Population) -> float:
+def measure_own_lift(program: Program, people: Population) -> float:
     """What a program brought to its own people, per person and round: with it minus without it."""
     reward, place = np.array(program.config.rewards), {name: number for number, name in enumerate(people.names)}
     state, gain, seen = people.state, 0.0, 0

@@ -1,5 +1,5 @@
 /* Lines with their 95% bands, drawn by uPlot from the data beside them (`data-plot` of a .plot):
-   {"x": [...], "name": "Round", "sides": [{"name", "kind", "mean", "low", "high"}], "zero": false}
+   {"x": [...], "name": "Round", "sides": [{"name", "kind", "mean", "low", "high"}], "zero": false, "range": [low, high] or null}
    A table below has the same numbers, so the chart is hidden from screen readers. */
 "use strict";
 (() => {
@@ -10,8 +10,9 @@
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   const known = (value) => value !== null && Number.isFinite(value);
 
-  /* The range of the values; very wide bands are ignored, because they would flatten the rest. */
-  const findEnds = (sides, zero) => {
+  /* The range that is given, or that of the values; very wide bands are ignored, because they would flatten the rest. */
+  const findEnds = ({ sides, zero, range }) => {
+    if (range) return [range[0] - (range[1] - range[0]) * 0.03, range[1] + (range[1] - range[0]) * 0.03];
     const all = zero ? [0] : [];
     for (const side of sides) {
       const widths = side.mean.map((_, i) => known(side.low[i]) ? side.high[i] - side.low[i] : null);
@@ -62,7 +63,7 @@
     const options = {
       width: box.clientWidth, height: box.clientHeight, series, bands,
       legend: { show: false }, cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
-      scales: { x: { time: false, range: (u, low, high) => [low - 0.5, high + 0.5] }, y: { range: () => findEnds(plot.sides, plot.zero) } },
+      scales: { x: { time: false, range: (u, low, high) => [low - 0.5, high + 0.5] }, y: { range: () => findEnds(plot) } },
       axes: [{ ...axis, grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000], space: 44, size: 30 }, { ...axis, size: 52 }],
       hooks: { drawAxes: [zero], setCursor: [follow] },
       padding: [8, 8, 0, 0],

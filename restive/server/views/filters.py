@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from restive.desk.config import Words
-from restive.desk.explanations import capitalize, count_people, how_sure, reward_noun, rounded
-from restive.desk.explanations import show_benefit as format_benefit
+from restive.desk.explanations import capitalize, count_people, describe_effect, reward_noun, rounded
 from restive.formats import UNKNOWN
 
 DIGITS, PLOT_DIGITS = 3, 5
@@ -71,16 +70,6 @@ def show_whole(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:,.0f}"
 
 
-def show_benefit(row: Mapping[str, Any]) -> str:
-    """The benefit of a row with its margin of error."""
-    return format_benefit(*_benefit(row)).replace("-", "−")
-
-
-def show_sure(row: Mapping[str, Any]) -> str:
-    """The confidence in the benefit of a row."""
-    return how_sure(*_benefit(row))
-
-
 def show_range(value: Mapping[str, Any]) -> str:
     """The ends of an interval, rounded to two significant digits of its width.
 
@@ -112,20 +101,26 @@ def show_count(number: int, words: Mapping[str, str]) -> str:
     return count_people(number, Words(**words))
 
 
-def _benefit(row: Mapping[str, Any]) -> tuple[float, float]:
-    benefit, error = row.get("benefit"), row.get("standard_error")
-    return (
-        math.nan if benefit is None else benefit,
-        math.inf if benefit is None else math.nan if error is None else error,
-    )
+def show_effect(words: Mapping[str, str]) -> str:
+    """The effect that is estimated for each state, in the words of a program."""
+    return describe_effect(Words(**words))
 
 
-def plot_rewards(curve: Curve) -> dict[str, Any]:
-    """Mean rewards by round of the program and, if there is one, of the control group."""
+def place_effect(effect: Mapping[str, Any], reach: float) -> dict[str, float]:
+    """An interval on a scale of 0 to 100 with 0 in the middle and `reach` at the right end.
+
+    >>> place_effect({"mean": 1.0, "low": -1.0, "high": 2.0}, 2.0)
+    {'mean': 75.0, 'low': 25.0, 'high': 100.0}
+    """
+    return {name: round(50 + 50 * effect[name] / reach, 1) for name in ("mean", "low", "high")}
+
+
+def plot_rewards(curve: Curve, scale: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Mean rewards by round of the program and, if there is one, of the control group, on the range of rewards."""
     sides = [_side("in the program", "accent", curve["treated"])]
     if _without_none(curve["control"]["mean"]):
         sides.append(_side("control group", "control", curve["control"]))
-    return _plot(curve, sides, zero=False)
+    return _plot(curve, sides, zero=False) | {"range": None if scale is None else [scale["low"], scale["high"]]}
 
 
 def plot_lift(curve: Curve) -> dict[str, Any]:
@@ -185,15 +180,19 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "capital": capitalize,
     "count": show_count,
     "day": show_day,
-    "benefit": show_benefit,
+    "effect": show_effect,
     "middle": show_middle,
     "number": show_number,
     "plain": show_plain,
     "range": show_range,
     "share": show_share,
-    "sure": show_sure,
     "things": show_things,
     "time": show_time,
     "whole": show_whole,
 }
-PLOTS: Mapping[str, Callable[..., Any]] = {"plot_rewards": plot_rewards, "plot_lift": plot_lift, "has_lift": has_lift}
+PLOTS: Mapping[str, Callable[..., Any]] = {
+    "plot_rewards": plot_rewards,
+    "plot_lift": plot_lift,
+    "has_lift": has_lift,
+    "place_effect": place_effect,
+}

@@ -42,7 +42,7 @@ def build_round(program: Program, query: Query) -> Data:
     listed = _find_listed(found)
     part = paginate(query.number("page"), listed.size, PEOPLE_PER_PAGE)
     decision: dict[str, Any] = {**program.recommendation(number).as_json(0)}
-    about = {name: decision[name] for name in ("exclusions", "prices", "policy", "shadow")}
+    about = {name: decision[name] for name in ("exclusions", "displaced", "policy", "shadow")}
     return {
         "round": summarize_rounds([program.projection.totals(number)])[0],
         **about,
@@ -62,7 +62,6 @@ def build_list(program: Program, query: Query) -> Data:
     return {
         **recommendation.as_json(0),
         "cancelled": program.projection.totals(number).cancelled,
-        "far_sighted": recommendation.far_sighted,
         "chosen": len(recommendation.chosen),
         "part": part._asdict(),
         "people": recommendation.people(part.rows),
@@ -121,7 +120,6 @@ def summarize_rounds(rounds: Sequence[RoundTotals]) -> list[dict[str, Any]]:
             **{name: getattr(totals, name) for name in TOTALS},
             "done": totals.done - totals.unlisted,
             "cancelled": totals.cancelled,
-            "expected": totals.benefit,
             **{
                 name: {part: finite(getattr(band, part)[index]) for part in ("mean", "low", "high")}
                 for name, band in bands.items()

@@ -1,4 +1,4 @@
-"""Status of a program (what to do next, lift, rewards by round, benefit by state) and comparison with its shadow."""
+"""Status of a program (what to do next, lift, rewards by round, effect by state) and comparison with its shadow."""
 
 from fastapi import Depends
 from fastapi.responses import RedirectResponse

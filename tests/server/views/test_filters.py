@@ -11,11 +11,9 @@ from restive.server.views.filters import (
     has_lift,
     plot_lift,
     plot_rewards,
-    show_benefit,
     show_middle,
     show_number,
     show_range,
-    show_sure,
 )
 from server.views.browsing import Site
 
@@ -25,19 +23,6 @@ from server.views.browsing import Site
 )
 def test_numbers_have_three_digits_or_are_whole(value: float | None, shown: str) -> None:
     assert show_number(value) == shown
-
-
-@pytest.mark.parametrize(
-    ("row", "gain", "sure"),
-    [
-        ({"benefit": 12.0, "standard_error": 3.0}, "12 ± 6", "clear"),
-        ({"benefit": 1.0, "standard_error": 3.0}, "1 ± 6", "unsure"),
-        ({"benefit": 1.0, "standard_error": None}, "1.00", "not known"),
-        ({"benefit": None, "standard_error": None}, "–", "not known"),
-    ],
-)
-def test_a_benefit_comes_with_how_far_it_may_be_off(row: dict[str, float | None], gain: str, sure: str) -> None:
-    assert (show_benefit(row), show_sure(row)) == (gain, sure)
 
 
 def test_an_interval_that_is_not_known_is_a_dash() -> None:
@@ -52,9 +37,12 @@ def test_what_is_not_known_is_a_dash_everywhere(name: str) -> None:
 
 
 def test_a_plot_has_the_numbers_of_the_status(played: Site) -> None:
-    curve = get_status(played.desk.program("demo"))["curve"]
+    status = get_status(played.desk.program("demo"))
+    curve, scale = status["curve"], status["reward_range"]
     assert curve is not None
-    plot = plot_rewards(curve)
+    assert scale is not None
+    plot = plot_rewards(curve, scale)
+    assert plot["range"] == [scale["low"], scale["high"]]
     assert plot["x"] == [1, 2, 3, 4, 5]
     assert [side["name"] for side in plot["sides"]] == ["in the program", "control group"]
     assert plot["sides"][0]["high"] == pytest.approx(curve["treated"]["high"], rel=1e-4)

@@ -93,7 +93,7 @@ def test_rules_and_their_costs_are_shown(viewer: Browser, played: Site) -> None:
         viewer.get("/programs/demo/list.json").json(),
     )
     assert reported["exclusions"] == recommendation.exclusions()
-    assert reported["prices"] == recommendation.prices
+    assert reported["displaced"] == recommendation.displaced
     page = read_text(viewer.get("/programs/demo/list").text)
     assert "Control group" in page
     assert "Cost of rules" in page

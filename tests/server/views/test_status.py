@@ -17,7 +17,7 @@ def test_the_page_says_what_the_desk_says(viewer: Browser, played: Site) -> None
     assert seen["lift"]["sentence"] in page
     assert seen["shadow"] is not None
     assert seen["shadow"]["sentence"] in page
-    assert all(each["state"] in page for each in seen["learned"])
+    assert all(each["state"] in page for each in seen["effects"])
 
 
 def test_the_json_endpoint_has_the_numbers_of_the_desk(viewer: Browser, played: Site) -> None:
@@ -28,7 +28,7 @@ def test_the_json_endpoint_has_the_numbers_of_the_desk(viewer: Browser, played: 
         "rounds",
         "people",
         "waiting",
-        "learned",
+        "effects",
         "shadow",
         "actions",
         "budget_used",
