@@ -11,6 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from restive.desk.cli_options import (
+    ColumnOption,
+    CoolDownOption,
+    CutPointsOption,
+    PhoneCountryOption,
+    SpendOption,
+    StatesAreOutcomes,
+    StoreOption,
+    ValueOption,
+)
 from restive.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,33 +36,7 @@ desk = typer.Typer(
 
 TABLE = "a .csv, .xlsx or .parquet file"
 ProgramName = Annotated[str, typer.Argument(help="The program's name.", show_default=False)]
-SpendOption = Annotated[str | None, typer.Option(help="`exactly`, or `at most`: only where a gain is expected.")]
-StatesAreOutcomes = Annotated[
-    bool | None, typer.Option(help="The states of a round are also the outcomes of the round before.")
-]
-CoolDownOption = Annotated[int | None, typer.Option(help="Nobody is chosen twice in so many rounds.")]
 TitleOption = Annotated[str | None, typer.Option(help="What people call the program, shown above its name.")]
-ColumnOption = Annotated[
-    list[str] | None, typer.Option(help="A column that has another name: agent=customer_id; repeatable, remembered.")
-]
-ValueOption = Annotated[
-    list[str] | None, typer.Option(help="A text that means a state: aktiv=active; repeatable, remembered.")
-]
-CutPointsOption = Annotated[
-    str | None, typer.Option(help="States by a number: `days_since_order: 30, 90, more is worse`, or none; remembered.")
-]
-PhoneCountryOption = Annotated[
-    int | None, typer.Option(help="Ids are phone numbers of this calling code, such as 91; 0: they are not.")
-]
-StoreOption = Annotated[
-    str | None,
-    typer.Option(
-        "--store",
-        envvar="RESTIVE_STORE",
-        help="A FILE.db or postgresql://user@host/database.",
-        show_default="a file in your data folder, see `restive desk list`",
-    ),
-]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would happen, record nothing.")]
 OutOption = Annotated[Path | None, typer.Option(help=f"Write the list to {TABLE}.")]

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from restive.desk.cli import DryRunOption, ProgramName, StoreOption, open_program, open_store
+from restive.desk.cli import DryRunOption, ProgramName, open_program, open_store
+from restive.desk.cli_options import StoreOption
 
 
 def archive(name: ProgramName, store: StoreOption = None, dry_run: DryRunOption = False) -> None:

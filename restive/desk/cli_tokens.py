@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from restive.desk.cli import JsonOption, StoreOption, open_store
+from restive.desk.cli import JsonOption, open_store
+from restive.desk.cli_options import StoreOption
 from restive.errors import InputError
 
 token = typer.Typer(name="token", help="Tokens with roles for `restive serve`.", no_args_is_help=True)

@@ -211,6 +211,17 @@ def check_lists(must: Ints, never: Ints, projection: Projection, present: States
         raise InputError(f"{must.size} people are on the must list, but the budget is {budget}.")
 
 
+def check_spelling(names: Names, projection: Projection, country: int | None) -> None:
+    """Refuse a calling code with which people who are known would not be found."""
+    known = pl.Series(names.call(np.arange(projection.agents.count)), dtype=pl.String)
+    hidden = bool(projection.config.pseudonyms) and len(known) > 0
+    if hidden or (spell_phones(known, country) != known).any():
+        raise InputError(
+            "People are known by ids in another spelling; phone_country can only be set before they join.",
+            location="phone_country",
+        )
+
+
 def check_similar_ids(similar: Mapping[str, str]) -> None:
     """Refuse new ids that are probably known ones written in another way, as spreadsheets do."""
     if similar:

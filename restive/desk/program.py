@@ -38,6 +38,7 @@ from restive.desk.events import (
 from restive.desk.explanations import count_people
 from restive.desk.ingest import (
     AlreadyDecided,
+    check_spelling,
     find_arrivals,
     find_listed,
     name_few,
@@ -62,7 +63,6 @@ from restive.desk.rounds import Round, describe_agent, gather
 from restive.desk.selection import decide
 from restive.desk.store import ProgramRow, Store, StoreError, Writer
 from restive.desk.table_columns import Fault, TableError
-from restive.desk.table_mapping import spell_phones
 from restive.desk.table_schema import read_states
 from restive.desk.undo import Undoable, count_joined, describe_entry, find_entry, find_undoable
 from restive.errors import Conflict, InputError, NotFound, check_whole
@@ -365,7 +365,7 @@ class Program:
     ) -> dict[str, Any]:
         """Record some settings of a config."""
         if config.phone_country != projection.config.phone_country:
-            self._check_spelling(projection, config.phone_country)
+            check_spelling(self.cache.names(projection), projection, config.phone_country)
         changed = {name: value for name, value in config.as_json().items() if name in settings}
         self.cache.append(writer, Changed(changed))
         return changed
@@ -375,17 +375,6 @@ class Program:
         config = projection.config.read_as(reading)
         if config != projection.config:
             self._change(writer, projection, config, reading)
-
-    def _check_spelling(self, projection: Projection, country: int | None) -> None:
-        """Refuse a spelling of ids in which people who are known would not be found."""
-        names = self.cache.names(projection)
-        known = pl.Series(names.call(np.arange(projection.agents.count)), dtype=pl.String)
-        hidden = bool(projection.config.pseudonyms) and len(known) > 0
-        if hidden or (spell_phones(known, country) != known).any():
-            raise InputError(
-                "People are known by ids in another spelling; phone_country can only be set before they join.",
-                location="phone_country",
-            )
 
     @contextmanager
     def _writing(

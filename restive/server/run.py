@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from restive.console import print_notices
-from restive.desk.cli import StoreOption, open_store
+from restive.desk.cli import open_store
+from restive.desk.cli_options import StoreOption
 from restive.errors import InputError, check_whole
 from restive.server.settings import MIB, Settings, is_local
 

@@ -1,0 +1,32 @@
+"""Options that several verbs of `restive desk` take: the store, rules of a program, and how a table is read."""
+
+from typing import Annotated
+
+import typer
+
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        envvar="RESTIVE_STORE",
+        help="A FILE.db or postgresql://user@host/database.",
+        show_default="a file in your data folder, see `restive desk list`",
+    ),
+]
+SpendOption = Annotated[str | None, typer.Option(help="`exactly`, or `at most`: only where a gain is expected.")]
+StatesAreOutcomes = Annotated[
+    bool | None, typer.Option(help="The states of a round are also the outcomes of the round before.")
+]
+CoolDownOption = Annotated[int | None, typer.Option(help="Nobody is chosen twice in so many rounds.")]
+ColumnOption = Annotated[
+    list[str] | None, typer.Option(help="A column that has another name: agent=customer_id; repeatable, remembered.")
+]
+ValueOption = Annotated[
+    list[str] | None, typer.Option(help="A text that means a state: aktiv=active; repeatable, remembered.")
+]
+CutPointsOption = Annotated[
+    str | None, typer.Option(help="States by a number: `days_since_order: 30, 90, more is worse`, or none; remembered.")
+]
+PhoneCountryOption = Annotated[
+    int | None, typer.Option(help="Ids are phone numbers of this calling code, such as 91; 0: they are not.")
+]
