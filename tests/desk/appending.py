@@ -48,9 +48,9 @@ def die(*_: object, **__: object) -> None:
 def delete_and_die(address: str, name: str, key: str, committed: bool) -> None:
     """Delete a program, and be killed just before the commit, or after it and before its rows leave the files."""
     if committed:
-        Store.purge_deleted = die  # type: ignore[assignment,method-assign]
+        Store.purge_deleted = die  # type: ignore[method-assign]
     else:
-        store_module.record_audit_entry = die  # the last statement of the transaction
+        vars(store_module)["record_audit_entry"] = die  # the last statement of the transaction
     with Desk(address) as desk:
         desk.delete(name, name, context=RequestContext(key=key))
 
@@ -58,7 +58,7 @@ def delete_and_die(address: str, name: str, key: str, committed: bool) -> None:
 def erase_and_die(address: str, name: str, agent: str, key: str) -> None:
     """Erase a name, and be killed after the commit, before the name is cleared from the files."""
 
-    Store.purge_deleted = die  # type: ignore[assignment,method-assign]
+    Store.purge_deleted = die  # type: ignore[method-assign]
     with Desk(address) as desk:
         desk.program(name).erase([agent], context=RequestContext(key=key, asked=f"{KEYED}digest"))
 

@@ -317,7 +317,7 @@ def test_a_program_in_one_line(desk: Desk) -> None:
     program.decide(dict.fromkeys(PEOPLE, "low"), again=True)
     assert summarize(program) == {
         "name": "one", "created": program.created, "people": 24, "rounds": 3, "events": 7, "waiting": 24,
-        "policy": "lagrange", "template": "loyalty", "title": "", "error": None,
+        "policy": "lagrange", "template": "loyalty", "title": "", "archived": False, "error": None,
     }  # fmt: skip
 
 

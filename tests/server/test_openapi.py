@@ -131,7 +131,7 @@ def test_roles_are_scopes_of_the_token(document: dict[str, Any]) -> None:
         "archive", "restore", "delete", "export_program", "list_users", "invite_user", "renew_invitation", "change_user", "revoke_user",
     }  # fmt: skip
     assert {name for name, role in roles.items() if role == "operator"} == {
-        "decide", "learn", "correct_states", "cancel", "leave",
+        "decide", "learn", "correct_states", "cancel", "leave", "undo", "withdraw",
     }  # fmt: skip
     assert roles["me"] == roles["metrics"] == "viewer"
 

@@ -73,8 +73,8 @@ async def take_token(request: Request) -> Response:
         if await sign_in(request, response, form.text("token")):
             return response
         refused = WRONG_LINK if form.text("token").startswith("rsi_") else WRONG_TOKEN
-        more = {"refused": refused, "lasts": describe_session(request)}
-        return render(request, "login.html", {"next": target}, 401, **more)
+        lasts = describe_session(request)
+        return render(request, "login.html", {"next": target}, 401, refused=refused, lasts=lasts)
 
 
 def describe_session(request: Request) -> str:
