@@ -2,6 +2,10 @@
 
     k_i ~ share,  share ~ Dirichlet(1, ..., 1),  rows of i ~ Dirichlet(alpha[k_i]), as in `restive.logs.row_prior`
 
+People of one type are alike unless their moves say otherwise: the correlation of two moves of one person, given the type,
+is Beta(0.1, 1) instead of uniform. A uniform one takes noise for differences within types, and a policy that picks people
+by them is expected to bring more than it does.
+
 A sweep draws everybody's type given the parameters, in one pass over the people, and then the parameters of each type
 from the tails of its people. Types also say which rows go together: people who move up by themselves may gain less.
 """
@@ -15,6 +19,7 @@ from restive.kernels.jit import compiled
 from restive.logs.model import Prior
 from restive.logs.row_prior import (
     FIRST_WEIGHT,
+    WEIGHT,
     Tails,
     count_tails,
     first_alpha,
@@ -30,6 +35,7 @@ from restive.types import Floats, Ints
 # Among many people the draws of one sweep hardly depend on those of the sweep before.
 BURN_IN, THIN, MANY_PEOPLE = 60, 2, 10_000
 CLUSTER_STEPS = 10
+WITHIN_SCORE = (0.1 - 1) * np.log(1 / (1 + WEIGHT))  # log density of Beta(0.1, 1) at each point of the grid
 
 
 class People(NamedTuple):
@@ -55,7 +61,7 @@ def sample_priors(counts: Floats, types: int, draws: int, generator: np.random.G
     alpha, kept, thin = first_alpha(tails), list[Prior](), 1 if kind.size > MANY_PEOPLE else THIN
     for sweep in range(-BURN_IN, draws * thin):
         share = generator.dirichlet(1.0 + np.bincount(kind, minlength=types))
-        alpha = update_alpha(tails, weight_score(tails), alpha, generator)
+        alpha = update_alpha(tails, weight_score(tails) + WITHIN_SCORE, alpha, generator)
         if sweep >= 0 and sweep % thin == thin - 1:
             kept.append(Prior(share, alpha))
         exactly = np.zeros((types, people.width), np.int64)
