@@ -1,9 +1,11 @@
 """Run the acceptance checks of everything that is said from logs, in worker processes, and tabulate their figures.
 
 A check is a pure function of its size and of the code, so its figures are kept in a folder under a digest of both: the
-same call continues where an earlier one ended, and repeats what other code had computed.
+same call continues where an earlier one ended, and repeats what other code had computed. The code of a check is that of
+`restive.paper.jobs.code_digest`, and the modules of `restive.logs` that are imported with its part.
 """
 
+import ast
 import hashlib
 import json
 import time
@@ -26,8 +28,12 @@ from restive.version import __version__
 INTRODUCTION = """\
 # Acceptance of what is said from logs
 
-Written by `restive check-logs --markdown docs/logs/acceptance.md`{quick}. Every figure comes from simulated histories whose
-truth is known, with fixed seeds: the same version prints the same figures.
+Written by `restive check-logs{quick} --out results/check-logs --markdown docs/logs/acceptance.md`
+([options](fit.md#restive-check-logs)). Every figure comes from simulated histories whose truth is known, with fixed seeds: the same
+version prints the same figures. A note says how many histories a figure rests on. The small form has few of them and allows for
+their noise: it can refute a figure, not confirm it.
+`make acceptance` runs every check at its full size and continues where an earlier call ended. Speed is measured by `make bench`,
+and `tests/logs/test_fit_oracle.py` compares the fit with numpyro.
 
 ```python
 >>> from restive.logs.check_logs import find_checks
@@ -44,14 +50,15 @@ class Outcome(NamedTuple):
     part: str  # the module of `restive.logs.acceptance`
     check: str
     results: tuple[Result, ...]
+    quick: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The figures as plain data."""
-        return {"part": self.part, "check": self.check, "results": [result._asdict() for result in self.results]}
+        return self._asdict() | {"results": [result._asdict() for result in self.results]}
 
 
 def find_checks(only: Sequence[str] = ()) -> dict[str, Check]:
-    """The checks by `part/name`, of the named parts or of all.
+    """The checks by `part/name`: all, or those of the parts and the single checks that are named.
 
     >>> find_checks(["tea"])
     Traceback (most recent call last):
@@ -59,18 +66,26 @@ def find_checks(only: Sequence[str] = ()) -> dict[str, Check]:
     restive.errors.InputError: There are no checks of 'tea'.
     """
     parts = [module.name for module in iter_modules(acceptance.__path__)]
-    for part in only:
-        if part not in parts:
-            raise InputError(f"There are no checks of {part!r}{did_you_mean(part, parts)}")
-    chosen = [part for part in parts if not only or part in only]
-    return {f"{part}/{check.name}": check for part in chosen for check in _load(part).CHECKS}
+    asked = {name.partition("/")[0] for name in only}
+    found = {
+        f"{part}/{check.name}": check for part in parts if not only or part in asked for check in _load(part).CHECKS
+    }
+    for name in only:
+        if name not in parts and name not in found:
+            raise InputError(f"There are no checks of {name!r}{did_you_mean(name, [*parts, *found])}")
+    return {name: check for name, check in found.items() if not only or {name, name.partition("/")[0]} & set(only)}
 
 
 def run_checks(
     checks: Sequence[str], quick: bool, folder: Path | None, report: Callable[[str], None], workers: int | None = None
 ) -> list[Outcome]:
-    """Run checks, named as by `find_checks`, each in a worker process; with a folder, those that are not kept there."""
-    found = {name: kept for name in checks if (kept := _read(folder, name, quick)) is not None}
+    """Run checks, named as by `find_checks`, each in a worker process; with a folder, those that are not kept there.
+
+    Figures of the full size that are kept also stand for those of the small form.
+    """
+    found = {
+        name: kept for name in checks for size in (quick, False) if (kept := _read(folder, name, size)) is not None
+    }
     missing = [name for name in checks if name not in found]
     if missing:
         begun = time.monotonic()
@@ -87,34 +102,74 @@ def run_checks(
 def run_check(name: str, quick: bool) -> Outcome:
     """Run one check; an error in it is a figure that does not hold."""
     part, _, title = name.partition("/")
-    check = find_checks([part])[name]
+    check = find_checks([name])[name]
     try:
-        results = tuple(check.run(quick))
+        results = tuple(each._replace(holds=bool(each.holds)) for each in check.run(quick))
     except Exception as error:
         results = (Result(title, "no error", f"{type(error).__name__}: {error}", False),)
-    return Outcome(part, title, results)
+    return Outcome(part, title, results, quick)
 
 
 def tabulate(outcomes: Sequence[Outcome]) -> Table:
     """The acceptance table."""
     rows = tuple(
-        (f"{outcome.part}: {each.what}", each.wanted, each.reached, "yes" if each.holds else "NO", each.note)
+        (
+            f"{outcome.part}: {each.what}",
+            each.wanted,
+            each.reached,
+            _judge(each, outcome.quick),
+            "; ".join(filter(None, ("small form" * outcome.quick, each.note))),
+        )
         for outcome in outcomes
         for each in outcome.results
     )
     return Table("", ("what", "wanted", "reached", "holds", "note"), rows)
 
 
+def _judge(result: Result, quick: bool) -> str:
+    if not result.holds:
+        return "NO"
+    return "not refuted" if quick else "yes"
+
+
 def summarize(outcomes: Sequence[Outcome]) -> str:
-    """How many of the figures hold, in a sentence."""
-    results = [each for outcome in outcomes for each in outcome.results]
-    return f"{sum(each.holds for each in results)} of {len(results)} figures hold."
+    """How many of the figures hold, in a sentence for each size."""
+    said = []
+    for quick, words in ((False, "of the full size hold"), (True, "of the small form are not refuted")):
+        held = [each.holds for outcome in outcomes if outcome.quick == quick for each in outcome.results]
+        said += [f"{sum(held)} of {len(held)} figures {words}."] if held else []
+    return " ".join(said)
 
 
 def write_markdown(path: Path, outcomes: Sequence[Outcome], quick: bool) -> None:
     """Write the acceptance table as a page of the documentation."""
-    introduction = INTRODUCTION.format(quick=" with `--quick`" if quick else "")
+    introduction = INTRODUCTION.format(quick=" --quick" if quick else "")
     write_atomic(path, f"{introduction}\n{tabulate(outcomes).markdown()}\n\n{summarize(outcomes)}\n".encode())
+
+
+def list_code(module: str) -> dict[str, str]:
+    """The code without comments of a module of `restive.logs` and of those that are imported with it.
+
+    Imports within functions do not count: checks call none of those.
+
+    >>> list(list_code("restive.logs.looks"))
+    ['restive.logs.looks']
+    """
+    root, waiting, found = Path(__file__).parent, [module], dict[str, str]()
+    while waiting:
+        name = waiting.pop()
+        path = root.joinpath(*name.split(".")[2:])
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if name in found or not name.startswith("restive.logs.") or not path.exists():
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        found[name] = ast.unparse(tree)
+        for node in tree.body:
+            if isinstance(node, ast.Import):
+                waiting += [each.name for each in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                waiting += [str(node.module), *(f"{node.module}.{each.name}" for each in node.names)]
+    return dict(sorted(found.items()))
 
 
 def _load(part: str) -> Any:
@@ -123,8 +178,8 @@ def _load(part: str) -> Any:
 
 def _file(folder: Path, name: str, quick: bool) -> Path:
     digest = hashlib.sha256(f"{name} {quick} {__version__} {code_digest()}".encode())
-    for source in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(source.read_bytes())
+    for code in list_code(f"{acceptance.__name__}.{name.partition('/')[0]}").values():
+        digest.update(code.encode())
     return folder / f"{name.replace('/', '-').replace(' ', '-')}-{digest.hexdigest()[:16]}.json"
 
 
@@ -132,7 +187,7 @@ def _read(folder: Path | None, name: str, quick: bool) -> Outcome | None:
     if folder is None or not (path := _file(folder, name, quick)).exists():
         return None
     kept = json.loads(path.read_text(encoding="utf-8"))
-    return Outcome(kept["part"], kept["check"], tuple(Result(**each) for each in kept["results"]))
+    return Outcome(**kept | {"results": tuple(Result(**each) for each in kept["results"])})
 
 
 def _write(folder: Path | None, name: str, quick: bool, outcome: Outcome) -> None:

@@ -290,7 +290,9 @@ def fit(
 @verb
 def check_logs(
     quick: Annotated[bool, typer.Option("--quick", help="A small part of the size, with wider limits.")] = False,
-    only: Annotated[list[str] | None, typer.Option(help="Checks of one verb, such as fit; several times.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Checks of one verb, such as fit, or fit/coverage; several times.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Keep figures in this folder, and continue from there.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write the table as a Markdown page.")] = None,
     workers: Annotated[int | None, typer.Option(help="How many checks at once.", show_default="processors")] = None,

@@ -1,43 +1,80 @@
-"""The runner of acceptance checks: figures, files, errors as figures."""
+"""The runner of acceptance checks: figures, files, errors as figures; and the checks themselves, one by one."""
 
 from pathlib import Path
 
 import pytest
 
+from restive.errors import InputError
 from restive.logs import check_logs
 from restive.logs.acceptance import Check, Result
 from restive.logs.acceptance import desk as desk_checks
-from restive.logs.acceptance import fit as fit_checks
+from restive.logs.acceptance import evaluate as evaluate_checks
+from restive.logs.check_logs import Outcome, find_checks, run_check, run_checks
+
+REFUSALS = "evaluate/refusals"
 
 
-def test_checks_run_once_and_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names, said = ["fit/coverage"], list[str]()
-    first = check_logs.run_checks(names, True, tmp_path / "kept", said.append, workers=1)
+def test_checks_run_once_and_are_kept(tmp_path: Path) -> None:
+    said = list[str]()
+    first = run_checks([REFUSALS], True, tmp_path / "kept", said.append, workers=1)
     assert len(said) == 1
-    assert said[0].startswith("fit/coverage done after")
-    assert check_logs.run_checks(names, True, tmp_path / "kept", said.append) == first
+    assert said[0].startswith(f"{REFUSALS} done after")
+    assert run_checks([REFUSALS], True, tmp_path / "kept", said.append) == first
     assert len(said) == 1
     check_logs.write_markdown(tmp_path / "page.md", first, quick=True)
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
-    assert "| fit: coverage of effects, 100 people, 8 rounds, acting at random | 0.88–1.00 |" in page
+    assert (
+        "| evaluate: refused: acting follows from the state | 100% | 100% | not refuted | small form; 5 histories |"
+        in page
+    )
+
+
+def test_figures_of_the_full_size_stand_for_those_of_the_small_form(tmp_path: Path) -> None:
+    whole = Outcome("evaluate", "refusals", (Result("refused", "100%", "99%", False, "100 histories"),))
+    check_logs._write(tmp_path, REFUSALS, False, whole)
+    assert run_checks([REFUSALS], True, tmp_path, print) == [whole]
+    assert check_logs.tabulate([whole]).rows == (("evaluate: refused", "100%", "99%", "NO", "100 histories"),)
+
+
+def test_other_code_of_the_part_is_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = check_logs.list_code("restive.logs.acceptance.examine")
+    assert {"restive.logs.acceptance.examine", "restive.logs.assumptions.dynamics", "restive.logs.history"} <= set(code)
+    assert "restive.logs.mixture" not in code
+    before = check_logs._file(tmp_path, "examine/power", True)
+    assert before == check_logs._file(tmp_path, "examine/power", True)
+    assert before != check_logs._file(tmp_path, "examine/power", False)
+    monkeypatch.setattr(check_logs, "list_code", lambda module: code | {"restive.logs.history": "pass"})
+    assert before != check_logs._file(tmp_path, "examine/power", True)
+
+
+def test_checks_are_chosen_by_part_or_one_by_one() -> None:
+    names = list(find_checks())
+    assert list(find_checks(["warm", REFUSALS])) == [REFUSALS, "warm/warm start"]
+    assert {name.partition("/")[0] for name in names} == {
+        "determinism", "evaluate", "examine", "fit", "forecast", "trial", "warm",
+    }  # fmt: skip
+    with pytest.raises(InputError, match="There are no checks of 'evaluate/refusal'; did you mean"):
+        find_checks(["evaluate/refusal"])
 
 
 def test_an_error_is_a_figure_that_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(quick: bool) -> list[Result]:
         raise ZeroDivisionError("no people")
 
-    monkeypatch.setattr(fit_checks, "CHECKS", (Check("broken", fail),))
-    outcome = check_logs.run_check("fit/broken", quick=True)
+    monkeypatch.setattr(evaluate_checks, "CHECKS", (Check("broken", fail),))
+    outcome = run_check("evaluate/broken", quick=True)
     assert outcome.results == (Result("broken", "no error", "ZeroDivisionError: no people", False),)
-    assert check_logs.summarize([outcome]) == "0 of 1 figures hold."
+    assert check_logs.summarize([outcome]) == "0 of 1 figures of the small form are not refuted."
 
 
 @pytest.mark.soak
-def test_all_checks_run_at_their_full_size(tmp_path: Path) -> None:
-    outcomes = check_logs.run_checks(list(check_logs.find_checks()), False, tmp_path, print)
-    check_logs.write_markdown(tmp_path / "acceptance.md", outcomes, quick=False)
-    print((tmp_path / "acceptance.md").read_text(encoding="utf-8"))
-    assert [each for outcome in outcomes for each in outcome.results if each.wanted == "no error"] == []
+@pytest.mark.parametrize("quick", [True, False], ids=["small", "full"])
+@pytest.mark.parametrize("name", find_checks())
+def test_every_check_has_figures(name: str, quick: bool) -> None:
+    outcome = run_check(name, quick)
+    print(check_logs.tabulate([outcome]).markdown())
+    assert outcome.results
+    assert [each for each in outcome.results if each.wanted == "no error"] == []
 
 
 def test_the_status_of_a_program_is_compared_with_the_truth_of_its_people() -> None:

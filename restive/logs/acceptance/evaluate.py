@@ -115,18 +115,20 @@ def measure(setting: Setting, repetitions: int, quick: bool, low: float, high: f
     error = float(np.sqrt(0.95 * 0.05 / len(answers)))
     bias, bias_error = float(means.mean()) / effect - 1, float(means.std()) / abs(effect) / np.sqrt(len(answers))
     read = {name: sum(each.estimator == name for each in answers) for name in sorted({e.estimator for e in answers})}
-    note = f"{len(answers)} of {repetitions} answered ({', '.join(f'{n} {many}' for n, many in read.items())})"
+    note = (
+        f"{len(answers)} of {repetitions} histories answered ({', '.join(f'{n} {many}' for n, many in read.items())})"
+    )
     return [
         Result(
             f"{setting.name}: coverage of the difference",
-            f"{low:.2f} to {high:.2f}",
+            f"{low:.2f}–{high:.2f}" if high < 1 else f"≥ {low:.2f}",
             f"{covered:.3f} ± {error:.3f}",
             low - 2 * error * quick <= covered <= high + 2 * error * quick,
             note,
         ),
         Result(
             f"{setting.name}: bias as a share of the effect",
-            f"at most {max_bias:.0%}",
+            f"≤ {max_bias:.0%}",
             f"{bias:+.1%} ± {bias_error:.1%}",
             abs(bias) <= max_bias + 3 * bias_error * quick,
             f"effect {effect:.4f}",
@@ -170,8 +172,8 @@ def check_refusals(quick: bool) -> list[Result]:
 
 
 CHECKS = (
-    Check("evaluate one round", _check(ONE_ROUND, 0.93, 0.97)),
-    Check("evaluate up to five rounds", _check(FEW_ROUNDS, 0.92, 0.97)),
-    Check("evaluate twenty rounds", _check(MANY_ROUNDS, 0.90, 1.0)),
-    Check("evaluate refuses", check_refusals),
+    Check("one round", _check(ONE_ROUND, 0.93, 0.97)),
+    Check("up to five rounds", _check(FEW_ROUNDS, 0.92, 0.97)),
+    Check("twenty rounds", _check(MANY_ROUNDS, 0.90, 1.0)),
+    Check("refusals", check_refusals),
 )

@@ -109,7 +109,7 @@ def check_trials(quick: bool, seed: int = SEED) -> list[Result]:
 def _judge_coverage(what: str, covered: Floats, found: Repeated, quick: bool) -> Result:
     least, most = (0.88, 1.0) if quick else (0.93, 0.97)
     share = float(np.nanmean(covered))
-    note = f"{found.fewest:.0f} touched in the smaller group"
+    note = f"{covered.size} trials, {found.fewest:.0f} touched in the smaller group"
     return Result(what, f"{least:.2f}–{most:.2f}", f"{share:.3f}", least <= share <= most, note)
 
 
@@ -148,7 +148,7 @@ def check_power(quick: bool, seed: int = SEED) -> list[Result]:
             seen = float(np.mean([abs(effect.mean) > effect.half_width() for effect in effects]))
             limit = 0.1 if quick else 0.03
             what = f"power of {row.estimator} at the {row.people} people planned for, {policy} on {problem}"
-            results.append(Result(what, f"0.80 ± {limit}", f"{seen:.3f}", abs(seen - 0.8) <= limit))
+            results.append(Result(what, f"0.80 ± {limit}", f"{seen:.3f}", abs(seen - 0.8) <= limit, f"{trials} trials"))
     return results
 
 
@@ -188,7 +188,8 @@ def check_desk(quick: bool, seed: int = SEED) -> list[Result]:
         held, plain, widths = (np.array(column, float) for column in zip(*found, strict=True))
         share, ratio = float(held.mean()), float(np.mean(widths**2))
         where = f"{template}, 200 people, {control:.0%} in the control group, 12 rounds"
-        what, note = f"coverage of the desk's lift, {where}", f"{plain.mean():.3f} by the difference in means"
+        what = f"coverage of the desk's lift, {where}"
+        note = f"{len(found)} programs; {plain.mean():.3f} by the difference in means"
         results.append(Result(what, f"{least:.2f}–{most:.2f}", f"{share:.3f}", least <= share <= most, note))
         results.append(
             Result(f"width of the desk's interval squared, {where}", "shown", f"{ratio:.2f}", True, "of base")

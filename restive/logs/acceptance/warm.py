@@ -35,12 +35,14 @@ def check_warm_start(quick: bool, seed: int = 0) -> list[Result]:
         warm = _rewards(problems, "lagrange", seed, histories)
         difference, closed = (warm - cold) / gap, (warm - low).mean() / gap
         error = 1.96 * difference.std(ddof=1) / np.sqrt(len(problems))
+        note = f"{len(problems)} problems"
         shown = f"{closed:.3f}, {difference.mean():+.3f} ± {error:.3f} against cold"
         if what == "right":
-            results.append(Result("history that is right", f"≥ {least:.2f} of the gap", shown, bool(closed >= least)))
+            wanted, holds = f"≥ {least:.2f} of the gap", bool(closed >= least)
+            results.append(Result("history that is right", wanted, shown, holds, note))
         else:
-            loss = f"at most {most} below cold"
-            results.append(Result(f"history that is wrong: {what}", loss, shown, bool(difference.mean() >= -most)))
+            wanted, holds = f"≤ {most} below cold", bool(difference.mean() >= -most)
+            results.append(Result(f"history that is wrong: {what}", wanted, shown, holds, note))
     return results
 
 
