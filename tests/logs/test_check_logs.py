@@ -51,7 +51,7 @@ def test_checks_are_chosen_by_part_or_one_by_one() -> None:
     names = list(find_checks())
     assert list(find_checks(["warm", REFUSALS])) == [REFUSALS, "warm/warm start"]
     assert {name.partition("/")[0] for name in names} == {
-        "determinism", "evaluate", "examine", "fit", "forecast", "trial", "warm",
+        "desk", "determinism", "drift", "evaluate", "examine", "fit", "forecast", "trial", "warm",
     }  # fmt: skip
     with pytest.raises(InputError, match="There are no checks of 'evaluate/refusal'; did you mean"):
         find_checks(["evaluate/refusal"])
