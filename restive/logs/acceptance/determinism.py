@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def find_digests(threads: int, people: int) -> dict[str, str]:
     features = np.random.default_rng(SEED).standard_normal((people, 2))
     history = generate_history(problem, 12, SEED)
     model = fit(history, seed=SEED)
-    answers = {
+    answers: dict[str, Any] = {
         "fit": model,
         "fit with features": fit(replace(history, features=features, feature_names=("one", "two")), seed=SEED),
         "examine": examine(history, seed=SEED, max_shuffles=99),
