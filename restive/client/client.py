@@ -427,13 +427,15 @@ def encode_table(
 def _as_query(reading: TableReading) -> dict[str, str | int | bool | list[str] | None]:
     """How a table is read, as a query string has it."""
     query: dict[str, str | int | bool | list[str] | None] = {
-        name: [f"{key}={value}" for key, value in (reading.get(name) or {}).items()] for name in PAIRS
+        name: [f"{key}={value}" for key, value in pairs.items()] for name in PAIRS if (pairs := reading.get(name))
     }
     if "cut_points" in reading:
         cut = reading["cut_points"]
         limits = "" if cut is None else ", ".join(f"{limit:g}" for limit in cut["at"])
         query["cut_points"] = "none" if cut is None else f"{cut['column']}: {limits}, more is {cut['more_is']}"
-    return query | {"phone_country": reading.get("phone_country")}
+    if reading.get("phone_country"):
+        query["phone_country"] = reading["phone_country"]
+    return query
 
 
 def _read_file(path: Path) -> Body:

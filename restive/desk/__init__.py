@@ -42,7 +42,7 @@ MODULES = {
     "ingest": ("AlreadyDecided",),
     "program": ("LearnResult", "Program"),
     "store": ("Store", "StoreError"),
-    "table_schema": ("Fault", "TableError"),
+    "table_columns": ("Fault", "TableError"),
 }
 
 

@@ -227,8 +227,8 @@ def sharper(sums: Sums, price: float | None = None) -> Effect:
 
 
 def is_sharper(one: Effect, two: Effect) -> bool:
-    """Whether the interval of one estimate is noticeably narrower than that of another; unknown ones are not."""
-    return one.half_width() < MAX_RATIO * two.half_width()
+    """Whether the interval of one estimate is noticeably narrower than that of another; unknown or empty ones are not."""
+    return 0 < one.half_width() < MAX_RATIO * two.half_width()
 
 
 def _price(lift: float, program: Sums, price: float | None) -> float:

@@ -115,7 +115,7 @@ def test_the_story_of_a_team_in_each_format(ending: str, call: Call) -> None:
         assert "ignored columns: group" in taken.err
     status = call("status", "shops", "--figure", "new/status.png")
     assert (status.code, Path("new/status.png").read_bytes()[:4]) == (0, b"\x89PNG")
-    for words in ("Pharmacy orders", "10 pharmacists", "Shadow policy egt", "Expected effect of a coupon"):
+    for words in ("Pharmacy orders", "10 pharmacists", "Shadow policy egt", "What a coupon added"):
         assert words in status.out
     assert call("status", "shops", "--json").data["rounds"][2]["outcomes"] == 10
     proof = call("replay", "shops")
@@ -705,7 +705,9 @@ LOOKS = {
 }
 
 
-VERBS = {"init", "decide", "learn", "correct", "leave", "erase", "cancel", "change"}
+VERBS = {
+    "init", "decide", "learn", "withdraw", "correct", "undo", "leave", "erase", "cancel", "change", "archive", "restore", "delete",
+}  # fmt: skip
 
 
 def test_every_verb_is_there() -> None:

@@ -337,5 +337,5 @@ def test_a_log_that_does_not_fit_is_refused(desk: Desk) -> None:
     for event in log[1:]:
         projection.apply(event)
     correction = Event(3, "corrected", 1, "", *Corrected(projection.states(1)).record(), "")
-    with pytest.raises(InputError, match="Event 3 is a correction that was unknown when the projection started"):
+    with pytest.raises(InputError, match="Event 3 is a revision that was unknown when the projection started"):
         projection.apply(correction)

@@ -13,7 +13,7 @@ from restive.server.openapi import operations
 from restive.server.settings import Settings
 from server.calling import API, Caller, check_failure
 
-SAMPLE = {"name": "shops", "round": 1}
+SAMPLE = {"name": "shops", "round": 1, "user": "ann"}
 
 
 def paths(app: FastAPI) -> Iterator[tuple[str, str, dict[str, object]]]:
@@ -21,11 +21,11 @@ def paths(app: FastAPI) -> Iterator[tuple[str, str, dict[str, object]]]:
         yield method.upper(), path.format(**SAMPLE), operation
 
 
-@pytest.mark.parametrize("method", ["HEAD", "TRACE", "DELETE", "OPTIONS", "FOO"])
+@pytest.mark.parametrize("method", ["HEAD", "TRACE", "PUT", "OPTIONS", "FOO"])
 def test_a_method_that_is_not_there_is_refused_with_those_that_are(caller: Caller, method: str) -> None:
     for path, allowed in (
         ("/programs", "GET, POST"),
-        ("/programs/shops", "GET, PATCH"),
+        ("/programs/shops", "GET, DELETE, PATCH"),
         ("/programs/shops/leave", "POST"),
     ):
         answer = caller.call(method, API + path)
@@ -65,7 +65,7 @@ def test_every_route_about_a_program_says_when_it_is_not_there(caller: Caller) -
     for path, method, operation in operations(caller.app.openapi()):
         if "{name}" in path:
             body = {} if "requestBody" not in operation else {"json": EXAMPLES[operation["operationId"]]}
-            query = {"agent": "ann"} if operation["operationId"] == "history" else {}
+            query = {"history": {"agent": "ann"}, "delete": {"confirm": "gone"}}.get(operation["operationId"], {})
             answer = caller.call(method.upper(), path.format(name="gone", round=1), params=query, **body)
             assert check_failure(answer, 404)["detail"] == "There is no program 'gone'."
 
@@ -75,6 +75,7 @@ EXAMPLES = {
     "correct_states": {"states": [{"agent": "ann", "state": "low"}]},
     "learn": {"outcomes": [{"agent": "ann", "done": True}]},
     "leave": {"agents": ["ann"]},
+    "withdraw": {"agents": ["ann"]},
     "erase": {"agents": ["ann"]},
     "change": {"budget": 3},
 }

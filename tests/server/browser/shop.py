@@ -67,7 +67,7 @@ def check(page: Page, table: str | Path) -> Locator:
     else:
         page.get_by_text("Or paste rows from a spreadsheet").click()
         page.get_by_label("Rows, with the column names").fill(table)
-    page.get_by_role("button", name="Check").click()
+    page.get_by_role("button", name="Check", exact=True).click()
     found = page.locator("#preview section")
     found.wait_for()
     return found

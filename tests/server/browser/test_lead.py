@@ -162,7 +162,7 @@ def test_a_round_is_decided_by_keyboard_alone(open_server: Live, windows: Window
     choose_by_keyboard(page, page.get_by_label("File", exact=True), save(tmp_path, table_of_states(5)))
     walk_to(page, page.get_by_label("Budget", exact=True))
     page.keyboard.type("4")
-    walk_to(page, page.get_by_role("button", name="Check"))
+    walk_to(page, page.get_by_role("button", name="Check", exact=True))
     page.keyboard.press("Enter")
     decide = page.get_by_role("button", name="Decide round 2 now")
     decide.wait_for()

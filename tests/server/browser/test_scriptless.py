@@ -13,7 +13,7 @@ def test_the_whole_round_works_without_scripts(open_server: Live, windows: Windo
     page = windows(open_server, refused=[422], java_script_enabled=False).tab()
     set_up(page, "by-hand")
     file, right = page.get_by_label("File", exact=True), table_of_states()
-    check, found = page.get_by_role("button", name="Check"), page.locator("#preview section")
+    check, found = page.get_by_role("button", name="Check", exact=True), page.locator("#preview section")
 
     file.set_input_files(save(tmp_path, right.replace("lapsed", "lapst", 2)))
     check.click()

@@ -99,6 +99,6 @@ def test_a_check_without_a_session_leads_to_signing_in(closed_server: Live, wind
     sign_in(page, closed_server.tokens["operator"])
     page.get_by_label("File", exact=True).set_input_files(save(tmp_path, table_of_states()))
     window.context.clear_cookies()
-    page.get_by_role("button", name="Check").click()
+    page.get_by_role("button", name="Check", exact=True).click()
     sign_in(page, closed_server.tokens["operator"])
     expect(page).to_have_url(f"{closed_server.place}{at('expired', 'states')}")

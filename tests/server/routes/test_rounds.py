@@ -87,7 +87,7 @@ def test_budget_must_never_round_again_and_new_reach_the_desk(caller: Caller) ->
         ({}, "Nobody has a state"),
         ({"states": as_rows(), "must": ["zoe"]}, "on the must list, but not in the program"),
         ({"states": as_rows(), "round": 5}, "round is 5"),
-        ({"states": [*as_rows(), {"agent": "ann", "state": "low"}]}, "row 6"),
+        ({"states": [*as_rows(), {"agent": "ann", "state": "high"}]}, "row 6"),
     ],
 )
 def test_invalid_input_of_a_round_is_refused_and_nothing_is_recorded(
