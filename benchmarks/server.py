@@ -99,7 +99,7 @@ def whole_round(port: int, number: int, states: bytes, outcomes: bytes) -> bytes
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     place = "/api/v1/programs/many"
     ask(connection, "POST", f"{place}/rounds?round={number}&limit=10", states, PARQUET)
-    listed = ask(connection, "GET", f"{place}/rounds/{number}/list.parquet")
+    listed = ask(connection, "GET", f"{place}/rounds/{number}/list.parquet?columns=all")
     ask(connection, "POST", f"{place}/outcomes?round={number}", outcomes, PARQUET)
     return listed
 

@@ -31,6 +31,7 @@ class NewProgram(TableReading, total=False):
     keep: int
     shares: dict[str, float]
     features: dict[str, list[str]]
+    display: list[str]
     reward_range: float
     pseudonyms: bool
     states_are_outcomes: bool
@@ -46,5 +47,6 @@ class Changes(TableReading, total=False):
     cool_down: int
     keep: int
     shares: dict[str, float]
+    display: list[str]
     states_are_outcomes: bool
     title: str

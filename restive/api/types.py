@@ -208,6 +208,8 @@ class Config(Answer):
     """The minimum share of the list of each group."""
     features: dict[str, list[str]]
     """The columns that are known of people with their categories, none for a number."""
+    display: list[str]
+    """The columns that only lists and pages show, such as name and phone."""
     reward_range: float
     """The largest difference between two reported rewards."""
     pseudonyms: str | None
@@ -305,6 +307,8 @@ class ListedPerson(Answer):
     """The distance of the priority from that of the first person who was not chosen."""
     reason: str
     """Whether a rule or a random draw decided, and what followed in this state so far, with the action and without."""
+    display: dict[str, str | None]
+    """The display columns of the program; null where nothing is known."""
 
 
 class Decision(Answer):
@@ -451,6 +455,8 @@ class Person(Answer):
     rounds_seen: int
     """Rounds with a recorded outcome."""
     reward_total: float
+    display: dict[str, str | None]
+    """The display columns of the program; null where nothing is known."""
 
 
 class HistoryEntry(Answer):

@@ -215,7 +215,7 @@ class Program:
         return answer
 
     def change(self, key: str | None = None, **settings: Unpack[Changes]) -> types.Config:
-        """Change budget, spend, cool_down, keep, shares, states_are_outcomes, title, or how tables are read, from now on."""
+        """Change budget, spend, cool_down, keep, shares, display, states_are_outcomes, title, or how tables are read."""
         config: types.Config = self._send("PATCH", "", Body.of(settings), {}, key)["config"]
         return config
 
@@ -243,11 +243,18 @@ class Program:
         """The list of a round, then its reserve list."""
         return self._get_pages(f"/rounds/{round:d}/list")
 
-    def download(self, round: int, path: str | PathLike[str], overwrite: bool = False) -> None:
-        """Write the list of a round to a .csv, .xlsx or .parquet file."""
-        self._save(path, LIST_SUFFIXES, f"/rounds/{round:d}/list", overwrite)
+    def download(self, round: int, path: str | PathLike[str], overwrite: bool = False, full: bool = False) -> None:
+        """Write the call list of a round, or all columns, to a .csv, .xlsx or .parquet file."""
+        self._save(path, LIST_SUFFIXES, f"/rounds/{round:d}/list", overwrite, {"columns": "all"} if full else None)
 
-    def _save(self, path: str | PathLike[str], suffixes: tuple[str, ...], address: str, overwrite: bool) -> None:
+    def _save(
+        self,
+        path: str | PathLike[str],
+        suffixes: tuple[str, ...],
+        address: str,
+        overwrite: bool,
+        query: Query | None = None,
+    ) -> None:
         """Write the answer to a request to a file, whose suffix ends the address."""
         from restive.files import write_atomic  # imports NumPy
 
@@ -258,7 +265,7 @@ class Program:
             raise InputError(f"{file.name}: {what} is a {', '.join(suffixes)} file.", location=file)
         if file.exists() and not overwrite:
             raise InputError(f"{file} already exists.", code="file_exists", location=file, hint=Hint.OVERWRITE)
-        write_atomic(file, self._transport.request("GET", f"{self._path}{address}{suffix}").content)
+        write_atomic(file, self._transport.request("GET", f"{self._path}{address}{suffix}", query).content)
 
     def export(self, path: str | PathLike[str], overwrite: bool = False) -> None:
         """Write all people, rounds and records as Parquet files into one .zip file."""

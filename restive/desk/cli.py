@@ -39,7 +39,8 @@ ProgramName = Annotated[str, typer.Argument(help="The program's name.", show_def
 TitleOption = Annotated[str | None, typer.Option(help="What people call the program, shown above its name.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would happen, record nothing.")]
-OutOption = Annotated[Path | None, typer.Option(help=f"Write the list to {TABLE}.")]
+OutOption = Annotated[Path | None, typer.Option(help=f"Write the call list to {TABLE}.")]
+FullOption = Annotated[bool, typer.Option("--full", help="With --out: write all columns, for analysis.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")]
 
 
@@ -94,6 +95,9 @@ def init(
     feature: Annotated[
         list[str] | None, typer.Option(help="A column known of people: age, or region=north,south; repeatable.")
     ] = None,
+    display: Annotated[
+        list[str] | None, typer.Option(help="A column for lists only, such as name or phone; repeatable.")
+    ] = None,
     horizon: Annotated[int | None, typer.Option(help="The number of rounds in all, if it is known.")] = None,
     reward_range: Annotated[float | None, typer.Option(help="Largest minus smallest reward.", show_default="1")] = None,
     seed: Annotated[
@@ -128,7 +132,8 @@ def init(
         budget=budget, spend=spend, policy=policy, shadow=shadow, control=control, cool_down=cool_down, keep=keep,
         shares=parse_shares(share) if share else None, horizon=horizon, reward_range=reward_range, seed=seed,
         words=parse_words(word) if word else None, features=parse_features(feature) if feature else None,
-        states_are_outcomes=states_are_outcomes, title=title, **parse_mapping(column, value, cut_points, phone_country),
+        display=display, states_are_outcomes=states_are_outcomes, title=title,
+        **parse_mapping(column, value, cut_points, phone_country),
     )  # fmt: skip
     if rewards is not None:
         settings["rewards"] = parse_rewards(rewards)
@@ -152,6 +157,7 @@ def decide(
     ] = None,
     budget: Annotated[int | None, typer.Option(help="Actions in this round.", show_default="the program's")] = None,
     out: OutOption = None,
+    full: FullOption = False,
     must: Annotated[Path | None, typer.Option(help="People who must be on the list: a table with agent.")] = None,
     never: Annotated[Path | None, typer.Option(help="People who must not be on it in this round.")] = None,
     round_: Annotated[
@@ -177,7 +183,7 @@ def decide(
     with open_program(name, store, out, overwrite) as program:
         asked = states, budget, must, never, round_, again, new, states_are_outcomes, dry_run
         decided = program.decide(*asked, **reading)
-        print_recommendation(decided, out, as_json, dry_run)
+        print_recommendation(decided, out, as_json, dry_run, full=full)
 
 
 @desk.command()
@@ -309,6 +315,9 @@ def change(
     share: Annotated[
         list[str] | None, typer.Option(help="All minimum shares, replacing the old ones: north=0.3.")
     ] = None,
+    display: Annotated[
+        list[str] | None, typer.Option(help="All columns for lists only, replacing the old ones; '' for none.")
+    ] = None,
     states_are_outcomes: StatesAreOutcomes = None,
     title: TitleOption = None,
     column: ColumnOption = None,
@@ -330,6 +339,7 @@ def change(
         cool_down=cool_down,
         keep=keep,
         shares=shares,
+        display=None if display is None else [name for name in display if name],
         states_are_outcomes=states_are_outcomes,
         title=title,
     ) | parse_mapping(column, value, cut_points, phone_country)
@@ -380,6 +390,7 @@ def round_(
     name: ProgramName,
     number: Annotated[int | None, typer.Argument(help="Which round.", show_default="the last")] = None,
     out: OutOption = None,
+    full: FullOption = False,
     names: Annotated[
         Path | None, typer.Option(help="With pseudonyms: a table with agent, to show names instead of codes.")
     ] = None,
@@ -394,7 +405,8 @@ def round_(
         if names:
             program.recognise(names)
         last = len(program.rounds)
-        print_recommendation(program.recommendation(last if number is None else number), out, as_json, False)
+        found = program.recommendation(last if number is None else number)
+        print_recommendation(found, out, as_json, False, full=full)
 
 
 @desk.command()
@@ -432,35 +444,6 @@ def templates(as_json: JsonOption = False) -> None:
     from restive.desk.output import print_templates
 
     print_templates([*TEMPLATES.values()], as_json)
-
-
-@desk.command()
-def replay(name: ProgramName, store: StoreOption = None, as_json: JsonOption = False) -> None:
-    """Rebuild a program from its events and check that every decision comes out the same."""
-    from restive.console import progress_bar
-    from restive.desk.output import print_replay
-    from restive.desk.replay import replay as replay_program
-
-    with open_program(name, store) as program, progress_bar("replaying") as progress:
-        found = replay_program(program, progress)
-    print_replay(found, as_json)
-    if not found.proven:
-        raise typer.Exit(1)
-
-
-@desk.command()
-def export(
-    name: ProgramName,
-    out: Annotated[Path, typer.Option(help="A folder for agents, rounds and records as Parquet.", show_default=False)],
-    store: StoreOption = None,
-) -> None:
-    """Write all of a program to Parquet files, for analysis elsewhere."""
-    from restive.console import progress_bar
-    from restive.desk.export import export as export_program
-
-    with open_program(name, store) as program, progress_bar("writing") as progress:
-        files = export_program(program, out, progress)
-    print(f"{len(files):,} files in {out}: {files[0].name}, {files[1].name} and records/.")
 
 
 @desk.command()

@@ -1,11 +1,40 @@
-"""`restive desk archive`, `restore` and `delete`: the end of a program."""
+"""`restive desk replay`, `export`, `archive`, `restore` and `delete`: what is done with a program as a whole."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from restive.desk.cli import DryRunOption, ProgramName, open_program, open_store
+from restive.desk.cli import DryRunOption, JsonOption, ProgramName, open_program, open_store
 from restive.desk.cli_options import StoreOption
+
+
+def replay(name: ProgramName, store: StoreOption = None, as_json: JsonOption = False) -> None:
+    """Rebuild a program from its events and check that every decision comes out the same."""
+    from restive.console import progress_bar
+    from restive.desk.output import print_replay
+    from restive.desk.replay import replay as replay_program
+
+    with open_program(name, store) as program, progress_bar("replaying") as progress:
+        found = replay_program(program, progress)
+    print_replay(found, as_json)
+    if not found.proven:
+        raise typer.Exit(1)
+
+
+def export(
+    name: ProgramName,
+    out: Annotated[Path, typer.Option(help="A folder for agents, rounds and records as Parquet.", show_default=False)],
+    display: Annotated[bool, typer.Option("--display", help="Also write the display columns, such as names.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Write all of a program to Parquet files, for analysis elsewhere."""
+    from restive.console import progress_bar
+    from restive.desk.export import export as export_program
+
+    with open_program(name, store) as program, progress_bar("writing") as progress:
+        files = export_program(program, out, progress, display)
+    print(f"{len(files):,} files in {out}: {files[0].name}, {files[1].name} and records/.")
 
 
 def archive(name: ProgramName, store: StoreOption = None, dry_run: DryRunOption = False) -> None:
@@ -36,4 +65,4 @@ def delete(
     print(f"{name} {'would be' if dry_run else 'is'} deleted, with {events:,} events.")
 
 
-VERBS = (archive, restore, delete)
+VERBS = (replay, export, archive, restore, delete)

@@ -22,6 +22,7 @@ import numpy as np
 
 from restive.api import types
 from restive.contract import Shape
+from restive.desk.display import check_display
 from restive.desk.features import check_features, count_columns
 from restive.desk.roster import JOINERS, MAX_ID, normalize_name
 from restive.desk.table_mapping import (
@@ -84,6 +85,7 @@ class Config:
     keep: int = 2
     shares: Mapping[str, float] = field(default_factory=dict)
     features: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    display: Sequence[str] = ()
     reward_range: float = 1.0
     pseudonyms: str | None = None
     template: str | None = None
@@ -100,7 +102,9 @@ class Config:
         object.__setattr__(self, "rewards", _rewards(self.rewards, self.states))
         object.__setattr__(self, "shares", _shares(self.shares))
         object.__setattr__(self, "features", check_features(self.features))
-        known = (*dict.fromkeys((*STATES, *OUTCOMES)), *self.features)
+        object.__setattr__(self, "display", check_display(self.display))
+        self._check_personal_data()
+        known = (*dict.fromkeys((*STATES, *OUTCOMES)), *self.features, *self.display)
         object.__setattr__(self, "columns", check_columns(self.columns, known))
         object.__setattr__(self, "values", check_values(self.values, self.states))
         object.__setattr__(self, "cut_points", check_cut_points(self.cut_points, self.states))
@@ -121,6 +125,17 @@ class Config:
             object.__setattr__(self, name, check_number(name, getattr(self, name), must, least, most))
         for spec in (self.policy,) if self.shadow is None else (self.policy, self.shadow):
             check_belief(make_learner(spec), self.shape(1, 1))
+
+    def _check_personal_data(self) -> None:
+        """Refuse display columns that are features as well, or that a store of pseudonyms would hold."""
+        both = [name for name in self.display if name in self.features]
+        if both:
+            raise InputError(f"{both[0]} is a feature; a display column needs a name of its own.", location="display")
+        if self.display and self.pseudonyms is not None:
+            raise InputError(
+                "A program with pseudonyms has no display columns: they would store who the people are.",
+                location="display",
+            )
 
     @property
     def mapping(self) -> TableMapping:
@@ -149,7 +164,7 @@ class Config:
         rewards = None if self.rewards is None else list(self.rewards)
         features = {name: list(categories) for name, categories in self.features.items()}
         plain = asdict(self) | {"states": list(self.states), "rewards": rewards, "shares": dict(self.shares)}
-        plain["features"] = features
+        plain |= {"features": features, "display": list(self.display)}
         if self.cut_points is not None:
             plain["cut_points"]["at"] = list(self.cut_points.at)
         return cast("types.Config", plain)
@@ -178,7 +193,7 @@ class Config:
 POLICY_FILE = re.compile(r"((?:[A-Za-z]:(?=[/\\]))?[^:]*\.py)(:.*)?", re.DOTALL)
 ADDED = ("columns", "values")  # a table adds entries to these
 MAPPING = (*ADDED, "cut_points", "phone_country")
-CHANGEABLE = ("budget", "spend", "cool_down", "keep", "shares", "states_are_outcomes", "title", *MAPPING)
+CHANGEABLE = ("budget", "spend", "cool_down", "keep", "shares", "display", "states_are_outcomes", "title", *MAPPING)
 
 
 def _title(given: object) -> str:

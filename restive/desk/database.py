@@ -136,6 +136,14 @@ roster = sa.Table(
     sa.Column("chunk", LONG, primary_key=True),
     sa.Column("body", sa.LargeBinary, nullable=False),
 )
+display = sa.Table(
+    "display",
+    metadata,
+    sa.Column("program", LONG, sa.ForeignKey("programs.id"), primary_key=True),
+    sa.Column("agent", LONG, primary_key=True),
+    sa.Column("cells", sa.Text, nullable=False),
+    sqlite_with_rowid=False,
+)
 snapshots = sa.Table(
     "snapshots",
     metadata,
@@ -367,6 +375,10 @@ def use_write_ahead_log(engine: sa.Engine) -> None:
 
 def purge_deleted(engine: sa.Engine, *tables: str) -> str | None:
     """Remove deleted rows from the files too; returns what prevented it, or None."""
+    if engine.dialect.name == "sqlite":
+        with engine.connect().execution_options(writing=True) as connection, connection.begin():
+            for personal in (roster, display):
+                _rewrite(connection, personal)
     with connect_alone(engine) as connection:
         if connection.dialect.name == "sqlite":
             busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
@@ -380,6 +392,19 @@ def purge_deleted(engine: sa.Engine, *tables: str) -> str | None:
             if connection.execute(file).scalar() == before:
                 return RIGHTS[0]
         return None
+
+
+def _rewrite(connection: sa.Connection, table: sa.Table) -> None:
+    """Copy a table of SQLite to new pages and clear the old ones.
+
+    SQLite overwrites the bytes of a row that is deleted, but not the copies that stay in unused space of other pages
+    when rows have moved between pages.
+    """
+    old = f"{table.name}_old"
+    connection.exec_driver_sql(f"ALTER TABLE {table.name} RENAME TO {old}")
+    connection.execute(sa.schema.CreateTable(table))
+    connection.exec_driver_sql(f"INSERT INTO {table.name} SELECT * FROM {old}")
+    connection.exec_driver_sql(f"DROP TABLE {old}")
 
 
 def program_tables() -> list[sa.Table]:

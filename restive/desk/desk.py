@@ -101,6 +101,7 @@ class Desk(AbstractContextManager["Desk"]):
         made = make_config(name, template, model, **settings) if config is None else config
         with self.store.creating(name, context, "created") as writer:
             if pseudonyms and made.pseudonyms is None:  # only now: a name that is taken must not leave a key behind
+                replace(made, pseudonyms="")  # nor must settings that pseudonyms do not allow
                 made = replace(made, pseudonyms=make_key().fingerprint)
             writer.append(Created.kind, *Created({**made.as_json()}).record())
             if model is not None:

@@ -11,11 +11,13 @@ import zipfile
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import polars as pl
 
-from restive.api.types import RoundSummary
+from restive.api.types import Person, RoundSummary
+from restive.desk.display import as_series
 from restive.desk.features import decode
 from restive.desk.program import Program
 from restive.desk.roster import ERASED
@@ -27,18 +29,25 @@ from restive.types import Ints
 
 
 def export(
-    program: Program, folder: str | PathLike[str], progress: Callable[[int, int], None] = lambda done, total: None
+    program: Program,
+    folder: str | PathLike[str],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    display: bool = False,
 ) -> list[Path]:
-    """Write a program into a folder; returns the files."""
+    """Write a program into a folder; returns the files. `display`: the agents with their display columns."""
     place = Path(folder)
     if place.exists() and not place.is_dir():
         raise InputError(f"{place} is a file; an export needs a folder.")
     (place / "records").mkdir(parents=True, exist_ok=True)
     files = [place / "agents.parquet", place / "rounds.parquet"]
     features = decode(program.projection.agents.features, program.config.features)
-    write_table_file(
-        agents_table(program).with_columns(**{name: pl.Series(v) for name, v in features.items()}), files[0]
-    )
+    agents = agents_table(program).with_columns(**{name: pl.Series(v) for name, v in features.items()})
+    if display:
+        numbers = np.arange(agents.height)
+        agents = agents.with_columns(
+            as_series(program.store.display(program.id, numbers), numbers, program.config.display)
+        )
+    write_table_file(agents, files[0])
     write_table_file(rounds_table(program), files[1])
     for line in program.rounds:
         found = program.cache.get_round(line.round)
@@ -78,6 +87,15 @@ def agents_table(program: Program, numbers: Ints | None = None) -> pl.DataFrame:
             "reward_total": agents.total[some],
         }
     )
+
+
+def describe_people(program: Program, numbers: Ints) -> list[Person]:
+    """Some agents as plain data, as the process knows their names, with their display columns."""
+    names = pl.Series("agent", program.names.call(numbers), pl.String)
+    rows = agents_table(program, numbers).with_columns(names).to_dicts()
+    for row, cells in zip(rows, program.display(numbers), strict=True):
+        row["display"] = cells
+    return cast("list[Person]", rows)
 
 
 def rounds_table(program: Program) -> pl.DataFrame:

@@ -142,11 +142,13 @@ def read_round_input(
     table, notes = None, list[str]()
     if states is not None:
         frame, where, notes = read_given(states, "states")
-        table = read_states(frame, where, config.states, all_known, config.features, config.mapping)
-        columns = accept(state_columns(config.features), config.mapping)
+        table = read_states(frame, where, config.states, all_known, config.features, config.mapping, config.display)
+        columns = accept(state_columns(config.features, config.display), config.mapping)
         notes += describe_table(frame, columns, table, config)
         absent = [name for name in config.features if name not in match_headers(frame, columns)]
         notes += [f"no column for these features: {', '.join(absent)}"] if absent else []
+        kept = [name for name in config.display if name not in table.columns]
+        notes += [f"no column for these display columns, which stay as they were: {', '.join(kept)}"] if kept else []
         if table.is_empty():
             raise InputError(f"{where}: the table has no rows; without a table the last known states are used.")
     wanted = None if budget is None else check_whole("budget", budget, 0, MAX_BUDGET)
@@ -332,6 +334,10 @@ def prepare_round(
         back = _find_returned(projection, arrivals)
         notes += _join(cache, writer, projection, arrivals)
         notes += name_people("returned after leaving", cache.names(projection).call(back), projection.config.words)
+        assert requested.table is not None
+        shown = [name for name in projection.config.display if name in requested.table.columns]
+        if shown:
+            writer.put_display(arrivals.number, requested.table.select(shown))
     names = cache.names(projection)
     states = find_present(projection, arrivals, projection.next_round)
     if states.number.size == 0:

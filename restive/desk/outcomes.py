@@ -13,9 +13,10 @@ import polars as pl
 from restive.desk.agents import RoundTotals
 from restive.desk.cache import ProgramCache
 from restive.desk.config import Config, Words
+from restive.desk.corrections import correct_outcomes
 from restive.desk.events import Outcomes, Reported
 from restive.desk.explanations import count_people
-from restive.desk.ingest import NumberedStates, agent_faults, as_integers, describe_table, read_given
+from restive.desk.ingest import NumberedStates, agent_faults, as_integers, describe_table, name_people, read_given
 from restive.desk.projection import Projection
 from restive.desk.roster import Names
 from restive.desk.rounds import DONE, UNKNOWN, Round
@@ -165,6 +166,70 @@ def _reward_faults(table: pl.DataFrame) -> list[Fault]:
     return [Fault(row, "reward", "a reward without a next state; give both or neither") for row in alone] + [
         Fault(row, "reward", f"{reward:g} is out of range; rewards go from -1e100 to 1e100") for row, reward in far
     ]
+
+
+class LearnedRound(NamedTuple):
+    """What was recorded of one round."""
+
+    rows: SortedOutcomes
+    waiting: int
+    treated_controls: int  # of the control group, those who were acted on
+
+
+def learn_rounds(
+    cache: ProgramCache,
+    writer: Writer,
+    projection: Projection,
+    where: str,
+    by_round: dict[int, pl.DataFrame],
+    correct: bool,
+) -> list[LearnedRound]:
+    """Record the outcomes of each round; the faults of all rounds are reported together."""
+    counts: list[LearnedRound] = []
+    faults: list[Fault] = []
+    hint = None
+    for number, part in by_round.items():
+        try:
+            counts.append(_learn_round(cache, writer, projection, where, part, number, correct))
+        except TableError as error:
+            faults, hint = faults + error.faults, error.hint
+    if faults:
+        raise TableError(where, faults, hint=hint)
+    return counts
+
+
+def _learn_round(
+    cache: ProgramCache,
+    writer: Writer,
+    projection: Projection,
+    where: str,
+    table: pl.DataFrame,
+    number: int,
+    correct: bool,
+) -> LearnedRound:
+    found = cache.get_round(number)
+    if found.cancelled:
+        raise InputError(f"{where}: round {number} was cancelled, so it has no outcomes.", location=where)
+    rows = sort_outcomes(table, where, cache.names(projection), found, projection, correct)
+    waiting = found.missing - projection.totals(number).gone - int((rows.new.after >= 0).sum())
+    if rows.corrected.number.size:
+        correct_outcomes(cache, writer, projection, found, rows.corrected)
+    if rows.new.number.size:
+        cache.append(writer, Reported(rows.new), number)
+    acted = rows.new.number[rows.new.done & ~rows.new.known], rows.corrected.number[rows.corrected.done]
+    treated_controls = projection.agents.control[np.concatenate(acted)]
+    return LearnedRound(rows, waiting, int(treated_controls.sum()))
+
+
+def describe_learned(learned: list[LearnedRound], projection: Projection) -> list[str]:
+    """Remarks on recorded outcomes."""
+    words, notes = projection.config.words, []
+    if treated := sum(each.treated_controls for each in learned):
+        notes.append(
+            f"treated although in the control group: {count_people(treated, words)}; this makes the lift less reliable"
+        )
+    not_in_round = [name for each in learned for name in each.rows.not_in_round]
+    return notes + name_people("ignored, not in the round", not_in_round, words)
 
 
 class PreviousResults(NamedTuple):

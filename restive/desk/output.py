@@ -74,11 +74,16 @@ def status_as_json(status: Status, store: str) -> dict[str, object]:
 
 
 def print_recommendation(
-    recommendation: "Recommendation", out: Path | None, as_json: bool, dry_run: bool, max_people: int = MAX_PEOPLE
+    recommendation: "Recommendation",
+    out: Path | None,
+    as_json: bool,
+    dry_run: bool,
+    max_people: int = MAX_PEOPLE,
+    full: bool = False,
 ) -> None:
-    """Print the list of a round, as a table or as data, and write it to a file if one is given."""
+    """Print the list of a round, as a table or as data, and write the call list or all columns to a file if one is given."""
     if out and not dry_run:
-        _write_list(recommendation, out)
+        _write_list(recommendation, out, full)
     if as_json:
         print_json(recommendation.as_json() | {"recorded": not dry_run})
     else:
@@ -88,8 +93,8 @@ def print_recommendation(
         title = (
             f"{recommendation.program}, round {recommendation.round}{note}: {people} to {words.verb}, then the reserve"
         )
-        print_list(recommendation.table.head(max_people).to_dicts(), words, title)
-        hidden = recommendation.table.height - max_people
+        print_list(recommendation.people(slice(max_people)), words, title)
+        hidden = recommendation.size - max_people
         if hidden > 0:
             print_line(f"... and {hidden:,} more; --out writes all of them to a file.")
         for sentence in _describe_rules(recommendation):
@@ -97,11 +102,9 @@ def print_recommendation(
     print_notices(*recommendation.remarks, *([f"wrote {out}"] if out and not dry_run else []))
 
 
-def _write_list(recommendation: "Recommendation", out: Path) -> None:
-    from restive.desk.table_files import write_table_file
-
+def _write_list(recommendation: "Recommendation", out: Path, full: bool) -> None:
     try:
-        write_table_file(recommendation.table, out)
+        recommendation.write(out, full)
     except OSError as error:
         command = f"restive desk round {recommendation.program} {recommendation.round} --out FILE"
         raise InputError(f"{out}: {error.strerror}. The round is recorded; to write its list: {command}") from None
@@ -122,13 +125,15 @@ def print_list(rows: Sequence[Row], words: Words, title: str = "") -> None:
         {
             "rank": f"+{row['rank']}" if row.get("list") == "reserve" else row["rank"],
             words.person: row["agent"],
+            **{name: cell or "" for name, cell in row.get("display", {}).items()},
             "state": row.get("state_now"),
             "probability": show_percent(row.get("probability")),
         }
         for row in rows
     ]
     reasons = [str(row.get("reason") or "") for row in rows]
-    print_table(lines, (words.person, "state"), title=title, below=reasons, console=make_console())
+    texts = (words.person, "state", *(rows[0].get("display", {}) if rows else ()))
+    print_table(lines, texts, title=title, below=reasons, console=make_console())
 
 
 def print_config(
@@ -184,6 +189,8 @@ def _describe_config(config: Mapping[str, Any]) -> Iterator[str]:
         yield f"States by {cut.column}: {classes}."
     if config["phone_country"]:
         yield f"Ids are phone numbers of +{config['phone_country']}."
+    if config["display"]:
+        yield f"Display columns of lists: {', '.join(config['display'])}."
     if config["horizon"]:
         yield f"Rounds in all: {config['horizon']:,}."
     if config["pseudonyms"]:

@@ -10,6 +10,8 @@ used for the same request before raises `Repeated` with the recorded answer and 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -21,7 +23,8 @@ from restive.desk.agents import RoundTotals
 from restive.desk.audit import NO_CONTEXT, KeyTaken, Repeated, RequestContext
 from restive.desk.cache import ProgramCache
 from restive.desk.config import Config
-from restive.desk.corrections import correct_outcomes, correct_states, find_wrong_states, withdraw_reports
+from restive.desk.corrections import correct_states, find_wrong_states, withdraw_reports
+from restive.desk.display import decode_cells
 from restive.desk.events import (
     Cancelled,
     Changed,
@@ -35,14 +38,12 @@ from restive.desk.events import (
     Withdrawn,
     standing,
 )
-from restive.desk.explanations import count_people
 from restive.desk.ingest import (
     AlreadyDecided,
     check_spelling,
     find_arrivals,
     find_listed,
     name_few,
-    name_people,
     prepare_round,
     read_given,
     read_list,
@@ -50,9 +51,9 @@ from restive.desk.ingest import (
 )
 from restive.desk.outcomes import (
     PreviousResults,
-    SortedOutcomes,
+    describe_learned,
+    learn_rounds,
     read_outcome_table,
-    sort_outcomes,
     split_rounds,
     take_states_as_outcomes,
 )
@@ -62,7 +63,6 @@ from restive.desk.roster import Names
 from restive.desk.rounds import Round, describe_agent, gather
 from restive.desk.selection import decide
 from restive.desk.store import ProgramRow, Store, StoreError, Writer
-from restive.desk.table_columns import Fault, TableError
 from restive.desk.table_schema import read_states
 from restive.desk.undo import Undoable, count_joined, describe_entry, find_entry, find_undoable
 from restive.errors import Conflict, InputError, NotFound, check_whole
@@ -79,14 +79,6 @@ class LearnResult(NamedTuple):
     repeated: int
     waiting: int  # people of these rounds without an outcome so far
     notes: list[str]
-
-
-class _LearnedRound(NamedTuple):
-    """What was recorded of one round."""
-
-    rows: SortedOutcomes
-    waiting: int
-    treated_controls: int  # of the control group, those who were acted on
 
 
 class Program:
@@ -125,6 +117,12 @@ class Program:
     def rounds(self) -> list[RoundTotals]:
         """The totals of each round, the first first."""
         return self.projection.rounds
+
+    def display(self, numbers: Ints | Sequence[int]) -> list[dict[str, str | None]]:
+        """The display cells of some agents, in this order."""
+        columns = self.config.display
+        cells = self.store.display(self.id, numbers) if columns else {}
+        return [decode_cells(cells.get(number), columns) for number in np.asarray(numbers).tolist()]
 
     def log(self) -> Iterator[Event]:
         """The events, in order."""
@@ -173,6 +171,9 @@ class Program:
             found = Round.start(self.cache.append(writer, decided, number))
             self.cache.keep_round(found)
             recommendation = self._recommend(projection, found, notes, results)
+            if dry_run and projection.config.display:  # the cells of new people are in the store until the rollback
+                cells = writer.display(found.listed["agent"])
+                recommendation = replace(recommendation, find_cells=lambda _: cells)
             about = None if results is None else results._asdict()
             _audit(writer, projection, "decided", number, notes, listed=int(found.chosen.sum()), results=about)
         return recommendation
@@ -229,9 +230,8 @@ class Program:
         with self._writing(context, "learned", dry_run) as (writer, projection):
             self._remember(writer, projection, reading)
             by_round = split_rounds(table, where, self.cache, projection, round)
-            learned = self._learn_rounds(writer, projection, where, by_round, correct)
-            notes = list(remarks)
-            notes += _describe_learned(learned, projection)
+            learned = learn_rounds(self.cache, writer, projection, where, by_round, correct)
+            notes = [*remarks, *describe_learned(learned, projection)]
             result = LearnResult(
                 list(by_round),
                 new=sum(each.rows.new.number.size + each.rows.replaced for each in learned),
@@ -338,9 +338,15 @@ class Program:
         return undone
 
     def change(self, *, context: RequestContext = NO_CONTEXT, **settings: Any) -> Config:
-        """Change budget, spend, cool_down, keep, shares, states_are_outcomes, title, or how tables are read, from now on."""
+        """Change budget, spend, cool_down, keep, shares, display, states_are_outcomes, title, or how tables are read.
+
+        The cells of display columns that are no longer declared are deleted from the store.
+        """
         with self._writing(context, "changed") as (writer, projection):
+            shown = set(projection.config.display)
             changed = self._change(writer, projection, projection.config.changed(settings), settings)
+            if shown - set(projection.config.display):
+                writer.keep_display(projection.config.display)
             _audit(writer, projection, "changed", config=projection.config.as_json(), changed=changed)
         return self.config
 
@@ -405,7 +411,8 @@ class Program:
         self, projection: Projection, found: Round, notes: Sequence[str], results: PreviousResults | None = None
     ) -> Recommendation:
         names = self.cache.names(projection)
-        return Recommendation(self.name, projection.config, found, names, projection.groups, notes, results)
+        find_cells = partial(self.store.display, self.id)
+        return Recommendation(self.name, projection.config, found, names, projection.groups, notes, results, find_cells)
 
     def _find_agents(self, projection: Projection, listed: pl.Series) -> Ints:
         """The numbers of agents by their names."""
@@ -413,38 +420,6 @@ class Program:
         if unknown:
             raise InputError(f"{name_few(unknown)}: not in the program {self.name}.", location="agents")
         return number
-
-    def _learn_rounds(
-        self, writer: Writer, projection: Projection, where: str, by_round: dict[int, pl.DataFrame], correct: bool
-    ) -> list[_LearnedRound]:
-        """Record the outcomes of each round; the faults of all rounds are reported together."""
-        counts: list[_LearnedRound] = []
-        faults: list[Fault] = []
-        hint = None
-        for number, part in by_round.items():
-            try:
-                counts.append(self._learn_round(writer, projection, where, part, number, correct))
-            except TableError as error:
-                faults, hint = faults + error.faults, error.hint
-        if faults:
-            raise TableError(where, faults, hint=hint)
-        return counts
-
-    def _learn_round(
-        self, writer: Writer, projection: Projection, where: str, table: pl.DataFrame, number: int, correct: bool
-    ) -> _LearnedRound:
-        found = self.cache.get_round(number)
-        if found.cancelled:
-            raise InputError(f"{where}: round {number} was cancelled, so it has no outcomes.", location=where)
-        rows = sort_outcomes(table, where, self.cache.names(projection), found, projection, correct)
-        waiting = found.missing - projection.totals(number).gone - int((rows.new.after >= 0).sum())
-        if rows.corrected.number.size:
-            correct_outcomes(self.cache, writer, projection, found, rows.corrected)
-        if rows.new.number.size:
-            self.cache.append(writer, Reported(rows.new), number)
-        acted = rows.new.number[rows.new.done & ~rows.new.known], rows.corrected.number[rows.corrected.done]
-        treated_controls = projection.agents.control[np.concatenate(acted)]
-        return _LearnedRound(rows, waiting, int(treated_controls.sum()))
 
     def _count_missing(self, projection: Projection, number: Ints) -> dict[int, int]:
         """The outcomes of each round that can no longer be reported, because their agents have no names."""
@@ -455,17 +430,6 @@ class Program:
                 places, there = found.find(number)
                 missing[totals.round] = int((there & (found.after[places] < 0)).sum())
         return missing
-
-
-def _describe_learned(learned: list[_LearnedRound], projection: Projection) -> list[str]:
-    """Remarks on recorded outcomes."""
-    words, notes = projection.config.words, []
-    if treated := sum(each.treated_controls for each in learned):
-        notes.append(
-            f"treated although in the control group: {count_people(treated, words)}; this makes the lift less reliable"
-        )
-    not_in_round = [name for each in learned for name in each.rows.not_in_round]
-    return notes + name_people("ignored, not in the round", not_in_round, words)
 
 
 def _show_time(at: str) -> str:

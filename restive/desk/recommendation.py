@@ -1,8 +1,9 @@
 """The recommendation of a round: the list of people with reasons, built from the record, at once or years later."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import PathLike
 from typing import Any, cast
 
 import numpy as np
@@ -10,11 +11,14 @@ import polars as pl
 
 from restive.api import types
 from restive.desk.config import Config
+from restive.desk.display import as_series
 from restive.desk.explanations import Followed, Person, describe_followed, explain
 from restive.desk.outcomes import PreviousResults, describe_previous
 from restive.desk.roster import ERASED, Names
 from restive.desk.rounds import Round
 from restive.desk.selection import CHOSEN, EXCLUSIONS, MUST, ON_MUST, RESERVE
+from restive.desk.table_files import write_table_file
+from restive.desk.table_schema import NOT_REACHED
 from restive.formats import finite_or_none
 from restive.types import Floats, Ints
 
@@ -27,6 +31,8 @@ COLUMNS = {
     **dict.fromkeys(("probability", "priority", "margin"), pl.Float64),
     "reason": pl.String,
 }
+FIRST = ("round", "rank", "agent")
+DONE_CHOICES = ("yes", "no", NOT_REACHED)
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class Recommendation:
     groups: Sequence[str] = field(default=())
     notes: Sequence[str] = field(default=())
     results: PreviousResults | None = None
+    find_cells: Callable[[Ints], Mapping[int, str]] = lambda _: {}  # the display cells of agents, as JSON
 
     @property
     def round(self) -> int:
@@ -109,9 +116,38 @@ class Recommendation:
         """The list and the reserve list, one row per person; with `done` filled in it is a table of outcomes."""
         return self._rows()
 
+    @cached_property
+    def call_list(self) -> pl.DataFrame:
+        """The few columns that a caller needs, with `done` and the next state to fill in; it is a table of outcomes."""
+        rank = (
+            pl.when(pl.col("list") == "reserve")
+            .then(pl.format("reserve {}", "rank"))
+            .otherwise(pl.format("{}", "rank"))
+        )
+        reward = () if self.config.rewards is not None else ("reward",)
+        blank = {name: pl.lit(None, dtype=pl.String) for name in ("done", "next_state", *reward)}
+        return self.table.select(
+            rank.alias("rank"), "agent", *self.config.display, "state_now", "reason", **blank, round="round"
+        ).filter(pl.col("agent") != ERASED)
+
+    @property
+    def choices(self) -> dict[str, Sequence[str]]:
+        """The values that a cell to fill in can have, by column."""
+        return {"done": DONE_CHOICES, "next_state": self.config.states}
+
+    def write(self, path: str | PathLike[str], full: bool = False) -> None:
+        """Write the call list, or all columns, to a .csv, .xlsx or .parquet file; filled in, it is a table of outcomes."""
+        blank = pl.lit(None, dtype=pl.String)
+        table = self.table.with_columns(done=blank, next_state=blank) if full else self.call_list
+        write_table_file(table, path, self.choices)
+
     def people(self, part: slice = slice(None)) -> list[types.ListedPerson]:
-        """Some rows of the table as plain data."""
-        return cast("list[types.ListedPerson]", self._rows(part).to_dicts())
+        """Some rows of the table as plain data, the display columns in an object of their own."""
+        names = self.config.display
+        rows = self._rows(part).to_dicts()
+        for row in rows:
+            row["display"] = {name: row.pop(name) for name in names}
+        return cast("list[types.ListedPerson]", rows)
 
     def _rows(self, part: slice = slice(None)) -> pl.DataFrame:
         listed = {name: column[part] for name, column in self.found.listed.items()}
@@ -130,7 +166,13 @@ class Recommendation:
             "margin": _finite(listed["margin"]),
             "reason": self._reasons(listed),
         }
-        return pl.DataFrame(columns, schema=COLUMNS)
+        frame = pl.DataFrame(columns, schema=COLUMNS)
+        return frame.select(*FIRST, *self._display(listed["agent"]), pl.all().exclude(FIRST))
+
+    def _display(self, agents: Ints) -> list[pl.Series]:
+        """The display columns of some agents."""
+        names = self.config.display
+        return as_series(self.find_cells(agents), agents, names) if names else []
 
     def _reasons(self, listed: dict[str, Any]) -> list[str]:
         known = listed | {"must": listed["kind"] == MUST}

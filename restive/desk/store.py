@@ -1,14 +1,15 @@
 """A database of programs: for each an append-only log of events, its roster of names, and snapshots.
 
 Events are numbered from 0 without gaps. What was written in a block that ended without an error is durable. Only the
-roster contains names, place = agent number, so erasing a name does not change the log. Snapshots are optional.
+roster contains names, place = agent number, and only the table of display columns contains their texts, so erasing a
+person does not change the log. Snapshots are optional.
 """
 
 import difflib
 import json
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -39,6 +40,7 @@ from restive.desk.database import (
     connect,
     create_file,
     create_tables,
+    display,
     events,
     explain,
     find_cause,
@@ -56,13 +58,14 @@ from restive.desk.database import (
 )
 from restive.desk.events import CHUNK, Event, Head, Part, assemble, link, pick
 from restive.desk.roster import split_names
-from restive.desk.writer import Writer, count_events, write_time
+from restive.desk.writer import FIND_DISPLAY, Writer, count_events, read_display, write_time
 from restive.errors import Conflict, InputError, NotFound
+from restive.types import Ints
 
 __all__ = ["Event", "ProgramRow", "Store", "StoreError", "Writer"]
 
 ALLOWED_VERBS = ("archived", "restored", "erased")  # of an archived program
-TABLES_WITH_NAMES = (roster.name, audit_log.name)
+TABLES_WITH_NAMES = (roster.name, display.name, audit_log.name)
 LOCKED_ROW = (
     sa.select(programs.c.id, programs.c.name, programs.c.archived)
     .where(programs.c.id == sa.bindparam("program"))
@@ -307,6 +310,10 @@ class Store(AbstractContextManager["Store"]):
         """The roster: place = agent number, null = erased."""
         query = sa.select(roster.c.body).where(roster.c.program == program_id).order_by(roster.c.chunk)
         return split_names(row.body for row in self.execute(query))
+
+    def display(self, program_id: int, agents: Ints | Sequence[int]) -> dict[int, str]:
+        """The display cells of some agents as JSON, by agent number; agents without any are left out."""
+        return read_display(lambda values: self.execute(FIND_DISPLAY, values), program_id, agents)
 
     def snapshot(self, program_id: int, slot: str, before: int | None = None) -> tuple[int, bytes] | None:
         """The newest snapshot that covers at most `before` events: how many it covers, and its content."""

@@ -27,6 +27,7 @@ AllKnown = Callable[[pl.Series], bool]  # whether all these ids belong to agents
 
 MAX_PRINTED, MAX_FAULTS = 20, 1000  # faults in the message, and of each kind in the list
 MAX_LISTED = 12
+MAX_TEXT = 500  # characters of a display cell
 MIN_HEADER, SIMILAR = 4, 0.8  # headers shorter than this are never called similar
 CONTROL_CHARACTER = r"[\p{Cc}\p{Zl}\p{Zp}]"
 PLAIN_ID = rf"^[!-~](?:[ -~]{{0,{MAX_ID - 2}}}[!-~])?$"  # printable ASCII, not too long, no surrounding blanks
@@ -286,6 +287,13 @@ class TableColumns:
         return self.parsed(
             name, pl.Int16, lambda text: places.get(text.lower()), lambda text: f"{quote(text)} is not one of {allowed}"
         )
+
+    def display(self, name: str) -> pl.Series:
+        """Texts on one line; line breaks and other control characters become blanks."""
+        text = self.texts(name).str.replace_all(f"{CONTROL_CHARACTER}+", " ").str.strip_chars()
+        long = text.str.len_chars() > MAX_TEXT
+        self.add_faults(name, long, lambda i: f"{quote(text[i])} is longer than {MAX_TEXT} characters")
+        return text.set(text == "", None)
 
     def numbers(self, name: str, dates: bool = False) -> pl.Series:
         """Finite numbers; a comma is the decimal sign if a cell rules out thousands and none has a point.

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from restive.desk.excel import excel_bytes, read_excel, refuse_damaged
+from restive.desk.excel import NO_CHOICES, Choices, excel_bytes, read_excel, refuse_damaged
 from restive.errors import Hint, InputError
 from restive.files import write_atomic
 
@@ -88,8 +88,8 @@ def open_table_file(path: str | PathLike[str], sheet: str = "") -> TableFile:
     return TableFile(_with_header(grid, file.name), encoding, DELIMITERS[delimiter])
 
 
-def write_table_file(frame: pl.DataFrame, path: str | PathLike[str]) -> None:
-    """Write a frame of plain columns atomically; its extension selects the format."""
+def write_table_file(frame: pl.DataFrame, path: str | PathLike[str], choices: Choices = NO_CHOICES) -> None:
+    """Write a frame of plain columns atomically; its extension selects the format, `choices` are drop-downs of Excel."""
     file = Path(path)
     extension = _check_extension(file)
     _check_plain(frame, file.name)
@@ -98,7 +98,7 @@ def write_table_file(frame: pl.DataFrame, path: str | PathLike[str]) -> None:
         frame.write_parquet(content)
         write_atomic(file, content.getvalue())
     elif extension == ".xlsx":
-        write_atomic(file, excel_bytes(frame, file.name))
+        write_atomic(file, excel_bytes(frame, file.name, choices))
     else:
         write_atomic(file, _csv_bytes(frame, DEFAULT_DELIMITERS[extension]))
 

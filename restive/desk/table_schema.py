@@ -25,25 +25,27 @@ OUTCOMES: ColumnNames = {
     "reward": ("reward",),
     "round": ("round",),
 }
+NOT_REACHED = "not reached"  # the action was not done
 YES = {
     "1", "y", "yes", "t", "true", "x", "done", "j", "ja", "wahr", "o", "oui", "vrai", "s", "si", "sí", "sim",
     "✓", "✔", "✅", "☑", "reached", "answered",
 }  # fmt: skip
 NO = {
     "0", "n", "no", "f", "false", "nein", "falsch", "nee", "non", "faux", "falso", "não", "nao",
-    "✗", "✘", "❌", "☐", "no answer", "not reached", "unreachable", "not done", "missed",
+    "✗", "✘", "❌", "☐", "no answer", NOT_REACHED, "unreachable", "not done", "missed",
 }  # fmt: skip
 COMMON_YES_NO = ("yes", "no", "1", "0", "true", "false")
 
 
 def read_states(
     frame: pl.DataFrame, where: str, states: Sequence[str], all_known: AllKnown | None = None,
-    features: Features = MappingProxyType({}), mapping: TableMapping = NO_MAPPING,
+    features: Features = MappingProxyType({}), mapping: TableMapping = NO_MAPPING, display: Sequence[str] = (),
 ) -> pl.DataFrame:  # fmt: skip
     """States by agent: agent (String), state (Int16, null where the cell is empty), group (String or null).
 
-    Then a column for each feature: a number, or the number of a category (null where the cell is empty); last the row.
-    Rows that say the same about an agent are merged.
+    Then a column for each feature: a number, or the number of a category (null where the cell is empty); the display
+    columns that the table has, as texts (null where the cell is empty); last the row. Rows that say the same about
+    an agent are merged.
 
     A state is given by its name, in any case if that is unambiguous, or by its number from 0; names take precedence.
 
@@ -51,19 +53,20 @@ def read_states(
     >>> read_states(as_frame({"ann": "High", "ben": 0, "cem": None}), "monday", ["low", "high"]).rows()
     [('ann', 1, None, 1), ('ben', 0, None, 2), ('cem', None, None, 3)]
     """
-    columns = state_columns(features)
+    columns = state_columns(features, display)
     table = TableColumns(frame, where, columns, ("agent", "state"), all_known, mapping, states)
     agent = table.ids()
     state = table.state_codes("state", states)
     group = table.texts("group")
     table.check_printable("group", group)
     known = {name: table.feature(name, categories) for name, categories in features.items()}
-    return table.merge(pl.DataFrame({"agent": agent, "state": state, "group": group, **known}))
+    shown = {name: table.display(name) for name in display if name in table.headers}
+    return table.merge(pl.DataFrame({"agent": agent, "state": state, "group": group, **known, **shown}))
 
 
-def state_columns(features: Features) -> ColumnNames:
-    """The columns of a table of states with these features."""
-    return {**STATES, **{name: (name,) for name in features}}
+def state_columns(features: Features, display: Sequence[str] = ()) -> ColumnNames:
+    """The columns of a table of states with these features and display columns."""
+    return {**STATES, **{name: (name,) for name in (*features, *display)}}
 
 
 def read_outcomes(

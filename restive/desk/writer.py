@@ -1,10 +1,11 @@
 """One writing transaction over one program, which holds the program's lock."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import polars as pl
 import sqlalchemy as sa
 
@@ -16,10 +17,12 @@ from restive.desk.audit import (
     mark_undone,
     record_audit_entry,
 )
-from restive.desk.database import StoreError, events, parts, programs, roster, snapshots, version
+from restive.desk.database import StoreError, display, events, parts, programs, roster, snapshots, version
+from restive.desk.display import encode_cells, keep_columns, merge_cells
 from restive.desk.events import Columns, Event, Head, Header, divide, link
 from restive.desk.roster import ROSTER_CHUNK, as_names, join_names, split_names
 from restive.errors import InputError
+from restive.types import Ints
 
 # Built once: building a statement takes longer than running it.
 LAST = (
@@ -29,6 +32,15 @@ LAST = (
     .limit(1)
 )
 ADD_EVENT, ADD_PART = events.insert(), parts.insert()
+SOME_AGENTS = sa.and_(
+    display.c.program == sa.bindparam("program"), display.c.agent.in_(sa.bindparam("agents", expanding=True))
+)
+FIND_DISPLAY = sa.select(display.c.agent, display.c.cells).where(SOME_AGENTS)
+PUT_DISPLAY = sa.text(
+    "INSERT INTO display (program, agent, cells) VALUES (:program, :agent, :cells) "
+    "ON CONFLICT (program, agent) DO UPDATE SET cells = excluded.cells"
+)
+DISPLAY_BATCH = 5000  # agents whose cells are read or written at once
 MAX_PIECE = 64 << 20  # bytes of a snapshot in one row: both databases limit what a row holds
 MAX_SNAPSHOTS = 3  # of a slot
 
@@ -45,6 +57,17 @@ def count_events(last: object) -> int:
     return 0 if last is None else last + 1
 
 
+def read_display(
+    execute: Callable[[dict[str, Any]], Iterable[sa.Row[Any]]], program: int, agents: Ints | Sequence[int]
+) -> dict[int, str]:
+    """The display cells of some agents as JSON, by agent number; `execute` runs FIND_DISPLAY with these values."""
+    wanted, found = np.asarray(agents).tolist(), dict[int, str]()
+    for start in range(0, len(wanted), DISPLAY_BATCH):
+        rows = execute({"program": program, "agents": wanted[start : start + DISPLAY_BATCH]})
+        found |= {row.agent: row.cells for row in rows}
+    return found
+
+
 class Writer:
     """Writes to a program; `length` is the number of events, those of this writer included."""
 
@@ -58,6 +81,7 @@ class Writer:
         self.program, self.context = program, context
         self.erased = self.rolled_back = False
         self._erasing: dict[int, pl.Series] = {}
+        self._erased_agents: list[int] = []
         self._connection = connection
         self._clock = clock
         last = connection.execute(LAST, {"program": program}).first()
@@ -127,8 +151,32 @@ class Writer:
         if rows:
             self._connection.execute(roster.insert(), rows)
 
+    def display(self, agents: Ints | Sequence[int]) -> dict[int, str]:
+        """The display cells of some agents as JSON, those that this writer has stored included."""
+        return read_display(lambda values: self._connection.execute(FIND_DISPLAY, values), self.program, agents)
+
+    def put_display(self, agents: Ints, table: pl.DataFrame) -> None:
+        """Store the display cells of agents, a row each; columns that the table does not have stay as they are."""
+        cells = encode_cells(table)
+        for start in range(0, len(cells), DISPLAY_BATCH):
+            part = slice(start, start + DISPLAY_BATCH)
+            given = dict(zip(agents[part].tolist(), cells[part].to_list(), strict=True))
+            known = self.display(list(given))
+            changed = {agent: new for agent, new in given.items() if known.get(agent) != new}
+            merged = {agent: merge_cells(known.get(agent, "{}"), new) for agent, new in changed.items()}
+            self._write_display({agent: new for agent, new in merged.items() if known.get(agent) != new})
+
+    def keep_display(self, columns: Sequence[str]) -> None:
+        """Delete the display cells of all other columns, for everybody."""
+        mine, last = display.c.program == self.program, -1
+        query = sa.select(display.c.agent, display.c.cells).where(mine).order_by(display.c.agent).limit(DISPLAY_BATCH)
+        while rows := self._connection.execute(query.where(display.c.agent > last)).all():
+            self._write_display({row.agent: keep_columns(row.cells, columns) for row in rows})
+            last = rows[-1].agent
+        self._count_erasure()
+
     def erase_name(self, agent: int) -> None:
-        """Erase the name of an agent; its number stays."""
+        """Erase the name of an agent and its display cells; its number stays."""
         chunk, place = divmod(agent, ROSTER_CHUNK)
         names = self._erasing.get(chunk)
         if names is None:
@@ -136,18 +184,20 @@ class Writer:
         if names is None or place >= len(names):
             raise InputError(f"There is no agent with the number {agent} whose name could be erased.")
         self._erasing[chunk] = names.scatter(place, None)
+        self._erased_agents.append(agent)
 
     def mark_undone(self, entry: AuditRow) -> None:
         """Refuse the idempotency key of a request that is undone, and forget its notes, which may name people."""
         mark_undone(self._connection, entry)
 
     def drop_names(self, kept: int) -> None:
-        """Remove the names of the last agents, so that the first `kept` stay."""
+        """Remove the names and display cells of the last agents, so that the first `kept` stay."""
         self.finish()
         chunk, place = divmod(kept, ROSTER_CHUNK)
         names = self._chunk(chunk)
         mine = sa.and_(roster.c.program == self.program, roster.c.chunk >= chunk)
         self._connection.execute(roster.delete().where(mine))
+        self._connection.execute(display.delete().where(display.c.program == self.program, display.c.agent >= kept))
         if names is not None and place:
             row = {"program": self.program, "chunk": chunk, "body": join_names(names[:place])}
             self._connection.execute(roster.insert(), row)
@@ -158,14 +208,16 @@ class Writer:
         self.rolled_back = True
 
     def finish(self) -> None:
-        """Write the chunks that names were erased from, each once."""
+        """Write the chunks that names were erased from, each once, and delete the display cells of these agents."""
         for chunk, names in self._erasing.items():
             self._connection.execute(roster.update().where(self._at_chunk(chunk)).values(body=join_names(names)))
+        for start in range(0, len(self._erased_agents), DISPLAY_BATCH):
+            some = self._some(self._erased_agents[start : start + DISPLAY_BATCH])
+            self._connection.execute(display.delete().where(SOME_AGENTS), some)
         if self._erasing:
             forget_people(self._connection, self.program)
-            self._connection.execute(version.update().values(erasures=version.c.erasures + 1))
-            self.erased = True
-        self._erasing = {}
+            self._count_erasure()
+        self._erasing, self._erased_agents = {}, []
 
     def put_snapshot(self, slot: str, content: bytes) -> None:
         """Store a snapshot of the events so far; the newest ones of a slot stay."""
@@ -184,6 +236,19 @@ class Writer:
         self._connection.execute(
             snapshots.delete().where(snapshots.c.program == self.program, snapshots.c.events > after)
         )
+
+    def _count_erasure(self) -> None:
+        """Have the files of the store purged at the end."""
+        self._connection.execute(version.update().values(erasures=version.c.erasures + 1))
+        self.erased = True
+
+    def _some(self, agents: Sequence[int]) -> dict[str, Any]:
+        return {"program": self.program, "agents": list(agents)}
+
+    def _write_display(self, cells: Mapping[int, str]) -> None:
+        rows = [{"program": self.program, "agent": agent, "cells": text} for agent, text in cells.items()]
+        if rows:
+            self._connection.execute(PUT_DISPLAY, rows)
 
     def _at_chunk(self, chunk: int) -> sa.ColumnElement[bool]:
         return sa.and_(roster.c.program == self.program, roster.c.chunk == chunk)

@@ -3,9 +3,8 @@
 import shutil
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-import polars as pl
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.types import Receive, Scope, Send
@@ -18,6 +17,8 @@ from restive.server.program_pool import Programs
 from restive.server.uploads import TABLE_TYPES
 
 ZIP = "application/zip"
+# The call list, all columns of the list, or the people without outcomes; each is a table to fill in.
+SheetPart = Literal["call", "all", "missing"]
 MEDIA_TYPES: dict[str, str] = {ending: media_type for media_type, ending in TABLE_TYPES.items()}
 
 
@@ -26,12 +27,12 @@ class Sheet(NamedTuple):
 
     recommendation: Recommendation
     ending: str
-    missing: bool = False  # only the people without outcomes, as a table to fill in
+    part: SheetPart = "call"
 
     @property
     def filename(self) -> str:
         """The name of the file."""
-        suffix = "-missing" if self.missing else ""
+        suffix = "" if self.part == "call" else f"-{self.part}"
         return f"{self.recommendation.program}-round-{self.recommendation.round}{suffix}.{self.ending}"
 
 
@@ -65,9 +66,11 @@ def write_file(sheet: Sheet) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="restive-"))
     try:
         path = folder / f"list.{sheet.ending}"
-        blank = pl.lit(None, dtype=pl.String)
-        listed = sheet.recommendation.table.with_columns(done=blank, next_state=blank)
-        write_table_file(sheet.recommendation.to_report if sheet.missing else listed, path)
+        recommendation = sheet.recommendation
+        if sheet.part == "missing":
+            write_table_file(recommendation.to_report, path, recommendation.choices)
+        else:
+            recommendation.write(path, full=sheet.part == "all")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -32,8 +32,10 @@ STATES: ColumnTypes = {
     "state": (str, int, type(None)),
     "group": (str, type(None)),
     "features": (dict, type(None)),
+    "display": (dict, type(None)),
 }
-CELL_TYPES = (str, int, float, type(None))  # of a feature
+NESTED = ("features", "display")  # columns of objects, each of which has a cell for each of its columns
+CELL_TYPES = (str, int, float, type(None))  # of such an object
 OUTCOMES: ColumnTypes = {
     "agent": (str, int),
     "done": (bool, type(None)),
@@ -111,18 +113,22 @@ def as_columns(table: object, where: str, types: ColumnTypes) -> dict[str, list[
             )
             wrong = (((row, name), cell) for row, cell in enumerate(cells, 1) if type(cell) not in types[name])
             _raise_faults(where, ((at, f"{TYPE_NAMES[type(cell)]}, but it must be {expected}") for at, cell in wrong))
-    return _spread_features(columns, where, types)
+    for name in NESTED:
+        columns = _spread(columns, name, where, types)
+    return columns
 
 
-def _spread_features(columns: dict[str, list[object]], where: str, types: ColumnTypes) -> dict[str, list[object]]:
-    """The columns with one for each feature instead of the objects that hold them."""
-    if "features" not in columns:
+def _spread(columns: dict[str, list[object]], nested: str, where: str, types: ColumnTypes) -> dict[str, list[object]]:
+    """The columns with one for each cell of the objects in a column, instead of that column."""
+    if nested not in columns:
         return columns
-    objects: list[dict[str, object]] = [cell or {} for cell in columns["features"]]  # type: ignore[misc]
-    rest = {name: cells for name, cells in columns.items() if name != "features"}
+    objects: list[dict[str, object]] = [cell or {} for cell in columns[nested]]  # type: ignore[misc]
+    rest = {name: cells for name, cells in columns.items() if name != nested}
     cells = [((row, name), cell) for row, each in enumerate(objects, 1) for name, cell in each.items()]
-    if wrong := [(at, cell) for at, cell in cells if at[1] in types or type(cell) not in CELL_TYPES]:
-        _raise_faults(where, ((at, f"{TYPE_NAMES[type(cell)]} is not a feature of this name") for at, cell in wrong))
+    taken = {*types, *rest}
+    if wrong := [(at, cell) for at, cell in cells if at[1] in taken or type(cell) not in CELL_TYPES]:
+        kind = "a feature" if nested == "features" else "a display column"
+        _raise_faults(where, ((at, f"{TYPE_NAMES[type(cell)]} is not {kind} of this name") for at, cell in wrong))
     names = dict.fromkeys(name for (_, name), _ in cells)
     return rest | {name: [each.get(name) for each in objects] for name in names}
 

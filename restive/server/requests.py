@@ -78,6 +78,12 @@ FeatureCells = Annotated[
     dict[str, str | float | None] | None,
     Field(description="The features of the program, by name; those of known people stay.", examples=[{"age": 40}]),
 ]
+DisplayCells = Annotated[
+    dict[str, str | float | None] | None,
+    Field(
+        description="The display columns of the program, by name; the latest cell counts.", examples=[{"name": "Ann"}]
+    ),
+]
 Done = Annotated[bool | None, Field(description="Whether the action was done; null or absent: as on the list.")]
 Reward = Annotated[float | None, Field(description="The reward, if rewards are reported with outcomes.")]
 RowRound = Annotated[int | None, Field(ge=1, le=MAX_ROUND, description="The round that this row belongs to.")]
@@ -90,15 +96,17 @@ class StateRow(Body):
     state: State
     group: Group = None
     features: FeatureCells = None
+    display: DisplayCells = None
 
 
 class StateColumns(Body):
-    """The rows of agent, state, group and features as columns, which is faster for many people."""
+    """The rows of agent, state, group, features and display as columns, which is faster for many people."""
 
     agent: list[Id]
     state: list[State]
     group: list[Group] = Field(default_factory=list)
     features: list[FeatureCells] = Field(default_factory=list)
+    display: list[DisplayCells] = Field(default_factory=list)
 
 
 class OutcomeRow(Body):
@@ -149,9 +157,8 @@ class CutPointsBody(Body):
     more_is: Literal["worse", "better"]
 
 
-PhoneCountry = Annotated[
-    int, Field(ge=1, le=MAX_COUNTRY, description="Ids are phone numbers of this calling code, if they look like it.")
-]
+PHONE_COUNTRY = "Ids are phone numbers of this calling code, if they look like it."
+PhoneCountry = Annotated[int, Field(ge=1, le=MAX_COUNTRY, description=PHONE_COUNTRY)]
 
 
 class ReadingBody(Body):
@@ -175,7 +182,7 @@ class ReadingQuery(Query):
     cut_points: str | None = Field(
         None, max_length=1000, description="States by a number, such as `days_since_order: 30, more is worse`."
     )
-    phone_country: Annotated[PhoneCountry, INTEGER] | None = None
+    phone_country: Annotated[PhoneCountry, INTEGER] | None = Field(None, description=PHONE_COUNTRY)
 
 
 # Limits come before the validator: the OpenAPI document does not have them otherwise.
@@ -340,6 +347,11 @@ Shares = Annotated[
     SHORT,
     Field(description="The minimum share of the list of each group; the sum is at most 1."),
 ]
+Display = Annotated[
+    list[Text],
+    SHORT,
+    Field(description="Columns of the states for lists and pages only, such as name and phone.", examples=[["name"]]),
+]
 Rounds = Annotated[int, Field(ge=0, le=10**6)]
 
 
@@ -380,6 +392,7 @@ class CreateBody(Body):
     features: Annotated[dict[str, list[str]], SHORT] | None = Field(
         None, description="Columns of the states that are known of people, with their categories, none for a number."
     )
+    display: Display | None = None
     reward_range: float | None = Field(
         None, ge=1e-12, le=1e12, description="The largest difference between two reported rewards."
     )
@@ -411,6 +424,7 @@ class ChangeBody(Body):
     cool_down: Rounds = Field(0, description=COOL_DOWN)
     keep: Rounds = Field(0, description=KEEP)
     shares: Shares = Field(default_factory=dict)
+    display: Display = Field(default_factory=list)
     states_are_outcomes: bool = Field(True, description=STATES_ARE_OUTCOMES)
     title: str = Field("", max_length=MAX_TITLE, description=TITLE)
     columns: Columns = Field(default_factory=dict)
@@ -439,6 +453,14 @@ class PeopleQuery(PageQuery):
     """A page of people, all or some."""
 
     find: str = Field("", max_length=MAX_ID, description="A part of the id, ignoring case; empty: all people.")
+
+
+class ListFileQuery(Query):
+    """The columns of a list that is downloaded."""
+
+    columns: Literal["call", "all"] = Field(
+        "call", description="The columns that a caller needs, with those to fill in, or all columns, for analysis."
+    )
 
 
 class HistoryQuery(Query):

@@ -26,7 +26,7 @@ from weakref import WeakKeyDictionary
 import polars as pl
 from starlette.exceptions import HTTPException
 
-from restive.desk.table_columns import Fault, TableError
+from restive.desk.table_columns import MAX_TEXT, Fault, TableError
 from restive.desk.table_files import MAX_HEADER, ROW, TableFile, as_frame, open_table_file
 from restive.desk.table_mapping import normalize_header
 from restive.desk.table_schema import OUTCOMES, STATES
@@ -224,23 +224,20 @@ def _decode_error(output: bytes) -> InputError | HTTPException:
 
 
 def bound_columns(table: pl.DataFrame, where: str) -> pl.DataFrame:
-    """The table with short texts and numbers only; other columns may be features, and lose their other cells."""
+    """The table with short texts and numbers only; other columns may be features or display columns."""
     return table.with_columns(
-        _bound_column(column, table[ROW], where)
-        if normalize_header(column.name) in HEADERS
-        else _empty_long_cells(column)
+        _bound_column(column, table[ROW], where) if normalize_header(column.name) in HEADERS else _cut_cells(column)
         for column in table.drop(ROW)
     )
 
 
-def _empty_long_cells(column: pl.Series) -> pl.Series:
-    """The column, empty where it has no number, date, yes or no, or short text."""
+def _cut_cells(column: pl.Series) -> pl.Series:
+    """The column if it has numbers, dates, yes and no, or texts, these cut where they are refused as too long; else empty."""
     if column.dtype.is_numeric() or column.dtype.is_temporal() or column.dtype == pl.Boolean:
         return column
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return pl.Series(column.name, [None] * len(column), pl.Null)
-    text = column.cast(pl.String)
-    return text.set((text.str.len_bytes() > MAX_CELL_BYTES).fill_null(False), None)
+    return column.cast(pl.String).str.slice(0, MAX_TEXT + 1)
 
 
 def _bound_column(column: pl.Series, rows: pl.Series, where: str) -> pl.Series:

@@ -138,7 +138,19 @@ def test_files_are_uploaded_and_downloaded(calls: Program, tmp_path: Path, endin
     assert read_table_file(listed)["agent"].to_list() == recommendation.chosen + recommendation.reserve
     with pytest.raises(InputError, match="already exists"):
         calls.download(1, listed)
-    calls.download(1, listed, overwrite=True)
+    calls.download(1, listed, overwrite=True, full=True)
+    kinds = ["chosen", "chosen", "must", *["reserve"] * len(recommendation.reserve)]
+    assert sorted(read_table_file(listed)["list"]) == kinds
+
+
+def test_display_columns_are_declared_sent_and_read(calls: Program) -> None:
+    assert calls.change(display=["name"])["display"] == ["name"]
+    table = pl.DataFrame({"agent": list(STATES), "state": list(STATES.values()), "Name": [f"Ann {n}" for n in STATES]})
+    recommendation = calls.decide(table)
+    assert {row["agent"]: row["display"]["name"] for row in recommendation.people} == {
+        row["agent"]: f"Ann {row['agent']}" for row in recommendation.people
+    }
+    assert next(calls.people(find="001"))["display"] == {"name": "Ann 001"}
 
 
 def test_how_a_table_is_read_is_sent_with_it_and_remembered(calls: Program, tmp_path: Path) -> None:
@@ -170,7 +182,7 @@ def test_a_downloaded_list_is_sent_back_as_outcomes(calls: Program, tmp_path: Pa
     listed = (
         read_table_file(tmp_path / "list.csv").drop("row").with_columns(done=pl.lit("yes"), next_state=pl.lit("low"))
     )
-    write_table_file(listed.filter(pl.col("list") != "reserve"), tmp_path / "came.csv")
+    write_table_file(listed.filter(~pl.col("rank").str.starts_with("reserve")), tmp_path / "came.csv")
     assert calls.learn(tmp_path / "came.csv")["new"] == len(recommendation.chosen)
 
 

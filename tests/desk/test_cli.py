@@ -104,7 +104,7 @@ def test_the_story_of_a_team_in_each_format(ending: str, call: Call) -> None:
         assert f"shops, round {round_ + 1}: 3 pharmacists to give a coupon to" in ended.out
         assert f"wrote list{round_}.{ending}" in ended.err
         listed = read_table_file(f"list{round_}.{ending}")
-        assert listed["list"].to_list()[:3] == ["chosen"] * 3
+        assert listed["rank"].to_list()[:4] == ["1", "2", "3", "reserve 1"]
         assert set(listed["agent"]) <= set(PEOPLE)  # leading zeros and all
         write_states(f"came.{ending}", round_ + 1)
         taken = call("learn", "shops", "--outcomes", f"came.{ending}")
@@ -133,8 +133,8 @@ def test_the_story_of_a_team_in_each_format(ending: str, call: Call) -> None:
 
 def test_a_list_that_comes_back_with_what_was_done_is_a_table_of_outcomes(shops: Call) -> None:
     listed = read_table_file("list.csv").drop("row")
-    kinds = listed["list"].to_list()
-    done = ["yes" if n == 0 else "no" if kind == "chosen" else None for n, kind in enumerate(kinds)]
+    ranks = listed["rank"].to_list()
+    done = ["yes" if n == 0 else None if rank.startswith("reserve") else "no" for n, rank in enumerate(ranks)]
     write_table_file(listed.with_columns(pl.Series("done", done, dtype=pl.String)), Path("back.csv"))
     ended = shops("learn", "shops", "--outcomes", "back.csv")
     assert ended.code == 0, ended.err
@@ -142,6 +142,23 @@ def test_a_list_that_comes_back_with_what_was_done_is_a_table_of_outcomes(shops:
     assert "10 outcomes are still missing." in ended.out
     (line,) = shops("status", "shops", "--json").data["rounds"]
     assert (line["advised"], line["done"], line["failed"], line["outcomes"]) == (3, 1, 2, 0)
+
+
+def test_display_columns_and_all_columns_of_a_list(call: Call) -> None:
+    settings = ("--states", "low,high", "--rewards", "0,1", "--control", "0")
+    made = call("init", "calls", *settings, "--display", "name", "--display", "Phone")
+    assert "Display columns of lists: name, phone." in made.out
+    write_rows("named.csv", "agent,state,NAME,phone", "a1,low,Ann Okafor,0803", "a2,low,Ben,")
+    decided = call("decide", "calls", "--states", "named.csv", "--out", "call.xlsx")
+    assert (decided.code, "Okafor" in decided.out) == (0, True)
+    assert read_table_file("call.xlsx").columns[1:5] == ["rank", "agent", "name", "phone"]
+    assert call("round", "calls", "1", "--out", "full.csv", "--full").code == 0
+    assert {"name", "probability", "done"} <= set(read_table_file("full.csv").columns)
+    for display in (True, False):
+        assert call("export", "calls", "--out", f"out-{display}", *["--display"] * display).code == 0
+        assert ("name" in pl.read_parquet(f"out-{display}/agents.parquet").columns) == display
+    assert call("change", "calls", "--display", "", "--json").data["display"] == []
+    assert call("round", "calls", "--json").data["people"][0]["display"] == {}
 
 
 def test_outcomes_in_parts_late_again_and_corrected(shops: Call) -> None:
@@ -584,7 +601,7 @@ def test_a_list_that_cannot_be_written_is_recorded_and_says_how_to_get_it(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as broken:
-        broken.setattr("restive.desk.table_files.write_table_file", fail)
+        broken.setattr("restive.desk.recommendation.write_table_file", fail)
         ended = shops("decide", "shops", "--again", "--out", "full.csv")
     assert ended.code == 2
     assert (

@@ -429,7 +429,7 @@ def test_a_list_that_cannot_be_written_is_recorded_all_the_same_and_written_late
     print(err)
     assert code == 2
     assert "Round 1 of calls was decided at" in err
-    assert command("round", "calls", "1", "--out", str(command.folder / "list.csv"))[0] == 0
+    assert command("round", "calls", "1", "--full", "--out", str(command.folder / "list.csv"))[0] == 0
     assert (command.folder / "list.csv").read_text().count("chosen") == 5
     assert command("replay", "calls")[0] == 0
     assert sorted(path.name for path in command.folder.glob("*.csv")) == ["list.csv", "states.csv"]

@@ -308,10 +308,10 @@ def test_a_dry_run_is_called_one_and_writes_no_file(dry_run: bool, capsys: Print
 
 
 def test_the_whole_list_is_written_however_much_of_it_is_shown(capsys: Printed, tmp_path: Path) -> None:
-    output.print_recommendation(
-        make_recommendation(), tmp_path / "list.csv", as_json=False, dry_run=False, max_people=1
-    )
-    assert read_table_file(tmp_path / "list.csv")["agent"].to_list() == ["eve", "ann", "(erased)", "fay"]
+    for full, erased in ((True, ["(erased)"]), (False, [])):
+        file = tmp_path / f"{full}.csv"
+        output.print_recommendation(make_recommendation(), file, as_json=False, dry_run=False, max_people=1, full=full)
+        assert read_table_file(file)["agent"].to_list() == ["eve", "ann", *erased, "fay"]
 
 
 def test_a_file_that_cannot_be_written_is_reported_with_the_command_to_retry(tmp_path: Path) -> None:

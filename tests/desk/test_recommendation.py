@@ -68,7 +68,17 @@ def test_what_is_not_finite_is_null_in_the_table_and_in_json() -> None:
 
 def test_people_in_json_are_the_rows_of_the_table() -> None:
     recommendation = make_recommendation()
-    assert recommendation.as_json()["people"] == recommendation.table.to_dicts()
+    assert recommendation.as_json()["people"] == [{**row, "display": {}} for row in recommendation.table.to_dicts()]
+
+
+def test_the_call_list_has_no_erased_people_and_the_reasons_of_the_table() -> None:
+    recommendation = make_recommendation()
+    call_list = recommendation.call_list
+    assert call_list.select("rank", "agent", "state_now", "round").rows() == [
+        ("1", "eve", "high", 3), ("2", "ann", "low", 3), ("reserve 2", "fay", "high", 3),
+    ]  # fmt: skip
+    reasons = dict(recommendation.table.select("agent", "reason").rows())
+    assert call_list["reason"].to_list() == [reasons[agent] for agent in ("eve", "ann", "fay")]
 
 
 def test_those_who_could_not_be_chosen_are_counted_by_reason() -> None:
@@ -178,4 +188,4 @@ def test_some_rows_are_what_they_are_in_the_whole_list() -> None:
     recommendation = make_recommendation()
     rows = recommendation.table.to_dicts()
     for part in (slice(0), slice(1, 3), slice(2, 9), slice(7, 9), slice(None)):
-        assert recommendation.people(part) == rows[part]
+        assert recommendation.people(part) == [{**row, "display": {}} for row in rows[part]]

@@ -54,7 +54,8 @@ def go(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 def test_a_file_is_sent_and_removed(decided: Caller, folder: Path) -> None:
     answer = decided.call("GET", f"{LIST}.csv")
     recommendation = decided.desk.program("shops").recommendation(1)
-    assert pl.read_csv(BytesIO(answer.content))["agent"].to_list() == recommendation.table["agent"].to_list()
+    listed = pl.read_csv(BytesIO(answer.content), infer_schema=False)
+    assert listed["agent"].to_list() == recommendation.table["agent"].to_list()
     assert 'filename="shops-round-1.csv"' in answer.headers["content-disposition"]
     assert list(folder.iterdir()) == []
 
@@ -81,14 +82,14 @@ def test_a_file_that_cannot_be_written_is_removed(
 
     monkeypatch.setattr(downloads, "write_table_file", fail)
     with pytest.raises(OSError):  # noqa: PT011
-        write_file(Sheet(decided.desk.program("shops").recommendation(1), "csv"))
+        write_file(Sheet(decided.desk.program("shops").recommendation(1), "csv", "missing"))
     assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
 def test_a_file_has_a_length_and_a_tag(decided: Caller, ending: str) -> None:
     answer = decided.call("GET", f"{LIST}.{ending}")
-    assert int(answer.headers["content-length"]) == len(answer.content) > 1000
+    assert int(answer.headers["content-length"]) == len(answer.content) > 100
     assert decided.call("GET", f"{LIST}.{ending}", headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
 
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
-import polars as pl
 from fastapi import Query, Request, Response
 
 from restive.api import types
-from restive.desk.export import agents_table
+from restive.desk.export import describe_people
 from restive.desk.program import Program
 from restive.desk.tokens import Principal
 from restive.server.openapi import json_body, table_body
@@ -79,9 +78,7 @@ async def list_people(
 def find_people(program: Program, find: str = "", first: int = 0, limit: int = 100) -> list[types.Person]:
     """At most `limit` people whose id contains `find`, from the agent number `first` on."""
     numbers = program.names.search(find)
-    some = numbers[numbers >= first][:limit]
-    names = pl.Series("agent", program.names.call(some), pl.String)
-    return cast("list[types.Person]", agents_table(program, some).with_columns(names).to_dicts())
+    return describe_people(program, numbers[numbers >= first][:limit])
 
 
 @router.get(

@@ -12,7 +12,15 @@ from restive.desk.program import Program
 from restive.desk.recommendation import Recommendation
 from restive.server.downloads import MEDIA_TYPES, Sheet
 from restive.server.openapi import file_response, table_body
-from restive.server.requests import CorrectStatesBody, DecideBody, DecideQuery, DryRun, PageQuery, UndoQuery
+from restive.server.requests import (
+    CorrectStatesBody,
+    DecideBody,
+    DecideQuery,
+    DryRun,
+    ListFileQuery,
+    PageQuery,
+    UndoQuery,
+)
 from restive.server.routes.deps import (
     NO_QUERY,
     Key,
@@ -133,11 +141,16 @@ def _add_file_route(ending: str) -> None:
         responses=file_response(MEDIA_TYPES[ending], "Content-Disposition"),
         response_class=Response,
         name=f"list_{ending}",
-        dependencies=NO_QUERY,
     )
-    async def send_list(name: Name, round: Number, request: Request, principal: Viewer) -> Response:
+    async def send_list(
+        name: Name, round: Number, request: Request, principal: Viewer, query: Annotated[ListFileQuery, Query()]
+    ) -> Response:
         """The whole list as a file; with `done` filled in, it can be sent back as outcomes."""
-        return await read_program(request, name, lambda program: Sheet(program.recommendation(round), ending))
+
+        def read(program: Program) -> Sheet:
+            return Sheet(program.recommendation(round), ending, query.columns)
+
+        return await read_program(request, name, read)
 
 
 for _ending in MEDIA_TYPES:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from restive.desk.config import Words
+from restive.desk.display import phone_link
 from restive.desk.explanations import capitalize, count_people, describe_effect, reward_noun, rounded
 from restive.formats import UNKNOWN
 
@@ -96,6 +97,15 @@ def show_things(words: Mapping[str, str]) -> str:
     return reward_noun(Words(**words))
 
 
+def show_header(name: str) -> str:
+    """The name of a display column in words.
+
+    >>> show_header("phone_number")
+    'phone number'
+    """
+    return name.replace("_", " ")
+
+
 def show_count(number: int, words: Mapping[str, str]) -> str:
     """A number of people, in the words of a program."""
     return count_people(number, Words(**words))
@@ -176,13 +186,15 @@ def _without_none(values: Sequence[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 
 
-FILTERS: Mapping[str, Callable[..., str]] = {
+FILTERS: Mapping[str, Callable[..., str | None]] = {
     "capital": capitalize,
     "count": show_count,
     "day": show_day,
     "effect": show_effect,
     "middle": show_middle,
+    "header": show_header,
     "number": show_number,
+    "phone_link": lambda cell, header: phone_link(header, cell),
     "plain": show_plain,
     "range": show_range,
     "share": show_share,

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from restive.desk.agents import NEVER
-from restive.desk.export import agents_table
+from restive.desk.export import describe_people
 from restive.desk.program import Program
 from restive.desk.roster import Names
 from restive.errors import NotFound
@@ -36,8 +36,8 @@ def _starts_with(names: Names, numbers: Ints, prefix: str) -> np.ndarray[Any, np
 
 def describe(program: Program, numbers: Ints) -> list[dict[str, Any]]:
     """Summaries of some people."""
-    agents, names = program.projection.agents, pl.Series("agent", program.names.call(numbers), pl.String)
-    rows = agents_table(program, numbers).with_columns(names).to_dicts()
+    agents = program.projection.agents
+    rows: list[dict[str, Any]] = [{**row} for row in describe_people(program, numbers)]
     for row in rows:
         state_round, last_action = (int(column[row["number"]]) for column in (agents.state_round, agents.last_action))
         row["state_round"] = state_round if row["state"] is not None and state_round > NEVER else None

@@ -47,7 +47,7 @@ OWN, DEMO = "own", "demo"  # instead of the name of a template; the name of a pr
 EMPTY_ROWS, MAX_ROWS = 3, 30  # of states
 MAX_WORD = 60  # characters
 WHOLE, DECIMAL = ("budget", "cool_down", "keep", "horizon", "seed"), ("control", "reward_range")
-FIELDS = (*WHOLE, *DECIMAL, "spend", "shares", "policy", "shadow", "title")
+FIELDS = (*WHOLE, *DECIMAL, "spend", "shares", "display", "policy", "shadow", "title")
 TEMPLATE_FIELDS = ("name", "title", "about", "people", "person", "action", "every", "states")
 DEFAULT_STATES = ("low", "high")
 WRONG_TOKEN = "This token is not valid. It may be mistyped, expired or revoked. Ask the person who gave it to you."
@@ -263,6 +263,8 @@ def _read(form: Form, name: str) -> Data:
     """A setting in the type that the desk expects; empty fields are left to the desk."""
     if name == "shares":
         return {name: form.shares(name)}
+    if name == "display":
+        return {name: form.lines(name)}
     if name == "spend":
         return {name: AT_MOST if form.checked("at_most") else EXACTLY}
     text = form.text(name)

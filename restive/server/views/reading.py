@@ -24,7 +24,7 @@ from restive.server.views.forms import Form, Table, read_decimal
 MAX_ROWS, MAX_SHOWN_COLUMNS, MAX_HEADERS, MAX_TEXTS = 5, 12, 200, 12
 MAX_CUT_STATES = 12  # with more states, cut points are set by the command
 BARS = 24
-LABELS = {"agent": "Id", "next_state": "Next state"}
+LABELS = {"agent": "Id"}
 REQUIRED = ("agent", "state")
 STATE = {"states": "state", "outcomes": "next_state"}  # the column of states in a table of each kind
 WORSE_WORDS = {"since", "days", "ago", "recency", "overdue", "missed", "late"}
@@ -32,7 +32,7 @@ WORSE_WORDS = {"since", "days", "ago", "recency", "overdue", "missed", "late"}
 
 def columns_of(kind: str, config: Config) -> ColumnNames:
     """The columns of a table of states, or of outcomes."""
-    return state_columns(config.features) if kind == "states" else OUTCOMES
+    return state_columns(config.features, config.display) if kind == "states" else OUTCOMES
 
 
 def read_mapping(program: Program, form: Form, table: Table | None, kind: str) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def describe_reading(program: Program, table: Table, kind: str, given: dict[str,
         "columns": [
             {
                 "name": name,
-                "label": LABELS.get(name, name.capitalize()),
+                "label": LABELS.get(name, name.replace("_", " ").capitalize()),
                 "header": chosen.get(name, state if name == "state" else ""),
                 "suggested": name not in found and (name in chosen or (name == "state" and state != "")),
                 "required": name in REQUIRED,

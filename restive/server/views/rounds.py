@@ -14,7 +14,7 @@ from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.desk.selection import RESERVE
 from restive.errors import NotFound
 from restive.server.auth import need_session
-from restive.server.downloads import Sheet, send_sheet
+from restive.server.downloads import Sheet, SheetPart, send_sheet
 from restive.server.views.base import NO_STORE, Data, Query, ask, finite, paginate, program_page, read_number, router
 from restive.server.views.settings import offer_undo
 from restive.types import Ints
@@ -69,21 +69,21 @@ def build_list(program: Program, query: Query) -> Data:
 
 
 @router.get("/programs/{name}/list.{kind}", dependencies=[Depends(need_session("viewer"))])
-async def download_list(request: Request, name: str, kind: str, round: str = "") -> Response:
-    """The whole list as a file, which can be uploaded as outcomes once `done` is filled in."""
-    return await _download(request, name, kind, round, missing=False)
+async def download_list(request: Request, name: str, kind: str, round: str = "", columns: str = "call") -> Response:
+    """The call list or all columns as a file, which can be uploaded as outcomes once `done` is filled in."""
+    return await _download(request, name, kind, round, "all" if columns == "all" else "call")
 
 
 @router.get("/programs/{name}/missing.{kind}", dependencies=[Depends(need_session("viewer"))])
 async def download_missing(request: Request, name: str, kind: str, round: str = "") -> Response:
     """The people of a round without an outcome, as a table to fill in."""
-    return await _download(request, name, kind, round, missing=True)
+    return await _download(request, name, kind, round, "missing")
 
 
-async def _download(request: Request, name: str, kind: str, round_: str, missing: bool) -> Response:
+async def _download(request: Request, name: str, kind: str, round_: str, part: SheetPart) -> Response:
     if kind not in FILE_TYPES:
         raise NotFound(f"There is no list in this format; the formats are {' and '.join(FILE_TYPES)}.")
-    response = await send_sheet(request, Sheet(await ask(request, name, find_list, round_), kind, missing))
+    response = await send_sheet(request, Sheet(await ask(request, name, find_list, round_), kind, part))
     response.headers["Cache-Control"] = f"private, {NO_STORE}"
     return response
 
@@ -146,11 +146,13 @@ def describe_results(program: Program, found: Round, numbers: Ints) -> list[dict
     states, places = program.config.states, found.find(numbers)[0]
     kinds = dict(zip(found.listed["agent"].tolist(), found.listed["kind"].tolist(), strict=True))
     rows = []
-    for agent, number, place in zip(program.names.call(numbers), numbers.tolist(), places.tolist(), strict=True):
+    agents, display = program.names.call(numbers), program.display(numbers)
+    for agent, cells, number, place in zip(agents, display, numbers.tolist(), places.tolist(), strict=True):
         done, after = int(found.done[place]), int(found.after[place])
         rows.append(
             {
                 "agent": agent,
+                "display": cells,
                 "list": LISTS[kinds[number]] if found.chosen[place] else UNLISTED,
                 "state": states[int(found.state[place])],
                 "done": None if done == UNKNOWN else done == DONE,

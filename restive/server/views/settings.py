@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from restive.desk.audit import Repeated, RequestContext
 from restive.desk.config import Config, policy_label
+from restive.desk.display import check_display
 from restive.desk.explanations import count_people
 from restive.desk.program import Program
 from restive.desk.table_mapping import MAX_COUNTRY, parse_cut_points, parse_pairs
@@ -79,6 +80,7 @@ def build_settings(program: Program, _: Query) -> Data:
         "title": config.title,
         "states_are_outcomes": config.states_are_outcomes,
         "shares": dict(config.shares),
+        "display": list(config.display),
         "columns": dict(config.columns),
         "values": dict(config.values),
         "cut_points": str(config.cut_points) if config.cut_points else "",
@@ -118,6 +120,8 @@ def change_config(program: Program, form: Form, context: RequestContext) -> Data
     wanted["shares"] = form.shares("shares")
     if "title" in form.fields:
         wanted["title"] = form.text("title")
+    if "display" in form.fields:
+        wanted["display"] = list(check_display(form.lines("display")))
     wanted["states_are_outcomes"] = form.checked("states_are_outcomes")
     wanted["columns"] = parse_pairs(form.lines("columns"), "columns", may_be_empty=True)
     wanted["values"] = parse_pairs(form.lines("values"), "values")

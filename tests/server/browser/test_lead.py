@@ -55,19 +55,19 @@ def set_up(page: Page, name: str) -> None:
     page.wait_for_url(f"**{at(name, 'states')}#main")
 
 
-@pytest.mark.parametrize("kind", ["CSV", "Excel"])
+@pytest.mark.parametrize(("kind", "link"), [("csv", "all columns"), ("xlsx", "All columns")])
 def test_the_downloaded_list_is_the_list_of_the_store(
-    open_server: Live, windows: Windows, tmp_path: Path, kind: str
+    open_server: Live, windows: Windows, tmp_path: Path, kind: str, link: str
 ) -> None:
     name = f"saved-{kind}"
     reported = make_shop(open_server.desk, name, months=2).recommendation(2).table
     page = windows(open_server).tab(at(name, "list"))
     with page.expect_download() as saving:
-        page.get_by_role("link", name=kind, exact=True).click()
+        page.get_by_role("link", name=link, exact=True).click()
     file = tmp_path / saving.value.suggested_filename
     saving.value.save_as(file)
-    assert file.stem == f"{name}-round-2"
-    saved = pl.read_excel(file) if kind == "Excel" else pl.read_csv(file)
+    assert file.stem == f"{name}-round-2-all"
+    saved = pl.read_excel(file) if kind == "xlsx" else pl.read_csv(file)
     assert saved.columns == [*reported.columns, "done", "next_state"]
     for column in ("round", "rank", "agent", "state_now", "list", "reason"):
         assert saved[column].cast(pl.String).to_list() == reported[column].cast(pl.String).to_list()
@@ -84,7 +84,7 @@ def test_paper_has_the_list_with_boxes_and_no_navigation(open_server: Live, wind
     page.emulate_media(media="print")
     expect(navigation).to_be_hidden()
     expect(page.get_by_role("button")).to_have_count(0)
-    expect(page.get_by_role("link", name="CSV")).to_be_hidden()
+    expect(page.get_by_role("link", name="Call list", exact=True)).to_be_hidden()
     expect(page.locator("td.first").first).to_be_visible()
     expect(boxes).to_be_visible()
     expect(page.locator("thead th.paper")).to_have_text(["Done?", "Next state"])

@@ -1,5 +1,7 @@
 """A round on a phone: pasted rows, and outcomes person by person."""
 
+from typing import Any
+
 from playwright.sync_api import expect
 
 from server.browser.chromium import PHONE
@@ -77,3 +79,30 @@ def test_a_list_is_marked_card_by_card_without_scripts(open_server: Live, window
     person.get_by_role("button", name="Replace it").tap()
     page.wait_for_url("**#mark-1")
     assert program.rounds[0].failed == 1
+
+
+def test_names_are_on_the_phone_and_numbers_call(open_server: Live, windows: Windows) -> None:
+    settings: dict[str, Any] = {
+        "states": ["low", "high"],
+        "rewards": [0, 1],
+        "control": 0.0,
+        "display": ["name", "phone"],
+    }
+    row = {"agent": "PAT-2026-00001", "state": "low", "name": "Ann Okafor", "phone": "+234 803 555 0101"}
+    unlisted = {"agent": "b", "state": "low", "name": "<b>Ben</b>", "phone": "ask at the shop"}
+    open_server.desk.create("named", **settings).decide([row, unlisted])
+    page = windows(open_server, **PHONE | {"viewport": {"width": 375, "height": 740}}).tab(at("named", "list"))
+    for part in ("list", "outcomes/list", "people", "rounds/1", "person?agent=PAT-2026-00001"):
+        page.goto(f"{open_server.place}{at('named', part)}")
+        call = page.get_by_role("link", name="+234 803 555 0101")
+        expect(call).to_have_attribute("href", "tel:+2348035550101")
+        assert call.evaluate("element => element.getBoundingClientRect().height") >= 24
+        expect(page.get_by_role("main")).to_contain_text("Ann Okafor")
+        assert page.evaluate("document.documentElement.scrollWidth") == 375
+    page.goto(f"{open_server.place}{at('named', 'list')}")
+    expect(page.get_by_text("<b>Ben</b>")).to_be_visible()
+    expect(page.get_by_role("link", name="ask at the shop")).to_have_count(0)
+    page.set_viewport_size({"width": 718, "height": 1000})
+    page.emulate_media(media="print")
+    expect(page.get_by_text("is not known yet: never tried").first).to_be_visible()
+    assert page.locator("td.first .id").first.evaluate("element => element.getClientRects().length") == 1

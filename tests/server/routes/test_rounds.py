@@ -9,6 +9,8 @@ from restive.api.types import (
     DecidedRound,
     ListedPerson,
     Page,
+    Person,
+    ProgramConfig,
     RoundDetail,
     RoundSummary,
 )
@@ -118,14 +120,40 @@ def test_a_list_can_be_downloaded_in_every_format(caller: Caller) -> None:
     decide(caller)
     rows = caller.call("GET", "rounds/1/list").json()["items"]
     table = caller.desk.program("shops").recommendation(1).table
-    parquet = caller.call("GET", "rounds/1/list.parquet")
-    assert pl.read_parquet(BytesIO(parquet.content)).drop("done", "next_state").to_dicts() == rows
+    parquet = caller.call("GET", "rounds/1/list.parquet?columns=all")
+    found = pl.read_parquet(BytesIO(parquet.content)).drop("done", "next_state").to_dicts()
+    assert [{**row, "display": {}} for row in found] == rows
     text = caller.call("GET", "rounds/1/list.csv")
     assert text.headers["content-type"].startswith("text/csv")
     assert pl.read_csv(BytesIO(text.content))["agent"].to_list() == table["agent"].to_list()
     book = caller.call("GET", "rounds/1/list.xlsx")
     assert read_excel(book.content, "list").grid.height == table.height + 1
     assert "shops-round-1.xlsx" in book.headers["Content-Disposition"]
+    assert caller.refused("GET", "rounds/1/list.csv?columns=some", 422)["faults"][0]["column"] == "columns"
+
+
+def test_display_columns_come_as_json_or_as_columns_and_are_on_every_list(caller: Caller) -> None:
+    settings = {"name": "named", "states": ["low", "high"], "display": ["Name"]}
+    assert caller.post("/api/v1/programs", settings, ProgramConfig, 201)["config"]["display"] == ["name"]
+    path = "/api/v1/programs/named"
+    ann: dict[str, object] = {"agent": "ann", "state": "low", "display": {"name": "Ann Okafor"}}
+    decided = caller.post(f"{path}/rounds", {"states": [ann, {"agent": "ben", "state": "low"}]}, DecidedRound, 201)
+    shown = {row["agent"]: row["display"] for row in decided["people"]}
+    assert shown == {"ann": {"name": "Ann Okafor"}, "ben": {"name": None}}
+    table = b"agent,state,NAME\nann,high,Ann B.\nben,low,Ben\n"
+    assert caller.call("POST", f"{path}/rounds", content=table, headers=CSV).status_code == 201
+    page = caller.get(f"{path}/rounds/1/list", Page[ListedPerson])["items"]
+    assert {row["agent"]: row["display"]["name"] for row in page} == {"ann": "Ann B.", "ben": "Ben"}
+    people = caller.get(f"{path}/people", Page[Person])["items"]
+    assert [row["display"] for row in people] == [{"name": "Ann B."}, {"name": "Ben"}]
+    assert caller.call("GET", f"{path}/rounds/1/list.csv").text.startswith("rank,agent,name,state_now,reason,done,")
+    columns = {"agent": ["ann"], "state": ["low"], "display": [{"state": "x"}]}
+    problem = caller.refused("POST", f"{path}/rounds", 422, json={"states": columns})
+    assert problem["faults"] == [
+        {"row": 1, "column": "state", "message": "a text is not a display column of this name"}
+    ]
+    assert validate(caller.call("PATCH", path, json={"display": []}), ProgramConfig)["config"]["display"] == []
+    assert "Ann" not in caller.call("GET", f"{path}/people").text
 
 
 def test_a_downloaded_list_can_be_sent_back_as_outcomes(caller: Caller) -> None:
@@ -179,7 +207,7 @@ def test_defaults_in_the_query_are_allowed_with_a_json_body(caller: Caller) -> N
 
 def test_a_downloaded_list_has_columns_to_fill_in(caller: Caller) -> None:
     caller.call("POST", "rounds", json={"states": as_rows()})
-    lines = caller.call("GET", "rounds/1/list.csv").text.splitlines()
+    lines = caller.call("GET", "rounds/1/list.csv?columns=all").text.splitlines()
     assert lines[0].endswith(",done,next_state")
     filled = "\n".join([lines[0], *(f"{line.removesuffix(',,')},yes,high" for line in lines[1:])])
     taken = caller.call("POST", "outcomes", content=filled.encode(), headers=CSV)

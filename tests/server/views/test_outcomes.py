@@ -47,7 +47,7 @@ def test_the_list_can_be_marked_without_a_file(site: Site, browser: Browser) -> 
     assert (program.rounds[0].outcomes, program.rounds[0].done) == (1, 1)
     data = browser.get(f"{LIST}.json").json()
     assert data["people"][0] == {
-        "agent": first, "list": "chosen", "state": "low", "done": True, "next_state": "high", "reward": 1.0,
+        "agent": first, "display": {}, "list": "chosen", "state": "low", "done": True, "next_state": "high", "reward": 1.0,
         "assumed": False,
     }  # fmt: skip
     assert data["people"][1]["done"] is None

@@ -96,7 +96,7 @@ def test_rules_and_their_costs_are_shown(viewer: Browser, played: Site) -> None:
     assert reported["displaced"] == recommendation.displaced
     page = read_text(viewer.get("/programs/demo/list").text)
     assert "Control group" in page
-    assert "Cost of rules" in page
+    assert "What the rules change" in page
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +119,7 @@ def test_a_list_as_a_file_holds_all_of_it(viewer: Browser, played: Site) -> None
     csv = viewer.get("/programs/demo/list.csv")
     assert csv.headers["content-disposition"] == 'attachment; filename="demo-round-5.csv"'
     assert pl.read_csv(BytesIO(csv.content))["agent"].to_list() == table["agent"].to_list()
+    assert pl.read_csv(BytesIO(viewer.get("/programs/demo/list.csv?columns=all").content)).columns[:-2] == table.columns
     excel = viewer.get("/programs/demo/list.xlsx?round=3")
     assert excel.headers["content-disposition"].endswith('filename="demo-round-3.xlsx"')
     assert excel.content.startswith(b"PK")

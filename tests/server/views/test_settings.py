@@ -162,6 +162,17 @@ def test_an_operator_cannot_take_the_steps_of_an_admin(site: Site, operator: Bro
     assert site.desk.program("coupons").config.budget == 2
 
 
+def test_display_columns_are_changed_by_line_and_stay_if_the_form_has_no_field(site: Site, admin: Browser) -> None:
+    assert 'name="display"' in admin.get(SETTINGS).text
+    for fields in ({"display": "Name\nPhone number\n"}, {"budget": "3"}):
+        send(admin, NOW | fields)
+        assert site.desk.program("coupons").config.display == ("name", "phone_number")
+    status, text = send(admin, NOW | {"display": "state"})
+    assert (status, "A display column is called 'state'" in read_text(text)) == (422, True)
+    send(admin, NOW | {"display": ""})
+    assert site.desk.program("coupons").config.display == ()
+
+
 def test_a_viewer_cannot_see_the_settings(site: Site) -> None:
     viewer = site.browser("viewer")
     assert viewer.get(SETTINGS).status_code == 403

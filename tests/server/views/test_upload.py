@@ -84,6 +84,18 @@ def test_columns_and_texts_are_chosen_once_and_remembered(site: Site, browser: B
     assert [event.kind for event in site.desk.program("coupons").log()].count("changed") == 1
 
 
+def test_the_header_of_a_display_column_is_chosen_too(site: Site, browser: Browser) -> None:
+    site.desk.program("coupons").change(display=["phone number"])
+    table = b"agent,state,Mobile\nann,low,0803 555 0101\nben,high,\n"
+    page = browser.post(STATES, {"step": "check"}, ("monday.csv", table))
+    assert 'name="column.phone_number"' in page.text
+    assert "no column for these display columns, which stay as they were: phone_number" in read_text(page.text).lower()
+    decide(browser, table, **{"column.phone_number": "Mobile"})
+    program = site.desk.program("coupons")
+    assert program.config.columns == {"phone_number": "Mobile"}
+    assert program.display([0, 1]) == [{"phone_number": "0803 555 0101"}, {"phone_number": None}]
+
+
 def test_states_by_cut_points_of_a_column_of_numbers(site: Site, browser: Browser) -> None:
     table = b"agent,days since order\n" + b"".join(b"a%d,%d\n" % (n, 7 * n) for n in range(20))
     refused = browser.post(STATES, {"step": "check"}, ("export.csv", table))
