@@ -91,7 +91,7 @@ def test_foreign_files_in_the_temporary_folder_do_not_matter(store: str, tmp_pat
     for fifo in (place / "lock", place / "restive.lock", place / "restive-old" / "lock"):
         os.mkfifo(fifo)
     with Command("--store", store, environment={"TMPDIR": str(place)}) as command:
-        assert httpx.get(f"{command.address()}/health").status_code == 200
+        assert httpx.get(f"{command.address()}/health", timeout=60).status_code == 200
         command.tell(signal.SIGTERM)
         assert command.wait() == 0
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from restive.desk.config import Config
 from restive.desk.program import Program
+from restive.desk.roster import MAX_ID
 from restive.desk.table_columns import ColumnNames, TableColumns, accept, match_headers
 from restive.desk.table_files import ROW
 from restive.desk.table_mapping import MAX_COUNTRY, WORSE, fold, look_like_phones, normalize_header
@@ -23,6 +24,7 @@ from restive.server.views.forms import Form, Table, read_decimal
 
 MAX_ROWS, MAX_SHOWN_COLUMNS, MAX_HEADERS, MAX_TEXTS = 5, 12, 200, 12
 MAX_CUT_STATES = 12  # with more states, cut points are set by the command
+MAX_SHOWN_CELL = 80  # characters
 BARS = 24
 LABELS = {"agent": "Id"}
 REQUIRED = ("agent", "state")
@@ -99,11 +101,16 @@ def describe_reading(program: Program, table: Table, kind: str, given: dict[str,
             for name in names
         ],
         "shown": frame.columns[:MAX_SHOWN_COLUMNS],
-        "rows": frame[:MAX_ROWS, :MAX_SHOWN_COLUMNS].select(pl.all().cast(pl.String, strict=False)).rows(),
+        "rows": _show_cells(frame[:MAX_ROWS, :MAX_SHOWN_COLUMNS]),
         "states": list(states),
         **_describe_states(file.frame, state, config),
         "phones": _suggest_phones(program, frame, chosen.get("agent"), config),
     }
+
+
+def _show_cells(frame: pl.DataFrame) -> list[tuple[str | None, ...]]:
+    """The cells as texts, long ones cut."""
+    return frame.select(pl.all().cast(pl.String, strict=False).str.slice(0, MAX_SHOWN_CELL)).rows()
 
 
 def _find_number(frame: pl.DataFrame, chosen: dict[str, str]) -> str:
@@ -141,7 +148,8 @@ def _describe_states(frame: pl.DataFrame, header: str, config: Config) -> Data:
         frame, "", {"state": (normalize_header(header),)}, (), mapping=config.mapping._replace(columns={})
     )
     codes, texts = columns.state_codes("state", config.states), columns.texts("state")
-    wrong = texts.filter(codes.is_null() & texts.is_not_null()).unique(maintain_order=True).to_list()
+    unknown = codes.is_null() & (texts.str.len_chars() <= MAX_ID).fill_null(False)  # longer ones cannot be mapped
+    wrong = texts.filter(unknown).unique(maintain_order=True).to_list()
     known = [text for text in config.values if text in {fold(each) for each in texts.drop_nulls().unique()}]
     return nothing | {
         "texts": [{"text": text, "state": config.values.get(fold(text), "")} for text in [*wrong, *known]][:MAX_TEXTS]
