@@ -64,7 +64,7 @@ compare: setup  ## All online policies on some twenty scenarios at full size, an
 acceptance: setup  ## Everything that is said from logs, checked at full size, and the page of the docs that tells of it
 	$(BIN)/restive check-logs --out results/check-logs --markdown docs/logs/acceptance.md
 
-lock:  ## Pin the dependencies anew (needs uv)
+lock:  ## Pin the dependencies again (needs uv)
 	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
 	  --generate-hashes --no-annotate --no-header --quiet --output-file requirements.lock
 
