@@ -6,7 +6,7 @@ A layer states the fact in `message`; the command line, the API and the pages ea
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from numbers import Integral, Real
 from pathlib import Path
@@ -81,3 +81,16 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else "."
+
+
+def parse_pairs(texts: Sequence[str], option: str, may_be_empty: bool = False) -> dict[str, str]:
+    """Pairs such as agent=customer_id.
+
+    >>> parse_pairs(["agent=customer_id", "group ="], "column", may_be_empty=True)
+    {'agent': 'customer_id', 'group': ''}
+    """
+    pairs = [text.partition("=") for text in texts]
+    for name, sign, value in pairs:
+        if not (name.strip() and sign and (may_be_empty or value.strip())):
+            raise InputError(f"{name + sign + value!r} is not a pair; write it like name=value.", location=option)
+    return {name.strip(): value.strip() for name, _, value in pairs}

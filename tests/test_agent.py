@@ -100,7 +100,7 @@ def test_an_agent_makes_the_choices_of_a_program_of_the_desk(policy: str, tmp_pa
     agent = Agent(policy, agents=PEOPLE, states=LEVELS, budget=2, seed=5, horizon=30)
     generator, people, known = np.random.default_rng(1), list(PEOPLE), list[str]()
     with Desk(tmp_path / "a.db") as desk:
-        rules: dict[str, Any] = {"control": 0.0, "keep": 0, "cool_down": 0}
+        rules: dict[str, Any] = {"control": 0.0, "keep": 0, "cool_down": 0, "states_are_outcomes": False}
         program = desk.create(
             "one", states=LEVELS, rewards=[0, 1], budget=2, seed=5, horizon=30, policy=policy, **rules
         )

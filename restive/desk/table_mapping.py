@@ -23,7 +23,7 @@ import polars as pl
 
 from restive.desk.roster import MAX_ID, normalize_name
 from restive.desk.table_files import MAX_HEADER
-from restive.errors import InputError, check_whole, did_you_mean
+from restive.errors import InputError, check_whole, did_you_mean, parse_pairs
 
 WORSE, BETTER = "worse", "better"
 MAX_VALUES = 1000
@@ -170,19 +170,6 @@ def check_cut_points(given: object, states: Sequence[str]) -> CutPoints | None:
 def check_phone_country(given: object) -> int | None:
     """Validate the calling code of a country."""
     return None if given is None else check_whole("phone_country", given, 1, MAX_COUNTRY)
-
-
-def parse_pairs(texts: Sequence[str], option: str, may_be_empty: bool = False) -> dict[str, str]:
-    """Pairs such as agent=customer_id.
-
-    >>> parse_pairs(["agent=customer_id", "group ="], "column", may_be_empty=True)
-    {'agent': 'customer_id', 'group': ''}
-    """
-    pairs = [text.partition("=") for text in texts]
-    for name, sign, value in pairs:
-        if not (name.strip() and sign and (may_be_empty or value.strip())):
-            raise InputError(f"{name + sign + value!r} is not a pair; write it like name=value.", location=option)
-    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def parse_cut_points(text: str) -> dict[str, Any] | None:

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from restive.desk.table_mapping import parse_pairs
-from restive.errors import InputError, did_you_mean
+from restive.errors import InputError, did_you_mean, parse_pairs
 
 COLUMNS = (
     "agent", "time", "state", "action", "reward", "next_state", "propensity", "advised", "arm", "group", "available"

@@ -62,7 +62,7 @@ def is_of_what_was_done(probability: Floats, action: Ints) -> bool:
 def _miscalibration(probability: Floats, action: Ints) -> float:
     """χ² of the number of actions in ten bins by probability."""
     near = np.clip(probability, 0.001, 0.999)
-    tenth = (near * 10).astype(np.int64)
+    tenth = (near * 10 + 1e-9).astype(np.int64)  # 1 − 0.8 belongs to 0.2
     excess = np.bincount(tenth, action - near, minlength=10)
     variance = np.bincount(tenth, near * (1 - near), minlength=10)
     return float((excess**2 / np.maximum(variance, 1e-9)).sum())

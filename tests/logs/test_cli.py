@@ -7,8 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from restive.desk.table_mapping import parse_pairs
-from restive.errors import InputError
+from restive.errors import InputError, parse_pairs
 from restive.logs.cli import logs_verb
 from restive.logs.options import split_numbers
 

@@ -191,7 +191,7 @@ def e_values(effect: Estimate, spread: float) -> tuple[float, float]:
     The risk ratio of a difference d in standard deviations is exp(0.91 d), as they propose.
 
     >>> [round(each, 2) for each in e_values(Estimate(0.5, 0.1, 0.3, 0.7), 1.0)]
-    [2.53, 1.95]
+    [2.53, 1.96]
     """
     near = 0.0 if effect.low <= 0 <= effect.high else min(abs(effect.low), abs(effect.high))
     ratios = [math.exp(min(50.0, 0.91 * abs(part) / max(spread, 1e-12))) for part in (effect.value, near)]

@@ -134,7 +134,7 @@ def rank_smallest(statistics: tuple[Floats, ...], weights: tuple[float, ...] = (
     A tail probability is divided by its weight first: a statistic with a larger weight sees more, the others less.
 
     >>> rank_smallest((np.array([9.0, 1, 2, 3]), np.array([1.0, 1, 2, 1])))
-    0.25
+    0.5
     """
     from scipy.special import gammaincc
 

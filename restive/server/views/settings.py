@@ -17,8 +17,8 @@ from restive.desk.config import Config, policy_label
 from restive.desk.display import check_display
 from restive.desk.explanations import count_people
 from restive.desk.program import Program
-from restive.desk.table_mapping import MAX_COUNTRY, parse_cut_points, parse_pairs
-from restive.errors import InputError, NotFound, check_whole
+from restive.desk.table_mapping import MAX_COUNTRY, parse_cut_points
+from restive.errors import InputError, NotFound, check_whole, parse_pairs
 from restive.problem import AT_MOST, EXACTLY
 from restive.server.auth import admit
 from restive.server.downloads import make_export

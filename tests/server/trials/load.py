@@ -208,7 +208,7 @@ def find_keys(desk: Desk, program: Program) -> Counter[str]:
 def check_list(program: Program, sent: Sent, said: dict[str, Any]) -> None:
     """The list of the round is the one that was answered."""
     assert said["recorded"] is True
-    assert program.recommendation(said["round"]).table.to_dicts() == said["people"]
+    assert program.recommendation(said["round"]).people() == said["people"]
 
 
 def check_outcomes(program: Program, sent: Sent, said: dict[str, Any]) -> None:
