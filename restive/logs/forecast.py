@@ -148,7 +148,7 @@ class Forecast:
         row, (action, each, reward) = self.best(budget), self.words
         count = f"{show_count(budget, action)} a {each}"
         if row.lift.high <= 0:
-            return f"{count} bring less than doing nothing, whoever chooses: {row.lift.show()}."
+            return f"{count} bring less than doing nothing, with any policy: {row.lift.show()}."
         chooser = {AT_RANDOM: "given at random", AS_NOW: "given as now"}.get(row.policy, f"given as {row.policy} says")
         brings = f"{count}, {chooser}, bring about {row.lift.show()} more {reward} over"
         length = f"{show_count(self.rounds, each)} than acting on nobody"
