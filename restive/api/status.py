@@ -159,8 +159,8 @@ class NextStep(Answer):
     round: int | None
 
 
-class Status(Answer):
-    """The status of a program."""
+class Progress(Answer):
+    """What a program has done so far, its lift, and what to do next."""
 
     name: str
     title: str
@@ -171,17 +171,9 @@ class Status(Answer):
     rounds: list[StatusRound]
     waiting: list[WaitingRound]
     lift: Lift | None
-    curve: LiftCurve | None
     caution: str
     """Why the lift is not reliable yet; empty if it is."""
     shadow_policy: str | None
-    shadow: ShadowComparison | None
-    effects: list[StateEffect]
-    """What the action adds in each state."""
-    effects_of: int | None
-    """People from whom the effects are estimated, if they are too many to use all; null: everybody."""
-    reward_range: RewardRange | None
-    """Null before the first reward, if rewards are reported."""
     drift: list[DriftAlarm]
     """Changes that were found in the last rounds; empty if nothing changed."""
     horizon: int | None
@@ -193,6 +185,19 @@ class Status(Answer):
     extra_per_action: list[float | None] | None
     total: str
     """The total gain as a sentence, a range as long as it may be 0; empty if it is not known."""
+
+
+class Status(Progress):
+    """The status of a program: its progress, and what is known about its effect."""
+
+    curve: LiftCurve | None
+    shadow: ShadowComparison | None
+    effects: list[StateEffect]
+    """What the action adds in each state."""
+    effects_of: int | None
+    """People from whom the effects are estimated, if they are too many to use all; null: everybody."""
+    reward_range: RewardRange | None
+    """Null before the first reward, if rewards are reported."""
 
 
 class Undone(Result):

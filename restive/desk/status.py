@@ -13,6 +13,7 @@ from restive.api.status import (
     DriftAlarm,
     NextStep,
     PeopleCounts,
+    Progress,
     RewardRange,
     StateEffect,
     Status,
@@ -42,6 +43,19 @@ MAX_MISSING = 0.05  # the share of outcomes that may be missing before the lift 
 
 def get_status(program: Program) -> Status:
     """The status of a program."""
+    projection, shadow = program.projection, program.config.shadow
+    return {
+        **get_progress(program),
+        "curve": as_plain(_lift_curve(projection.rounds)),
+        "shadow": as_plain(compare_shadow(program) if shadow else None),
+        "effects": find_effects(projection) if projection.rounds else [],
+        "effects_of": len(projection.tallies.people) if projection.tallies.stride > 1 else None,
+        "reward_range": _describe_range(projection),
+    }
+
+
+def get_progress(program: Program) -> Progress:
+    """What a program has done so far, its lift, and what to do next; no round is read for it."""
     projection = program.projection
     config, agents = projection.config, projection.agents
     people, rounds = _count_people(program), [_describe_round(totals) for totals in projection.rounds]
@@ -50,6 +64,7 @@ def get_status(program: Program) -> Status:
     ]
     actions, budget = sum(row["done"] + row["unlisted"] for row in rounds), sum(row["budget"] for row in rounds)
     effect = measure_lift(agents, config.words) if agents.control.any() else None
+    weekly = config.states_are_outcomes and bool(config.rewards)
     return {
         "name": program.name,
         "title": find_title(config),
@@ -60,23 +75,11 @@ def get_status(program: Program) -> Status:
         "rounds": rounds,
         "waiting": waiting,
         "lift": as_plain(effect),
-        "curve": as_plain(_lift_curve(projection.rounds)),
         "caution": _caution(projection.rounds),
         "shadow_policy": config.shadow,
-        "shadow": as_plain(compare_shadow(program) if config.shadow else None),
-        "effects": find_effects(projection) if rounds else [],
-        "effects_of": len(projection.tallies.people) if projection.tallies.stride > 1 else None,
-        "reward_range": _describe_range(projection),
         "drift": find_drift(projection.rounds, config),
         "horizon": config.horizon,
-        "steps": next_steps(
-            config.words,
-            people,
-            waiting,
-            len(rounds),
-            config.horizon,
-            config.states_are_outcomes and bool(config.rewards),
-        ),
+        "steps": next_steps(config.words, people, waiting, len(rounds), config.horizon, weekly),
         "version": __version__,
         "actions": actions,
         "budget_used": sum(row["done"] for row in rounds) / budget if budget else None,

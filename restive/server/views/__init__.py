@@ -3,7 +3,19 @@
 Each module adds its pages to the router when it is imported.
 """
 
-from restive.server.views import audit, history, outcomes, people, programs, rounds, settings, status, upload, users
+from restive.server.views import (
+    audit,
+    history,
+    outcomes,
+    people,
+    programs,
+    results,
+    rounds,
+    settings,
+    status,
+    upload,
+    users,
+)
 from restive.server.views.base import router, static_files
 
 __all__ = [
@@ -12,6 +24,7 @@ __all__ = [
     "outcomes",
     "people",
     "programs",
+    "results",
     "rounds",
     "router",
     "settings",

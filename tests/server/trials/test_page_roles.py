@@ -38,6 +38,7 @@ PAGES = {
     f"{P}/rounds/{{round}}": "viewer",
     f"{P}/people": "viewer",
     f"{P}/person": "viewer",
+    f"{P}/results": "viewer",
     f"{P}/shadow": "viewer",
     f"{P}/states": "operator",
     f"{P}/outcomes": "operator",

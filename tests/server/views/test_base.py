@@ -39,16 +39,19 @@ PAGES = (
     "/programs/demo/people",
     "/programs/demo/people?find=-01",
     "/programs/demo/person?agent=pharmacist-01",
+    "/programs/demo/results",
     "/programs/demo/shadow",
     "/programs/odd/status",
     "/programs/odd/list",
     "/programs/odd/rounds/1",
     "/programs/odd/people",
+    "/programs/odd/results",
     "/programs/odd/shadow",
     "/programs/new/status",
     "/programs/new/list",
     "/programs/new/rounds",
     "/programs/new/people",
+    "/programs/new/results",
     "/glossary",
 )
 
@@ -89,7 +92,7 @@ def read_main(page: str) -> str:
 def test_every_page_and_its_json_endpoint_come_from_one_function() -> None:
     by_path = {route.path: route for route in all_routes() if "GET" in (route.methods or ())}
     endpoints = [path for path in by_path if path.endswith(".json")]
-    assert len(endpoints) == 19
+    assert len(endpoints) == 20
     for path in endpoints:
         page = by_path[path.removesuffix(".json")]
         builders = [route.dependant.dependencies[-1].call for route in (page, by_path[path])]
@@ -127,7 +130,7 @@ def test_every_question_mark_has_a_definition(template: Path) -> None:
 
 
 def test_definitions_open_in_place_and_have_unique_ids(viewer: Browser) -> None:
-    page = viewer.get("/programs/demo/status").text
+    page = viewer.get("/programs/demo/results").text
     opened, named = re.findall(r'popovertarget="([^"]+)"', page), re.findall(r'<span popover id="([^"]+)"', page)
     assert opened == named
     assert len(set(named)) == len(named) > 5
@@ -300,7 +303,7 @@ def test_no_path_leads_out_of_the_static_folder(played: Site, name: str) -> None
 
 
 def test_every_static_file_that_a_page_names_exists(viewer: Browser) -> None:
-    page = viewer.get("/programs/demo/status").text
+    page = viewer.get("/programs/demo/results").text
     named = re.findall(r'(?:href|src)="(/static/[^"]+)"', page)
     assert len(named) == 7
     assert all(viewer.get(place).status_code == 200 for place in named)

@@ -1,11 +1,10 @@
-"""The status of a program, and the comparison with its shadow."""
+"""The status of a program."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 from restive.desk import Desk
-from restive.desk.status import compare_shadow, get_status
+from restive.desk.status import get_status
 from restive.server.views.base import Query
 from restive.server.views.status import build_status
 from server.views.browsing import Browser, Site, read_text
@@ -15,25 +14,12 @@ def test_the_page_says_what_the_desk_says(viewer: Browser, played: Site) -> None
     seen, page = get_status(played.desk.program("demo")), read_text(viewer.get("/programs/demo/status").text)
     assert seen["lift"] is not None
     assert seen["lift"]["sentence"] in page
-    assert seen["shadow"] is not None
-    assert seen["shadow"]["sentence"] in page
-    assert all(each["state"] in page for each in seen["effects"])
+    assert 'href="/programs/demo/results"' in viewer.get("/programs/demo/status").text
 
 
 def test_the_json_endpoint_has_the_numbers_of_the_desk(viewer: Browser, played: Site) -> None:
     reported, seen = viewer.get("/programs/demo/status.json").json(), get_status(played.desk.program("demo"))
-    for part in (
-        "lift",
-        "curve",
-        "rounds",
-        "people",
-        "waiting",
-        "effects",
-        "shadow",
-        "actions",
-        "budget_used",
-        "caution",
-    ):
+    for part in ("lift", "rounds", "people", "waiting", "actions", "budget_used", "caution"):
         assert reported[part] == seen[part]
 
 
@@ -42,14 +28,6 @@ def test_steps_lead_to_pages_and_name_their_round(admin: Browser) -> None:
     assert 'href="/programs/demo/outcomes?round=5"' in page
     assert 'href="/programs/demo/states"' in page
     assert "restive desk" not in page
-
-
-def test_charts_have_a_description_and_a_table(viewer: Browser) -> None:
-    page = viewer.get("/programs/demo/status").text
-    assert page.count("data-plot=") == page.count("<figcaption") == 2
-    assert "In the program: From " in page
-    table = page.partition("Show the numbers as a table")[2].partition("</details>")[0]
-    assert table.count('<th scope="row">') == 5
 
 
 def test_a_program_that_nobody_joined_has_a_page(viewer: Browser) -> None:
@@ -81,26 +59,3 @@ def test_one_table_a_week_is_the_next_step_where_states_are_outcomes(tmp_path: P
 def test_a_program_alone_leads_to_its_status(viewer: Browser) -> None:
     answer = viewer.get("/programs/demo")
     assert (answer.status_code, answer.headers["location"]) == (303, "/programs/demo/status")
-
-
-def test_all_means_come_with_their_intervals(viewer: Browser) -> None:
-    page = viewer.get("/programs/demo/status").text
-    last = page.partition("Last rounds")[2]
-    assert len(re.findall(r"\d \S*<span class=\"soft small nowrap\">\(", last)) >= 5
-
-
-def test_the_comparison_is_that_of_the_desk(viewer: Browser, played: Site) -> None:
-    found = compare_shadow(played.desk.program("demo"))
-    assert found is not None
-    reported = viewer.get("/programs/demo/shadow.json").json()["comparison"]
-    assert reported["sentence"] == found.sentence
-    assert (reported["low"], reported["high"], reported["overlap"]) == (found.low, found.high, found.overlap)
-    page = read_text(viewer.get("/programs/demo/shadow").text)
-    assert found.sentence in page
-    assert "The interval contains 0" in page or "The whole interval lies" in page
-
-
-def test_a_program_without_a_shadow_says_so_and_does_not_offer_the_page(viewer: Browser) -> None:
-    page = viewer.get("/programs/odd/shadow").text
-    assert "This program has no shadow." in page
-    assert 'href="/programs/odd/shadow"' not in page
