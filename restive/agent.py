@@ -9,7 +9,6 @@ agents and states              numbers from 0 on, or names: different texts or d
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral
 from os import PathLike
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,23 +17,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from restive import checkpoint
 from restive.contract import Draws, KnownMoves, Past, Ranking, Shape, as_ranking, select_actions
-from restive.errors import InputError, check_number, check_whole, did_you_mean
+from restive.errors import InputError, check_number, check_whole
 from restive.kernels import rng
 from restive.kernels.inclusion import inclusion_probabilities
-from restive.kernels.top_k import inclusion
+from restive.kernels.spending import NO_GROUPS, ROUNDING, inclusion_within, spending_probabilities
+from restive.names import Name, Names, as_array, as_numbers, is_known
 from restive.policies import make_policy
 from restive.policies.base import Learner, Policy
 from restive.policies.belief import Axes, agent_axes, grow, put, require_axes, take
-from restive.problem import check_features
+from restive.problem import EXACTLY, check_cost, check_features, check_spend
 from restive.types import Bools, Floats, Ints
 
-Name: TypeAlias = str | int
 Entries: TypeAlias = Mapping[Any, Any] | Sequence[Any] | NDArray[Any]
 
-FACTS = ("agents", "states", "budget", "seed", "horizon", "reward_range", "step")
+FACTS = ("agents", "states", "budget", "spend", "seed", "horizon", "reward_range", "step")
 MAX_REWARD_RANGE = 1e12
 # The random stream in which the noise of priorities is drawn again, and how often it is.
 REDRAWN, N_DRAWS = 2**32 + 2, 512
+# With costs, probabilities are frequencies over so many draws.
+N_COST_DRAWS = 4096
 
 
 class Explanation(NamedTuple):
@@ -71,7 +72,14 @@ class Agent:
     states
         Their number, or a list of their names.
     budget
-        The number of agents that can be acted on in a round; it may be changed between rounds.
+        The number of agents that can be acted on in a round, or with costs the sum of theirs; it may be changed between
+        rounds.
+    cost
+        [N], above 0: what acting on each agent takes of the budget; None if it is 1 for all of them. It may be changed
+        between rounds.
+    spend
+        "exactly" to spend the budget in every round as far as possible; "at most" to leave out agents that the policy
+        does not expect to gain.
     seed
         The seed of all random numbers.
     horizon
@@ -108,6 +116,8 @@ class Agent:
         states: int | Iterable[Name],
         budget: int,
         *,
+        cost: ArrayLike | None = None,
+        spend: str = EXACTLY,
         seed: int = 0,
         horizon: int | None = None,
         reward_range: float = 1.0,
@@ -121,6 +131,8 @@ class Agent:
         self._agents = Names("agent", "agents", agents, 0)
         self._states = Names("state", "states", states, 1)
         self.budget = budget
+        self._cost = None if cost is None else check_cost(cost, self._agents.size)
+        self.spend = check_spend(spend)
         self.seed = check_whole("seed", seed, 0, rng.MAX_SEED)
         self.horizon = None if horizon is None else check_whole("horizon", horizon, 1)
         must = f"it must be the largest difference of two rewards, from 0 to {MAX_REWARD_RANGE:g}"
@@ -146,17 +158,33 @@ class Agent:
 
     @property
     def budget(self) -> int:
-        """The number of agents that can be acted on in a round."""
+        """The number of agents that can be acted on in a round, or with costs the sum of theirs."""
         return self._budget
 
     @budget.setter
     def budget(self, value: int) -> None:
         self._budget = check_whole("budget", value, 0)
 
+    @property
+    def cost(self) -> Floats | None:
+        """What acting on each agent takes of the budget, [N]; None if it is 1 for all of them."""
+        return self._cost
+
+    @cost.setter
+    def cost(self, value: ArrayLike) -> None:
+        if self._cost is None:
+            raise InputError("cost is set, but the agent was made without costs.", location="cost")
+        self._cost = check_cost(value, self._agents.size)
+
     def act(self, states: Entries) -> list[Any]:
-        """The agents to act on in this round: `budget` of those whose state is given, in the order of joining."""
+        """The agents to act on in this round, in the order of joining: those of highest priority whose state is given.
+
+        There are `budget` of them, or with costs as many as the budget allows; fewer if it need not be spent.
+        """
         present, state = self._read_states("states", states)
-        draws = Draws(self._keys, present, self.step, min(self.budget, present.size))
+        cost = None if self.cost is None else self.cost[None, present]
+        budget = min(self.budget, present.size) if cost is None else self.budget
+        draws = Draws(self._keys, present, self.step, budget, cost, self.spend)
         whole = present.size == self._agents.size
         belief = self.belief if whole else take(self.belief, self._axes(), present)
         if present.size:
@@ -219,14 +247,20 @@ class Agent:
             error=benefits.error[0][here],
         )
 
-    def add_agents(self, agents: int | Iterable[Name], features: ArrayLike | None = None) -> list[Any]:
+    def add_agents(
+        self, agents: int | Iterable[Name], features: ArrayLike | None = None, cost: ArrayLike | None = None
+    ) -> list[Any]:
         """Add new agents at the end, by number or by name, and return their names.
 
         The policy initialises them from what it knows of the others, if it can (`Policy.welcome`). Their features are
-        unknown if they are not given.
+        unknown if they are not given; their costs must be given if the others have costs.
         """
         self._axes()
         before, grown = self._agents.size, self._agents.add(agents)
+        if (cost is None) != (self.cost is None):
+            missing = "missing, but the other agents have costs" if cost is None else "given, but the others have none"
+            raise InputError(f"cost is {missing}.", location="cost")
+        costs = None if cost is None else check_cost(cost, grown.size - before)
         if self.features is not None:
             rows = (grown.size - before, self.features.shape[1])
             new = np.full(rows, np.nan) if features is None else check_features(features, rows[0])
@@ -235,6 +269,8 @@ class Agent:
             self.features = np.concatenate([self.features, new])
         elif features is not None:
             raise InputError("features is given, but the other agents have none.", location="features")
+        if self._cost is not None and costs is not None:
+            self._cost = np.concatenate([self._cost, costs])
         self._agents, self._last = grown, None
         self.belief = grow(self.policy, self.belief, self._shape())
         return list(grown.names[before:])
@@ -254,7 +290,7 @@ class Agent:
         facts = {name: saved.header[name] for name in FACTS}
         try:
             step = check_whole("step", facts.pop("step"), 0)
-            agent = cls(saved.policy, **facts, features=saved.extra.get("features"))
+            agent = cls(saved.policy, **facts, features=saved.extra.get("features"), cost=saved.extra.get("cost"))
         except InputError as error:
             raise InputError(f"{path}: a damaged checkpoint; {error}") from None
         agent.belief = saved.restore(path, agent.belief, "for these agents and states", **agent._extra())
@@ -267,11 +303,13 @@ class Agent:
 
     def _shape(self) -> Shape:
         agents, features = self._agents.size, None if self.features is None else self.features[None]
-        sizes = (1, agents, self._states.size, min(self.budget, agents))
-        return Shape(*sizes, self.horizon, np.array([self.reward_range]), features)
+        cost, budget = (None, min(self.budget, agents)) if self.cost is None else (self.cost[None], self.budget)
+        sizes = (1, agents, self._states.size, budget)
+        return Shape(*sizes, self.horizon, np.array([self.reward_range]), features, cost, self.spend)
 
     def _extra(self) -> dict[str, Any]:
-        return {} if self.features is None else {"features": self.features}
+        given = {"features": self.features, "cost": self.cost}
+        return {name: array for name, array in given.items() if array is not None}
 
     def _axes(self) -> Axes:
         """The axes of agents in the belief, compared once with its arrays."""
@@ -285,16 +323,16 @@ class Agent:
         if isinstance(given, Mapping):
             position = self._agents.find(place, given)
             order = np.argsort(position, kind="stable")
-            position, entry = position[order], _as_array(place, list(given.values()))[order]
+            position, entry = position[order], as_array(place, list(given.values()))[order]
         else:
-            position, entry = np.arange(self._agents.size), _as_array(place, given)
+            position, entry = np.arange(self._agents.size), as_array(place, given)
         if entry.shape != position.shape:
             raise InputError(
                 f"{place} has shape {list(entry.shape)}; it must be [{position.size}], one entry for each agent, or a "
                 "mapping from agents to entries.",
                 location=place,
             )
-        known = _is_known(entry)
+        known = is_known(entry)
         return position[known], entry[known]
 
     def _read_states(self, place: str, given: Entries) -> tuple[Ints, Ints]:
@@ -309,7 +347,7 @@ class Agent:
 
     def _read_rewards(self, given: Entries) -> tuple[Ints, Floats]:
         position, entry = self._read("rewards", given)
-        reward, valid = _as_numbers(entry)
+        reward, valid = as_numbers(entry)
         valid &= np.isfinite(reward)
         if not valid.all():
             agent, value = self._first_wrong(position, entry, valid)
@@ -330,9 +368,11 @@ class Agent:
             raise InputError(
                 f"chosen names agent {self._agents.names[int(action.argmax())]!r} twice.", location="chosen"
             )
-        if position.size > self.budget:
+        spent = position.size if self.cost is None else float(self.cost[position].sum())
+        if spent > self.budget * (1 + ROUNDING):
+            cost = "" if self.cost is None else f", which cost {spent:g}"
             raise InputError(
-                f"chosen names {position.size} agents; the budget is {self.budget}, which may be changed.",
+                f"chosen names {position.size} agents{cost}; the budget is {self.budget}, which may be changed.",
                 location="chosen",
             )
         return action
@@ -349,129 +389,23 @@ class Agent:
                 raise InputError(f"{place} has no entry of agent {agent!r}, whose {what} is given.", location=place)
 
 
-class Names:
-    """What agents or states are called: the numbers from 0 on, or names.
-
-    given  their number or the list of names, as plain data
-    names  all of them, in order
-    """
-
-    def __init__(self, one: str, many: str, given: int | Iterable[Name], low: int) -> None:
-        self.one, self.many = one, many
-        self.names: Sequence[Any]
-        self._position: dict[Any, int] | None = None
-        if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-            self.names = range(check_whole(many, given, low))
-        else:
-            self.names = [name.item() if isinstance(name, np.generic) else name for name in given]
-            self._require_names(low)
-            self._position = {name: place for place, name in enumerate(self.names)}
-
-    @property
-    def size(self) -> int:
-        """How many there are."""
-        return len(self.names)
-
-    @property
-    def given(self) -> int | list[Any]:
-        """Their number, or their names."""
-        return self.size if self._position is None else list(self.names)
-
-    def add(self, more: int | Iterable[Name]) -> "Names":
-        """The same with more at the end, which are numbered or named as the others are."""
-        new = Names(self.one, self.many, more, 0)
-        if (new._position is None) != (self._position is None):
-            kind = "numbered; give the number of new ones" if self._position is None else "named; give a list of names"
-            raise InputError(f"{self.many} is {more!r}, but the {self.many} are {kind}.", location=self.many)
-        both = self.size + new.size if self._position is None else [*self.names, *new.names]
-        return Names(self.one, self.many, both, 0)
-
-    def select(self, position: Ints) -> list[Any]:
-        """The names at these positions."""
-        if self._position is None:
-            return list(position.tolist())
-        return [self.names[place] for place in position.tolist()]
-
-    def positions(self, entry: NDArray[Any]) -> tuple[Ints, Bools]:
-        """The position of each name, and whether there is such a name."""
-        if self._position is None:
-            number, valid = _as_numbers(entry)
-            valid &= (number >= 0) & (number < self.size)
-            place = np.where(valid, number, 0).astype(np.int64)
-            return place, valid & (place == number)
-        place = np.array([self._position.get(name, -1) for name in entry.tolist()], np.int64)
-        return place, place >= 0
-
-    def find(self, place: str, given: Iterable[Any]) -> Ints:
-        """The positions of these names; `place` is where they were given."""
-        listed = isinstance(given, Iterable) and not isinstance(given, str | np.ndarray)
-        entry = _as_array(place, list(given) if listed else given)
-        if entry.ndim != 1:
-            raise InputError(f"{place} is {given!r}; it must be a list of {self.many}.", location=place)
-        position, valid = self.positions(entry)
-        if not valid.all():
-            name = entry[np.argmin(valid) :][:1].tolist()[0]
-            raise InputError(f"{place} names {self.one} {name!r}; {self.describe(name)}", location=place)
-        return position
-
-    def describe(self, wrong: object) -> str:
-        """What is allowed instead of a wrong name, as the end of a sentence."""
-        if self._position is None:
-            return f"it must be a whole number from 0 to {self.size - 1}."
-        if self.size <= 10:
-            return f"it must be one of {', '.join(map(repr, self.names))}."
-        return f"there is no such {self.one}{did_you_mean(str(wrong), map(str, self.names))}"
-
-    def _require_names(self, low: int) -> None:
-        texts = all(isinstance(name, str) for name in self.names)
-        numbers = all(isinstance(name, Integral) and not isinstance(name, bool) for name in self.names)
-        if not (texts or numbers) or len(self.names) < low:
-            raise InputError(
-                f"{self.many} must be a number from {low} on, or a list of names, all texts or all whole numbers.",
-                location=self.many,
-            )
-        seen = set()
-        for name in self.names:
-            if name in seen:
-                raise InputError(f"{self.many} names {name!r} twice.", location=self.many)
-            seen.add(name)
-
-
-def _as_array(place: str, given: Any) -> NDArray[Any]:
-    try:
-        array = np.asarray(given)
-        return np.asarray(given, object) if array.dtype.kind in "US" else array  # texts only where texts were given
-    except (TypeError, ValueError):
-        raise InputError(f"{place} is not a list of single entries.", location=place) from None
-
-
-def _is_known(entry: NDArray[Any]) -> Bools:
-    """Whether each entry is there: neither None nor NaN."""
-    if entry.dtype.kind == "O":
-        return np.array([value is not None and value == value for value in entry.tolist()], np.bool_)
-    missing: Bools = entry != entry
-    return ~missing
-
-
-def _as_numbers(entry: NDArray[Any]) -> tuple[Floats, Bools]:
-    """The entries as floats, and whether each is a number."""
-    if entry.dtype.kind in "biuf":
-        return entry.astype(np.float64), np.ones(entry.shape, np.bool_)
-    numbers = [value if isinstance(value, int | float | np.number) else np.nan for value in entry.tolist()]
-    found = np.array(numbers, np.float64)
-    return found, ~np.isnan(found)
-
-
 def _probability(ranking: Ranking, center: Floats, noise: Floats, draws: Draws) -> Floats:
     """The probability that each agent is chosen, over exploration, ties and the noise of the priorities, [M]."""
-    if not noise.any() or not draws.budget:
-        closed: Floats = inclusion(ranking.priority, ranking.explore, draws.budget)[0]
+    if not noise.size:
+        return np.zeros(0)
+    least, explore = float(ranking.least(draws)[0]), float(ranking.explore[0])
+    if not noise.any():
+        mean = ranking.priority[0]
+    else:  # without its noise a priority is the center, up to a constant, and 0 at break-even
+        mean, least = np.ascontiguousarray(center), -np.inf if least == -np.inf else 0.0
+    budget, key = draws.budget, draws.branch(REDRAWN)[0]
+    if draws.cost is not None:
+        rest = draws.cost[0], budget, NO_GROUPS, key, draws.agents, N_COST_DRAWS
+        return spending_probabilities(mean, noise, explore, least, *rest)
+    if not noise.any() or not budget:
+        closed: Floats = inclusion_within(ranking.priority, ranking.explore, ranking.least(draws), budget)[0]
         return closed
-    free = np.full(noise.size, -1)
-    best = inclusion_probabilities(
-        np.ascontiguousarray(center), np.ascontiguousarray(noise), free, np.zeros(0, np.int64), draws.budget,
-        draws.branch(REDRAWN)[0], draws.agents, N_DRAWS,
-    )  # fmt: skip
-    explore = ranking.explore[0]
-    averaged: Floats = explore * draws.budget / noise.size + (1 - explore) * best
+    group, quota, deviation = np.full(noise.size, -1), np.zeros(0, np.int64), np.ascontiguousarray(noise)
+    best = inclusion_probabilities(mean, deviation, group, quota, budget, key, draws.agents, N_DRAWS, least)
+    averaged: Floats = explore * budget / noise.size + (1 - explore) * best
     return averaged

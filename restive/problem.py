@@ -118,8 +118,8 @@ class Problem:
         self.transition = _transition(transition)
         agents, size = self.shape
         self.reward = _reward(reward, agents, size)
-        self.cost = None if cost is None else _cost(cost, agents)
-        self.spend = _spend(spend)
+        self.cost = None if cost is None else check_cost(cost, agents)
+        self.spend = check_spend(spend)
         self.budget = _budget(budget, None if self.cost is not None else agents)
         self.start = None if start is None else _start(start, agents, size)
         self.states = _states(states, size)
@@ -328,7 +328,8 @@ def _budget(value: object, agents: int | None) -> int:
     return number
 
 
-def _cost(values: ArrayLike, agents: int) -> Floats:
+def check_cost(values: ArrayLike, agents: int) -> Floats:
+    """Validate costs, [N]."""
     array = _numbers(values, "cost")
     if array.shape != (agents,):
         raise InputError(f"cost has shape {list(array.shape)}; it must be [{agents}], one number for each agent.")
@@ -340,7 +341,8 @@ def _cost(values: ArrayLike, agents: int) -> Floats:
     return frozen
 
 
-def _spend(value: object) -> str:
+def check_spend(value: object) -> str:
+    """Validate how the budget is spent."""
     if value not in (EXACTLY, AT_MOST):
         raise InputError(f"spend is {value!r}; it must be {EXACTLY!r} or {AT_MOST!r}.")
     return str(value)

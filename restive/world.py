@@ -14,7 +14,7 @@ import numpy as np
 from restive.contract import Draws, Model, Ranking, Shape, select_actions
 from restive.errors import InputError, check_number, check_whole
 from restive.kernels import rng
-from restive.kernels.spending import NO_GROUPS, inclusion_within, spending_frequencies
+from restive.kernels.spending import NO_GROUPS, inclusion_within, spending_probabilities
 from restive.kernels.step import Dynamics, Outcome, advance, first_states
 from restive.kernels.top_k import inclusion
 from restive.problem import EXACTLY, Drift, Problem
@@ -185,17 +185,10 @@ class World:
         return inclusion(ranking.priority, ranking.explore, draws.budget)
 
     def _inclusion_by_draws(self, ranking: Ranking, draws: Draws, cost: Floats) -> Floats:
-        probability, keys, nobody = np.zeros(cost.shape), draws.branch(INCLUSION_STREAM), np.zeros(cost.shape[1])
-
-        def count(priority: Floats, break_even: float, r: int) -> Floats:
-            rest = cost[r], draws.budget, NO_GROUPS, keys[r], self.agents, INCLUSION_DRAWS
-            return spending_frequencies(priority, nobody, break_even, *rest)
-
+        probability, keys, nothing = np.zeros(cost.shape), draws.branch(INCLUSION_STREAM), np.zeros(cost.shape[1])
         for r, (explore, break_even) in enumerate(zip(ranking.explore, ranking.least(draws), strict=True)):
-            if explore > 0:
-                probability[r] += explore * count(nobody, -np.inf, r)
-            if explore < 1:
-                probability[r] += (1 - explore) * count(ranking.priority[r], float(break_even), r)
+            rest = cost[r], draws.budget, NO_GROUPS, keys[r], self.agents, INCLUSION_DRAWS
+            probability[r] = spending_probabilities(ranking.priority[r], nothing, explore, break_even, *rest)
         return probability
 
     def advance(self, state: Ints, action: Ints, draws: Draws) -> Outcome:

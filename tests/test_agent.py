@@ -85,6 +85,17 @@ def test_an_agent_makes_the_choices_of_a_simulation_bit_for_bit(policy: str) -> 
     assert agent.step == T
 
 
+@pytest.mark.parametrize("spend", ["exactly", "at most"])
+@pytest.mark.parametrize("policy", FAST)
+def test_with_costs_an_agent_makes_the_choices_of_a_simulation_bit_for_bit(policy: str, spend: str) -> None:
+    costs = np.random.default_rng(2).uniform(0.5, 3, N)
+    priced = problem().replace(cost=costs, budget=7, spend=spend)
+    world = World(priced, seed=SEED, horizon=T)
+    agent = make_agent(policy, budget=7, cost=costs, spend=spend)
+    rewards, _ = play(agent, world, world.first_states()[0], range(T))
+    assert rewards == simulate(priced, policy, horizon=T, seed=SEED).reward[0].tolist()
+
+
 @pytest.mark.parametrize("policy", FAST)
 def test_names_and_numbers_lead_to_the_same_choices(policy: str) -> None:
     world = World(problem(), seed=SEED, horizon=T)
@@ -248,6 +259,41 @@ def test_probabilities_are_the_frequencies_of_repeated_choices(policy: str) -> N
     assert probability.sum() == pytest.approx(B, abs=0.02)
 
 
+@pytest.mark.parametrize("policy", ["random", "egt"])
+def test_with_costs_probabilities_are_the_frequencies_of_repeated_choices(policy: str) -> None:
+    costs = np.tile([1.0, 1.5, 2.0], N // 3)
+    agent, state, tally, repeats = make_agent(policy, budget=6, cost=costs), np.zeros(N, int), np.zeros(N), 1000
+    agent.act(state)
+    probability = agent.explain().probability
+    assert len(np.unique(probability)) == 3  # agents of one cost are alike
+    for seed in range(repeats):
+        tally[make_agent(policy, budget=6, cost=costs, seed=seed).act(state)] += 1
+    np.testing.assert_allclose(tally / repeats, probability, atol=0.06)
+
+
+def test_costs_may_change_between_rounds_join_with_new_agents_and_survive_a_file(tmp_path: Path) -> None:
+    agent = Agent("lagrange", agents=["ann", "ben"], states=LEVELS, budget=3, cost=[1, 5], spend="at most")
+    assert agent.act(["low", "low"]) == ["ann"]
+    agent.cost = [5, 1]
+    assert agent.act(["low", "low"]) == ["ben"]
+    agent.add_agents(["cleo"], cost=[2])
+    assert agent.act(["low", "low", "low"]) == ["ben", "cleo"]
+    agent.save(tmp_path / "a.npz")
+    loaded = Agent.load(tmp_path / "a.npz")
+    assert (loaded.spend, np.asarray(loaded.cost).tolist()) == ("at most", [5, 1, 2])
+    for call, sentence in (
+        (lambda: agent.add_agents(["dev"]), "cost is missing, but the other agents have costs."),
+        (lambda: two_people().add_agents(["dev"], cost=[1]), "cost is given, but the others have none."),
+        (lambda: setattr(two_people(), "cost", [1, 2]), "cost is set, but the agent was made without costs."),
+        (
+            lambda: agent.learn(["low"] * 3, ["ann"], [0] * 3, ["low"] * 3),
+            "chosen names 1 agents, which cost 5; the budget is 3, which may be changed.",
+        ),
+    ):
+        with pytest.raises(InputError, match=f"^{sentence}$"):
+            call()
+
+
 def test_an_explanation_belongs_to_the_last_choice() -> None:
     agent = two_people()
     for call in (
@@ -275,6 +321,8 @@ def test_an_explanation_belongs_to_the_last_choice() -> None:
         ({"states": 0}, "states is 0; it must be a whole number from 1 on."),
         ({"states": []}, "states must be a number from 1 on, or a list of names, all texts or all whole numbers."),
         ({"budget": -1}, "budget is -1; it must be a whole number from 0 on."),
+        ({"cost": [1, 0, 1]}, "cost of agent 1 is 0; a cost is above 0 and finite."),
+        ({"spend": "all"}, "spend is 'all'; it must be 'exactly' or 'at most'."),
         ({"seed": -1}, f"seed is -1; it must be a whole number from 0 to {2**63 - 1}."),
         ({"horizon": 0}, "horizon is 0; it must be a whole number from 1 on."),
         ({"reward_range": np.nan}, "reward_range is nan; it must be the largest difference of two rewards, from 0 to 1e+12."),
@@ -367,7 +415,8 @@ def test_files_that_are_no_agents_are_refused(tmp_path: Path) -> None:
     save(path, agent.policy, agent.belief, {})
     with pytest.raises(InputError, match=r"a\.npz: not a checkpoint of an Agent \(agents is missing\)"):
         Agent.load(path)
-    facts: dict[str, Any] = {"agents": 3, "states": 2, "budget": 1, "seed": 0, "horizon": None, "reward_range": 1.0}
+    facts: dict[str, Any] = {"agents": 3, "states": 2, "budget": 1, "spend": "exactly", "seed": 0, "horizon": None}
+    facts["reward_range"] = 1.0
     save(path, agent.policy, agent.belief, {}, **facts, step=0)
     with pytest.raises(InputError, match="a damaged checkpoint; its arrays are not those of egt for these agents"):
         Agent.load(path)

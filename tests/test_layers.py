@@ -19,7 +19,7 @@ LAYERS = (
     {"contract"},
     {"solvers"},
     {"policies", "problems"},
-    {"world", "observation", "simulation", "agent", "trace", "stats", "checkpoint"},
+    {"world", "observation", "simulation", "names", "agent", "trace", "stats", "checkpoint"},
     {"comparison", "plotting", "page", "console", "report", "solution", "checks", "gym"},
     {"paper", "benchmark", "desk", "logs"},
     {"server", "client"},

@@ -20,7 +20,7 @@ from restive.kernels import rng
 from restive.kernels.jit import compiled
 from restive.kernels.rng import fold, near_normal
 from restive.kernels.top_k import find_cutoff
-from restive.types import Floats, Ints, Keys
+from restive.types import Bools, Floats, Ints, Keys
 
 # Sums of costs may exceed the budget by rounding, relative to the budget.
 ROUNDING = 1e-9
@@ -36,13 +36,23 @@ class Groups(NamedTuple):
 
 
 NO_GROUPS = Groups(np.empty(0, np.int64), np.empty(0))
+NOBODY = np.empty(0, np.bool_)
 
 
 @compiled
 def spend(
-    order: Ints, priority: Floats, break_even: Floats, cost: Floats, budget: int, groups: Groups, action: Ints
+    order: Ints,
+    priority: Floats,
+    break_even: Floats,
+    cost: Floats,
+    budget: float,
+    groups: Groups,
+    action: Ints,
+    asked: Bools = NOBODY,
 ) -> None:
     """Fill `action` with 1 for the agents in `order` [R, N] that the budget is spent on, first for each group's minimum.
+
+    Agents that are only `asked` about, [N] or empty, get 1 if they would be chosen, and nothing is spent on them.
 
     >>> action, cost = np.zeros((1, 4), np.int64), np.array([[3.0, 2.0, 4.0, 1.0]])
     >>> spend(np.arange(4)[None], np.zeros((1, 4)), np.array([-np.inf]), cost, 4, NO_GROUPS, action)
@@ -59,6 +69,8 @@ def spend(
                 needed = stage == 1 or (0 <= group[n] < wanted.size and wanted[group[n]] > rounding)
                 if worth and needed and action[r, n] == 0 and cost[r, n] <= left:
                     action[r, n] = 1
+                    if asked.size > 0 and asked[n]:
+                        continue
                     left -= cost[r, n]
                     if stage == 0:
                         wanted[group[n]] -= cost[r, n]
@@ -74,7 +86,7 @@ def choose_within(
     explore: Floats,
     break_even: Floats,
     cost: Floats,
-    budget: int,
+    budget: float,
     explore_keys: Keys,
     tie_keys: Keys,
     agents: Ints,
@@ -116,7 +128,7 @@ def spending_frequencies(
     noise: Floats,
     break_even: float,
     cost: Floats,
-    budget: int,
+    budget: float,
     groups: Groups,
     key: np.uint64,
     agents: Ints,
@@ -124,12 +136,13 @@ def spending_frequencies(
 ) -> Floats:
     """How often each agent is chosen, [N], in so many draws of ties and noise; one is enough if nothing is random.
 
-    mean, noise [N]: priority = mean + noise · Z, as in `restive.kernels.inclusion`.
+    mean, noise [N]: priority = mean + noise · Z, as in `restive.kernels.inclusion`. Agents that are alike in these, in
+    cost and in group have the same probability, so they share the mean of their frequencies.
     """
     if not noise.any() and np.unique(mean).size == mean.size:
         draws = 1
     frequency = np.zeros(mean.size)
-    for first in range(0, draws, max(1, MAX_DRAWN // mean.size)):
+    for first in range(0, draws if mean.size else 0, max(1, MAX_DRAWN // max(mean.size, 1))):
         keys = rng.run_keys(0, np.arange(first, min(draws, first + max(1, MAX_DRAWN // mean.size)))) ^ key
         priority, action = np.empty((keys.size, mean.size)), np.empty((keys.size, mean.size), np.int64)
         _draw_priorities(mean, noise, rng.branch(keys, rng.NOISE, 0), agents, priority)
@@ -137,7 +150,41 @@ def spending_frequencies(
         costs = np.broadcast_to(cost, priority.shape)
         spend(order, priority, np.full(keys.size, break_even), costs, budget, groups, action)
         frequency += action.sum(axis=0)
-    return frequency / draws
+    alike = _number_alike(mean, noise, cost, groups.group)
+    shared: Floats = (np.bincount(alike, frequency) / np.bincount(alike))[alike] / draws
+    return shared
+
+
+def _number_alike(*columns: Floats | Ints) -> Ints:
+    """A number for each agent, the same for agents that agree in all columns; an empty column says nothing."""
+    alike = np.zeros(columns[0].size, np.int64)
+    for column in columns:
+        if column.size:
+            found = np.unique(column, return_inverse=True)[1]
+            alike = np.unique(alike * (int(found.max()) + 1) + found, return_inverse=True)[1]
+    return alike
+
+
+def spending_probabilities(
+    mean: Floats,
+    noise: Floats,
+    explore: float,
+    break_even: float,
+    cost: Floats,
+    budget: float,
+    groups: Groups,
+    key: np.uint64,
+    agents: Ints,
+    draws: int,
+) -> Floats:
+    """The probability that each agent is chosen, [N], over exploration, ties and noise; see `spending_frequencies`."""
+    rest, nothing = (cost, budget, groups, key, agents, draws), np.zeros(mean.size)
+    probability = np.zeros(mean.size)
+    if explore > 0:
+        probability += explore * spending_frequencies(nothing, nothing, -np.inf, *rest)
+    if explore < 1:
+        probability += (1 - explore) * spending_frequencies(mean, noise, break_even, *rest)
+    return probability
 
 
 @compiled

@@ -69,6 +69,7 @@ def require_axes(policy: Policy[Any], shape: Shape) -> None:
                 budget=min(shape.budget, 2),
                 reward_range=np.asarray(shape.reward_range)[:1],
                 features=None if shape.features is None else np.zeros((1, agents, shape.features.shape[2])),
+                cost=None if shape.cost is None else np.ones((1, agents)),
             )
         )
         for agents in (2, 3)

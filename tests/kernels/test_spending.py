@@ -112,6 +112,22 @@ def test_the_minimum_of_a_group_is_spent_first_on_those_who_gain() -> None:
     assert action.tolist() == [[1, 0, 0, 1, 0]]
 
 
+def test_agents_that_are_only_asked_about_are_told_apart_and_nothing_is_spent_on_them() -> None:
+    draw = np.random.default_rng(4)
+    for _ in range(200):
+        priority, cost, group = draw.normal(size=(1, 6)), draw.uniform(0.5, 3, (1, 6)), draw.integers(-1, 2, 6)
+        groups, asked = Groups(group, np.array([2.0, 1.0])), draw.random(6) < 0.4
+        order, action = np.argsort(-priority), np.empty((1, 6), np.int64)
+        spend(order, priority, np.array([-np.inf]), cost, 4.0, groups, action, asked)
+        for one in np.flatnonzero(asked):  # the choice if this one can be chosen, and the others asked about cannot
+            alone, there = np.empty((1, 6), np.int64), ~asked
+            there[one] = True
+            spend(order, priority, np.array([-np.inf]), np.where(there, cost, 99.0), 4.0, groups, alone)
+            assert alone[0, one] == action[0, one]
+        spend(order, priority, np.array([-np.inf]), np.where(asked, 99.0, cost), 4.0, groups, alone)
+        assert (alone[0, ~asked] == action[0, ~asked]).all()
+
+
 @pytest.mark.parametrize(("explore", "break_even"), [(0.0, 0.5), (0.3, 1.5), (1.0, 0.0), (0.4, 9.0)])
 def test_inclusion_is_how_often_an_agent_is_chosen(explore: float, break_even: float) -> None:
     row, runs = np.array([3.0, 2.0, 2.0, 1.0, 0.0]), 20_000
