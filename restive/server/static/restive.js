@@ -9,12 +9,18 @@
     }
   };
 
-  /* Scroll the navigation to the current section on narrow screens. */
-  const showCurrent = () => {
-    const row = document.querySelector(".sections");
-    const here = row && row.querySelector("[aria-current]");
-    if (here) row.scrollLeft = here.offsetLeft - (row.clientWidth - here.offsetWidth) / 2;
-  };
+  /* The menu closes on Escape and when something else is clicked. */
+  const menu = document.querySelector(".more");
+  if (menu) {
+    document.addEventListener("click", (event) => {
+      if (!menu.contains(event.target)) menu.open = false;
+    });
+    menu.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !menu.open) return;
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    });
+  }
 
   /* Keep the focus where it was when a part of the page is replaced. */
   let focused = "";
@@ -23,7 +29,7 @@
   });
   document.addEventListener("htmx:after:swap", () => {
     /* A form that replaces one with radio buttons of the same name loses its choice in Chromium. */
-    for (const form of document.querySelectorAll(".marks form")) {
+    for (const form of document.querySelectorAll("form.mark")) {
       if (!form.querySelector("[type=radio]:checked")) {
         for (const radio of form.querySelectorAll("[type=radio][checked]")) radio.checked = true;
       }
@@ -34,6 +40,5 @@
 
   document.documentElement.classList.add("scripted"); /* choices are saved when they are made */
   showPrintButtons(document);
-  showCurrent();
   document.addEventListener("htmx:after:swap", () => showPrintButtons(document));
 })();

@@ -6,7 +6,7 @@ Each module adds its pages to the router when it is imported.
 from restive.server.views import (
     audit,
     history,
-    outcomes,
+    lists,
     people,
     programs,
     results,
@@ -21,7 +21,7 @@ from restive.server.views.base import router, static_files
 __all__ = [
     "audit",
     "history",
-    "outcomes",
+    "lists",
     "people",
     "programs",
     "results",

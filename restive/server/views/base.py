@@ -6,7 +6,7 @@ same: the template at `path` and the data itself at `path` + ".json". `program_p
     @program_page("status", "status.html")
     def build_status(program: Program, query: Query) -> dict[str, Any]: ...
 
-Templates see the data as `data`, and `principal`, `may(role)`, `static(file)`, `link(...)` and `why(word)`, the
+Templates see the data as `data`, and `principal`, `may(role)`, `places`, `static(file)`, `link(...)` and `why(word)`, the
 question mark that opens a definition. Errors in a route of `router` are shown as a page, or as a fragment for htmx.
 """
 
@@ -37,6 +37,7 @@ from restive.server.auth import need_session
 from restive.server.errors import describe, find_headers
 from restive.server.settings import FLASH_COOKIE
 from restive.server.views.filters import FILTERS, PLOTS
+from restive.server.views.navigation import find_places
 from restive.version import __version__
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
@@ -139,10 +140,15 @@ def render(
     principal = getattr(request.state, "principal", None)
     program = (data.get("program") or {}).get("name")
     flash = unquote(request.cookies.get(FLASH_COOKIE, ""))[:MAX_FLASH]
+
+    def may(role: str) -> bool:
+        return principal is not None and principal.may(role, program)
+
     context: dict[str, Any] = {
         "data": data,
         "principal": principal,
-        "may": lambda role: principal is not None and principal.may(role, program),
+        "may": may,
+        "places": find_places(data["program"], request.url.path, may) if program else None,
         "may_all": lambda role: principal is not None and principal.may(role, None),
         "path": request.url.path,
         "why": _explainer(request),

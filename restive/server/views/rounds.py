@@ -1,26 +1,22 @@
-"""Rounds of a program: all of them, one round with its results, and its list, also as a file."""
+"""Rounds of a program: all of them, and one round with its results."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from fastapi import Depends, Request, Response
 
 from restive.desk.agents import RoundTotals
 from restive.desk.lift import lift_by_round
 from restive.desk.program import Program
-from restive.desk.recommendation import LISTS, Recommendation
+from restive.desk.recommendation import LISTS
 from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.desk.selection import RESERVE
 from restive.errors import NotFound
-from restive.server.auth import need_session
-from restive.server.downloads import Sheet, SheetPart, send_sheet
-from restive.server.views.base import NO_STORE, Data, Query, ask, finite, paginate, program_page, read_number, router
+from restive.server.views.base import Data, Query, finite, paginate, program_page, read_number
 from restive.server.views.settings import offer_undo
 from restive.types import Ints
 
 ROUNDS_PER_PAGE, PEOPLE_PER_PAGE = 50, 200
-FILE_TYPES = ("csv", "xlsx")
 UNLISTED = "unlisted"
 TOTALS = ("at", "budget", "present", "carried_over", "advised", "explored", "failed", "unlisted", "outcomes", "waiting")
 
@@ -49,51 +45,6 @@ def build_round(program: Program, query: Query) -> Data:
         "part": part._asdict(),
         "people": describe_results(program, found, listed[part.rows]),
     }
-
-
-@program_page("list", "list.html")
-def build_list(program: Program, query: Query) -> Data:
-    """A page of the list of a round, by default of the last one."""
-    number = find_round(program, query.get("round", ""))
-    if number is None:
-        return {"round": None}
-    recommendation = program.recommendation(number)
-    part = paginate(query.number("page"), recommendation.size, PEOPLE_PER_PAGE)
-    return {
-        **recommendation.as_json(0),
-        "cancelled": program.projection.totals(number).cancelled,
-        "chosen": len(recommendation.chosen),
-        "part": part._asdict(),
-        "people": recommendation.people(part.rows),
-    }
-
-
-@router.get("/programs/{name}/list.{kind}", dependencies=[Depends(need_session("viewer"))])
-async def download_list(request: Request, name: str, kind: str, round: str = "", columns: str = "call") -> Response:
-    """The call list or all columns as a file, which can be uploaded as outcomes once `done` is filled in."""
-    return await _download(request, name, kind, round, "all" if columns == "all" else "call")
-
-
-@router.get("/programs/{name}/missing.{kind}", dependencies=[Depends(need_session("viewer"))])
-async def download_missing(request: Request, name: str, kind: str, round: str = "") -> Response:
-    """The people of a round without an outcome, as a table to fill in."""
-    return await _download(request, name, kind, round, "missing")
-
-
-async def _download(request: Request, name: str, kind: str, round_: str, part: SheetPart) -> Response:
-    if kind not in FILE_TYPES:
-        raise NotFound(f"There is no list in this format; the formats are {' and '.join(FILE_TYPES)}.")
-    response = await send_sheet(request, Sheet(await ask(request, name, find_list, round_), kind, part))
-    response.headers["Cache-Control"] = f"private, {NO_STORE}"
-    return response
-
-
-def find_list(program: Program, asked: str) -> Recommendation:
-    """The list of a round, by default of the last one."""
-    number = find_round(program, asked)
-    if number is None:
-        raise NotFound(f"{program.name} has no list yet.")
-    return program.recommendation(number)
 
 
 def find_round(program: Program, asked: str) -> int | None:

@@ -97,6 +97,14 @@ def open_all(page: Page) -> None:
     page.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
 
 
+def open_menu(page: Page) -> None:
+    """Open the menu of further pages, where it is not visible already."""
+    more = page.get_by_text("More", exact=True)
+    if more.is_visible():
+        more.click()
+    expect(page.get_by_role("link", name="Settings")).to_be_visible()
+
+
 def show_link(page: Page) -> None:
     """Make a new link for a user."""
     page.get_by_role("button", name="Make a new link").click()
@@ -123,8 +131,10 @@ SCENES = (
     Scene("/join", "/join", signed_in=False),
     Scene("/join", f"/join?code=rsi_1_{'a' * 43}", signed_in=False),
     Scene(PROGRAM, "/programs/demo"),
+    Scene(f"{PROGRAM}/week", at("new", "week")),
     Scene(f"{PROGRAM}/status", at("demo", "status")),
     Scene(f"{PROGRAM}/status", at("demo", "status"), open_definition, called="asked"),
+    Scene(f"{PROGRAM}/status", at("demo", "status"), open_menu, called="menu"),
     Scene(f"{PROGRAM}/status", at("new", "status")),
     Scene(f"{PROGRAM}/status", at("odd", "status")),
     Scene(f"{PROGRAM}/list", at("demo", "list")),
@@ -156,8 +166,6 @@ SCENES = (
     Scene(f"{PROGRAM}/outcomes", at("demo", "outcomes?round=5")),
     Scene(f"{PROGRAM}/outcomes", at("new", "outcomes")),
     Scene(f"{PROGRAM}/outcomes", at("odd", "outcomes"), report, called="right"),
-    Scene(f"{PROGRAM}/outcomes/list", at("demo", "outcomes/list")),
-    Scene(f"{PROGRAM}/outcomes/list", at("odd", "outcomes/list")),
     Scene(f"{PROGRAM}/settings", at("demo", "settings")),
     Scene(f"{PROGRAM}/settings", at("odd", "settings"), press("Erase …", agent=LONG), called="sure"),
     Scene(f"{PROGRAM}/settings", at("new", "settings"), press("Remove", agents="nobody"), called="refused"),

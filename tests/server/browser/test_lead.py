@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from playwright.sync_api import Page, expect
 
-from server.browser.chromium import choose_by_keyboard, walk_to
+from server.browser.chromium import PHONE, choose_by_keyboard, walk_to
 from server.browser.conftest import Live, Windows
 from server.browser.shop import CUSTOMERS, at, check, make_shop, save, table_of_outcomes, table_of_states
 
@@ -103,6 +103,7 @@ def test_outcomes_of_several_rounds_show_the_lift(open_server: Live, windows: Wi
     page.wait_for_url("**/status#main")
     lines = open_server.desk.program("followed").rounds
     assert [line.outcomes for line in lines] == [CUSTOMERS] * 3
+    page.get_by_role("navigation", name="followed").get_by_role("link", name="Results").click()
     works = page.locator("section", has=page.get_by_role("heading", name="Does it work?"))
     expect(works).to_contain_text("95% interval")
     expect(works.get_by_role("img")).to_be_visible()
@@ -129,6 +130,26 @@ def test_the_navigation_leads_to_rounds_people_shadow_and_audit_log(open_server:
     expect(page.get_by_role("definition").filter(has_text="of the list")).to_contain_text("100%")
     sections.get_by_role("link", name="Audit log").click()
     expect(page.get_by_role("row", name="library").first).to_contain_text("80 recorded")
+
+
+def test_on_a_phone_four_places_are_visible_and_the_rest_is_in_a_menu(open_server: Live, windows: Windows) -> None:
+    make_shop(open_server.desk, "small-screen", months=1)
+    for scripts in (True, False):
+        window = windows(open_server, java_script_enabled=scripts, **PHONE)
+        page = window.tab(at("small-screen", "status"))
+        sections = page.get_by_role("navigation", name="small-screen")
+        expect(sections.get_by_role("link")).to_have_text(["Home", "This month", "Customers", "Results"])
+        sections.get_by_text("More").tap()
+        expect(sections.get_by_role("link", name="Settings")).to_be_visible()
+        if scripts:
+            page.keyboard.press("Escape")
+            expect(sections.get_by_role("link", name="Settings")).to_be_hidden()
+            sections.get_by_text("More").tap()
+        sections.get_by_role("link", name="Settings").tap()
+        page.wait_for_url("**/settings")
+        sections.get_by_role("link", name="This month").tap()
+        page.wait_for_url("**/list")
+        expect(sections.locator("[aria-current]").filter(visible=True)).to_have_text("This month")
 
 
 def test_a_definition_opens_and_closes_by_keyboard(open_server: Live, windows: Windows) -> None:

@@ -19,7 +19,6 @@ def test_a_round_goes_from_states_to_outcomes_on_a_phone(open_server: Live, wind
     chosen = open_server.desk.program("phoned").recommendation(1).chosen
     expect(page.locator("tr:not(.reserve) td.first a")).to_have_text(chosen)
 
-    page.get_by_role("link", name="Report outcomes").tap()
     for place, agent in enumerate(chosen[:-1]):
         person = page.get_by_role("group", name=agent)
         person.get_by_text("No" if place == 0 else "Yes", exact=True).tap()
@@ -28,11 +27,12 @@ def test_a_round_goes_from_states_to_outcomes_on_a_phone(open_server: Live, wind
         expect(page.get_by_text(f"{place + 1} of 5 marked")).to_be_in_viewport()
     expect(page.get_by_role("button", name="Save")).to_have_count(0)
     page.wait_for_load_state("networkidle")
-    page.get_by_role("link", name="Finish").tap()
+    page.get_by_role("link", name="Home").tap()
     page.wait_for_url("**/status")
     line = open_server.desk.program("phoned").rounds[0]
     assert (line.outcomes, line.done, line.failed) == (4, 3, 1)
 
+    page.get_by_text("More", exact=True).tap()
     page.get_by_role("link", name="Rounds", exact=True).tap()
     page.get_by_role("link", name="1", exact=True).tap()
     for place, agent in enumerate(chosen):
@@ -45,7 +45,7 @@ def test_what_another_tab_recorded_is_replaced_from_the_card_or_cleared(open_ser
     program = make_shop(open_server.desk, "two-tabs", months=1)
     agent = program.recommendation(1).chosen[0]
     window = windows(open_server, refused=[422], **PHONE)
-    first, second = (window.tab(at("two-tabs", "outcomes/list")) for _ in range(2))
+    first, second = (window.tab(at("two-tabs", "list")) for _ in range(2))
     mine, theirs = (page.get_by_role("group", name=agent) for page in (first, second))
     theirs.get_by_text("Yes", exact=True).tap()
     expect(theirs).to_contain_text("saved")
@@ -65,7 +65,7 @@ def test_a_list_is_marked_card_by_card_without_scripts(open_server: Live, window
     program = make_shop(open_server.desk, "plain-marks", months=1)
     agent = program.recommendation(1).chosen[1]
     page = windows(open_server, refused=[422], java_script_enabled=False, **PHONE).tab(
-        at("plain-marks", "outcomes/list")
+        at("plain-marks", "list")
     )
     person = page.get_by_role("group", name=agent)
     person.get_by_label("Yes", exact=True).check()
@@ -92,7 +92,7 @@ def test_names_are_on_the_phone_and_numbers_call(open_server: Live, windows: Win
     unlisted = {"agent": "b", "state": "low", "name": "<b>Ben</b>", "phone": "ask at the shop"}
     open_server.desk.create("named", **settings).decide([row, unlisted])
     page = windows(open_server, **PHONE | {"viewport": {"width": 375, "height": 740}}).tab(at("named", "list"))
-    for part in ("list", "outcomes/list", "people", "rounds/1", "person?agent=PAT-2026-00001"):
+    for part in ("list", "people", "rounds/1", "person?agent=PAT-2026-00001"):
         page.goto(f"{open_server.place}{at('named', part)}")
         call = page.get_by_role("link", name="+234 803 555 0101")
         expect(call).to_have_attribute("href", "tel:+2348035550101")

@@ -28,13 +28,14 @@ def test_the_whole_round_works_without_scripts(open_server: Live, windows: Windo
     expect(page.locator("tr:not(.reserve) td.first a")).to_have_text(program.recommendation(1).chosen)
     expect(page.get_by_role("button", name="Print")).to_be_hidden()
 
-    page.get_by_role("link", name="Outcomes", exact=True).click()
+    page.get_by_role("link", name="Report", exact=True).click()
     page.get_by_text("Or paste rows from a spreadsheet").click()
     page.get_by_label("Rows, with the column names").fill(table_of_outcomes(program))
     check.click()
     page.get_by_role("button", name="Record for").click()
     page.wait_for_url("**/status#main")
     assert open_server.desk.program("by-hand").rounds[0].outcomes == 40
+    page.get_by_role("link", name="Results", exact=True).click()
     expect(page.locator(".plot").first).to_be_hidden()
     page.get_by_text("Show the numbers as a table").click()
     expect(page.get_by_role("region", name="Rewards by round")).to_be_visible()

@@ -42,7 +42,6 @@ PAGES = {
     f"{P}/shadow": "viewer",
     f"{P}/states": "operator",
     f"{P}/outcomes": "operator",
-    f"{P}/outcomes/list": "operator",
     f"{P}/settings": "operator",
     f"{P}/audit": "admin",
 }
@@ -50,10 +49,11 @@ REPORT_FILE = "/history.{kind}"
 OTHERS = {
     REPORT_FILE: "admin",
     P: "viewer",
+    f"{P}/week": "viewer",
     f"{P}/list.{{kind}}": "viewer",
     f"{P}/missing.{{kind}}": "viewer",
     f"{P}/export.zip": "admin",
-}  # files and a redirect
+}  # files and redirects
 FORMS = {
     "/new": "admin",
     "/demo": "admin",
@@ -62,7 +62,7 @@ FORMS = {
     "/users/{user}": "admin",
     f"{P}/states": "operator",
     f"{P}/outcomes": "operator",
-    f"{P}/outcomes/list": "operator",
+    f"{P}/list": "operator",
     f"{P}/settings": "operator",
     f"{P}/delete": "admin",
 }
@@ -125,7 +125,7 @@ def test_each_principal_sees_exactly_what_the_role_allows(server: LocalServer, p
     for path, role in (PAGES | OTHERS).items():
         status = expect(role, PRINCIPALS[principal], path)
         answer = server.by_cookie(principal)("GET", find_address(path))
-        admitted = {P: 303, REPORT_FILE: 404}.get(path, 200)  # there is no report
+        admitted = {P: 303, f"{P}/week": 303, REPORT_FILE: 404}.get(path, 200)  # there is no report
         assert answer.status_code == (admitted if status == 200 else status), path
         check_forms(answer, PRINCIPALS[principal].get(OURS) or PRINCIPALS[principal].get(None))
         if path in PAGES:

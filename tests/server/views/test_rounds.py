@@ -10,7 +10,8 @@ import pytest
 from restive.desk import Desk
 from restive.desk.status import get_status
 from restive.server.views.base import Query
-from restive.server.views.rounds import PEOPLE_PER_PAGE, build_list, build_round, summarize_rounds
+from restive.server.views.lists import build_list
+from restive.server.views.rounds import PEOPLE_PER_PAGE, build_round, summarize_rounds
 from server.views.browsing import Browser, Site, read_text
 
 

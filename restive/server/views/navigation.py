@@ -1,0 +1,55 @@
+"""The places of a program, for the header of its pages: a few that are always visible, and the rest under More."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+REST = (
+    ("rounds", "Rounds", "viewer"),
+    ("shadow", "Shadow", "viewer"),
+    ("settings", "Settings", "operator"),
+    ("audit", "Audit log", "admin"),
+    ("export.zip", "Export", "admin"),
+)
+# Pages that belong to a place with another path.
+PLACE_OF = {"list": "week", "states": "week", "outcomes": "week", "person": "people"}
+
+
+class Place(NamedTuple):
+    """A link of the navigation: the part of its path below the program, and whether the page belongs to it."""
+
+    to: str
+    label: str
+    current: bool
+
+
+class Places(NamedTuple):
+    """The links that are always visible, and those under More on a narrow screen."""
+
+    main: list[Place]
+    rest: list[Place]
+
+
+def find_places(program: Mapping[str, Any], path: str, may: Callable[[str], bool]) -> Places:
+    """The places of a program that a user may see, with the one that the path belongs to."""
+    parts = path.split("/")
+    part = parts[3] if len(parts) > 3 else ""
+    here = PLACE_OF.get(part, part)
+    words = program["words"]
+    people: str = words["people"]
+    main = [
+        ("status", "Home"),
+        ("week", name_round(words["every"])),
+        ("people", people[:1].upper() + people[1:]),
+        ("results", "Results"),
+    ]
+    rest = [(to, label) for to, label, role in REST if may(role) and (to != "shadow" or program["shadow"])]
+    return Places(*([Place(to, label, to == here) for to, label in each] for each in (main, rest)))
+
+
+def name_round(every: str) -> str:
+    """What the current round is called.
+
+    >>> name_round("week"), name_round("two weeks")
+    ('This week', 'This round')
+    """
+    return f"This {'round' if ' ' in every else every}"
