@@ -64,9 +64,7 @@ def test_what_another_tab_recorded_is_replaced_from_the_card_or_cleared(open_ser
 def test_a_list_is_marked_card_by_card_without_scripts(open_server: Live, windows: Windows) -> None:
     program = make_shop(open_server.desk, "plain-marks", months=1)
     agent = program.recommendation(1).chosen[1]
-    page = windows(open_server, refused=[422], java_script_enabled=False, **PHONE).tab(
-        at("plain-marks", "list")
-    )
+    page = windows(open_server, refused=[422], java_script_enabled=False, **PHONE).tab(at("plain-marks", "list"))
     person = page.get_by_role("group", name=agent)
     person.get_by_label("Yes", exact=True).check()
     person.get_by_role("button", name="Save").tap()

@@ -69,7 +69,9 @@ def test_a_viewer_is_offered_no_actions(closed_server: Live, windows: Windows) -
     page = windows(closed_server, refused=[403]).tab(at("demo", "status"))
     sign_in(page, closed_server.tokens["viewer"])
     sections = page.get_by_role("navigation", name="demo")
-    expect(sections.get_by_role("link")).to_have_text(["Home", "This week", "Pharmacists", "Results", "Rounds", "Shadow"])
+    expect(sections.get_by_role("link")).to_have_text(
+        ["Home", "This week", "Pharmacists", "Results", "Rounds", "Shadow"]
+    )
     for part in ("status", "list", "rounds", "rounds/5", "../new/status", "../new/list"):
         page.goto(at("demo", part))
         for words in ("Decide", "Report outcomes", "New program"):
