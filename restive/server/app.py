@@ -35,9 +35,8 @@ def make_app(desk: Desk, settings: Settings) -> FastAPI:
     )  # fmt: skip
     app.state.desk, app.state.programs, app.state.settings = desk, Programs(desk), settings
     app.state.histories = HistoryReports(settings.reports)
-    for router in (*ROUTERS, document):
-        app.include_router(router)
-    app.include_router(pages)
+    for router in (*ROUTERS, document, pages):
+        app.router.routes.extend(router.routes)  # include_router would build every route again for every app
     app.mount("/static", static_files())
     app.openapi = lambda: make_document(app)  # type: ignore[method-assign]
     for kind in (InputError, HTTPException, RequestValidationError):

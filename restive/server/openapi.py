@@ -7,6 +7,7 @@ derive: bodies of several media types, files, problems and headers.
 import hashlib
 import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -153,6 +154,7 @@ def _inherit_descriptions(schemas: dict[str, Any]) -> None:
                 schemas[name]["properties"][field].setdefault("description", description)
 
 
+@cache
 def _field_descriptions(kind: type) -> dict[str, str]:
     found: dict[str, str] = {}
     for base in get_original_bases(kind):

@@ -43,9 +43,6 @@ class Scene(NamedTuple):
 def find_pages(routes: Iterable[BaseRoute]) -> Iterator[str]:
     """The paths of all pages."""
     for route in routes:
-        inner = getattr(route, "original_router", None)
-        if inner is not None:
-            yield from find_pages(inner.routes)
         path = getattr(route, "path", None)
         if path and "GET" in getattr(route, "methods", ()) and not path.startswith(OTHERS) and ".json" not in path:
             yield path
