@@ -5,6 +5,7 @@ Each module adds its pages to the router when it is imported.
 
 from restive.server.views import (
     audit,
+    help,
     history,
     lists,
     people,
@@ -20,6 +21,7 @@ from restive.server.views.base import router, static_files
 
 __all__ = [
     "audit",
+    "help",
     "history",
     "lists",
     "people",

@@ -37,7 +37,7 @@ from restive.server.auth import need_session
 from restive.server.errors import describe, find_headers
 from restive.server.settings import FLASH_COOKIE
 from restive.server.views.filters import FILTERS, PLOTS
-from restive.server.views.navigation import find_places
+from restive.server.views.navigation import find_help, find_places
 from restive.version import __version__
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
@@ -151,6 +151,7 @@ def render(
         "places": find_places(data["program"], request.url.path, may) if program else None,
         "may_all": lambda role: principal is not None and principal.may(role, None),
         "path": request.url.path,
+        "help": find_help(request.url.path),
         "why": _explainer(request),
         "flash": flash,
     }

@@ -1,4 +1,4 @@
-"""The places of a program, for the header of its pages: a few that are always visible, and the rest under More."""
+"""The header of pages: the places of a program, a few always visible and the rest under More, and the link to help."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -12,6 +12,31 @@ REST = (
 )
 # Pages that belong to a place with another path.
 PLACE_OF = {"list": "week", "states": "week", "outcomes": "week", "person": "people"}
+
+# The section of help about each page of a program, and about each page of the server.
+HELP_OF_PART = {
+    "status": "home-what-to-do-next",
+    "list": "during-the-week-report-what-was-different",
+    "states": "monday-decide-a-round",
+    "outcomes": "during-the-week-report-what-was-different",
+    "people": "look-somebody-up",
+    "person": "look-somebody-up",
+    "results": "see-whether-it-works",
+    "shadow": "see-whether-it-works",
+    "rounds": "earlier-rounds",
+    "settings": "settings",
+    "audit": "audit-log-and-export",
+}
+HELP_OF_PAGE = {
+    "": "the-first-page",
+    "new": "create-a-program",
+    "users": "invite-people",
+    "join": "sign-in",
+    "login": "sign-in",
+    "audit": "audit-log-and-export",
+    "history": "create-a-program",
+    "glossary": "glossary",
+}
 
 
 class Place(NamedTuple):
@@ -53,3 +78,14 @@ def name_round(every: str) -> str:
     ('This week', 'This round')
     """
     return f"This {'round' if ' ' in every else every}"
+
+
+def find_help(path: str) -> str:
+    """The URL of the section of help about a page.
+
+    >>> find_help("/programs/x/people"), find_help("/help")
+    ('/help/pages#look-somebody-up', '/help')
+    """
+    parts = path.split("/")
+    anchor = HELP_OF_PART.get(parts[3]) if parts[1] == "programs" and len(parts) > 3 else HELP_OF_PAGE.get(parts[1])
+    return f"/help/pages#{anchor}" if anchor else "/help"

@@ -132,7 +132,7 @@ def _rank(role: str | None) -> int:
 
 def fill(path: str, program: str = OURS) -> str:
     """An address by its template."""
-    path = path.replace("{user}", GUEST)
+    path = path.replace("{user}", GUEST).replace("{topic}", "pages")
     return path.replace("{name}", program).replace("{round}", "1").replace("{kind}", "csv")
 
 

@@ -27,6 +27,8 @@ PUBLIC = {"GET /openapi.json", "GET /api", "GET /login", "GET /join", "POST /log
 PAGES = {
     "/": "viewer",
     "/glossary": "viewer",
+    "/help": "viewer",
+    "/help/{topic}": "viewer",
     "/new": "admin",
     "/history": "admin",
     "/audit": "admin",

@@ -1,0 +1,144 @@
+"""Help inside the product: the documents of the project, rendered from Markdown.
+
+The documents are files of the package, or of the repository if it is installed from there. Links between documents lead
+to pages of the server; links to other files are shown as text, and so are images.
+"""
+
+import posixpath
+import re
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+from markupsafe import Markup
+
+from restive.errors import NotFound
+from restive.server.views.base import Data, page
+
+PACKAGED, REPOSITORY = Path(__file__).parents[1] / "help", Path(__file__).parents[3] / "docs"
+FIRST = ("pages", "desk", "templates")  # for people who work in a program
+
+
+class Heading(NamedTuple):
+    """A heading of the second level, and the anchor that leads to it."""
+
+    title: str
+    anchor: str
+
+
+class Document(NamedTuple):
+    """A rendered document."""
+
+    title: str
+    headings: tuple[Heading, ...]
+    anchors: frozenset[str]
+    html: Markup
+
+
+@cache
+def find_topics() -> dict[str, Path]:
+    """The documents by the name in their URL: `logs/report.md` is `logs-report`."""
+    folder = PACKAGED if PACKAGED.is_dir() else REPOSITORY
+    return {name_topic(path.relative_to(folder).as_posix()): path for path in sorted(folder.rglob("*.md"))}
+
+
+def name_topic(path: str) -> str:
+    """The name of a document in a URL.
+
+    >>> name_topic("logs/report.md")
+    'logs-report'
+    """
+    return path.removesuffix(".md").replace("/", "-")
+
+
+@page("/help", "help.html")
+async def show_help() -> Data:
+    """The documents for people who work in a program, with their sections."""
+    topics = [(name, read_document(name)) for name in FIRST if name in find_topics()]
+    return {
+        "topics": [
+            {"name": name, "title": found.title, "headings": [each._asdict() for each in found.headings]}
+            for name, found in topics
+        ]
+    }
+
+
+@page("/help/{topic}", "help_topic.html")
+async def show_topic(topic: str) -> Data:
+    """A document."""
+    if topic not in find_topics():
+        raise NotFound("There is no such page of help.")
+    found = read_document(topic)
+    return {"topic": topic, "title": found.title, "html": found.html}
+
+
+@cache
+def read_document(topic: str) -> Document:
+    """A document, rendered."""
+    path = find_topics()[topic]
+    folder = posixpath.dirname(topic_path(topic))
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.add_render_rule("table_open", _open_table)
+    parser.add_render_rule("table_close", _close_table)
+    parser.add_render_rule("image", _show_image)
+    tokens = parser.parse(path.read_text(encoding="utf-8"))
+    headings = _name_headings(tokens)
+    for token in tokens:
+        for child in token.children or ():
+            if child.type == "link_open":
+                _lead(child, folder)
+    shown = [Heading(title, anchor) for level, title, anchor in headings if level == "h2"]
+    anchors = frozenset(anchor for _, _, anchor in headings)
+    html = parser.renderer.render(tokens, parser.options, {}).replace("<pre>", '<pre tabindex="0">')
+    return Document(headings[0][1], tuple(shown), anchors, Markup(html))
+
+
+def topic_path(topic: str) -> str:
+    """The path of a document below the folder of documents."""
+    path = find_topics()[topic]
+    return path.relative_to(PACKAGED if path.is_relative_to(PACKAGED) else REPOSITORY).as_posix()
+
+
+def _name_headings(tokens: Sequence[Token]) -> list[tuple[str, str, str]]:
+    """Give each heading an anchor, as GitHub does; their levels, texts and anchors."""
+    found = []
+    for opened, inline in pairwise(tokens):
+        if opened.type == "heading_open":
+            title = "".join(child.content for child in inline.children or ())
+            anchor = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+            opened.attrSet("id", anchor)
+            found.append((opened.tag, title, anchor))
+    return found
+
+
+def _lead(link: Token, folder: str) -> None:
+    """Let a link between documents lead to the page of help; without a target it is text."""
+    target = urlsplit(str(link.attrs["href"]))
+    if target.scheme or not target.path:
+        return
+    topic = name_topic(posixpath.normpath(posixpath.join(folder, target.path)))
+    if topic in find_topics() and target.path.endswith(".md"):
+        link.attrSet("href", f"/help/{topic}" + (f"#{target.fragment}" if target.fragment else ""))
+    else:
+        del link.attrs["href"]
+
+
+def _open_table(*_: Any) -> str:
+    return '<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>'
+
+
+def _close_table(*_: Any) -> str:
+    return "</table></div>"
+
+
+def _show_image(
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, environment: EnvType
+) -> str:
+    return f"<em>{renderer.renderInlineAsText(tokens[index].children or [], options, environment)}</em>"

@@ -1,0 +1,60 @@
+"""Help: every document is rendered, its links lead somewhere, and every page has a section of its own."""
+
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from restive.server.views.help import REPOSITORY, find_topics, read_document
+from restive.server.views.navigation import find_help
+from server.trials.test_page_roles import PAGES
+from server.views.browsing import Browser, Site
+
+LINK = re.compile(r'<a href="([^"]*)"')
+
+
+@pytest.fixture
+def browser(played: Site) -> Browser:
+    return played.browser("viewer")
+
+
+@pytest.mark.parametrize("topic", find_topics())
+def test_every_link_of_a_document_leads_somewhere(topic: str) -> None:
+    document = read_document(topic)
+    for link in LINK.findall(document.html):
+        if link.startswith("https://"):
+            continue
+        other, _, anchor = link.partition("#")
+        found = document if not other else read_document(other.removeprefix("/help/"))
+        assert not anchor or anchor in found.anchors, link
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if not path.startswith("/help")])
+def test_every_page_links_to_a_section_about_it(path: str) -> None:
+    page, _, anchor = find_help(path).partition("#")
+    assert page == "/help/pages"
+    assert anchor in read_document("pages").anchors
+
+
+def test_help_is_a_page_with_its_sections(browser: Browser) -> None:
+    page = browser.get("/help/pages").text
+    assert '<h2 id="monday-decide-a-round">' in page
+    assert 'href="/help/desk"' in page
+    assert 'href="/help/pages#look-somebody-up"' in browser.get("/programs/demo/people").text
+    assert 'href="/help/pages#settings"' in browser.get("/help").text
+    assert browser.get("/help/nothing").status_code == 404
+
+
+def test_a_link_out_of_the_documents_is_text() -> None:
+    assert "[CONTRIBUTING](../CONTRIBUTING.md" in (REPOSITORY / "index.md").read_text(encoding="utf-8")
+    assert "<a>CONTRIBUTING</a>" in read_document("index").html
+
+
+def test_the_wheel_contains_the_documents(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=REPOSITORY.parent, check=True, capture_output=True)
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        assert "restive/server/help/pages.md" in wheel.namelist()
