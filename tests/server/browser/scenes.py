@@ -91,7 +91,7 @@ def press(button: str, **fields: str) -> Callable[[Page], None]:
 
 def open_all(page: Page) -> None:
     """Open all details."""
-    page.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
+    page.evaluate("document.querySelectorAll('main details').forEach((each) => each.open = true)")
 
 
 def open_menu(page: Page) -> None:

@@ -14,7 +14,7 @@ from server.browser.chromium import PHONE, Window
 from server.browser.conftest import Live, Windows
 from server.browser.scenes import SCENES, Scene, find_pages, name_scene
 
-WIDTHS = (320, 360, 768, 1280)
+WIDTHS = (320, 375, 768, 900, 1400)
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
 TABLET: dict[str, Any] = {"viewport": {"width": 768, "height": 1024}, "has_touch": True}
 # Swagger UI at /api is vendored: its markup and its layout are not ours to change.
@@ -42,12 +42,32 @@ SMALL = """() => {
     return small;
 }"""
 
+# Tables whose header has another number of columns than a row: a cell is hidden in one of them only.
+SHIFTED = """() => {
+    const visible = (cell) => !["none", "block"].includes(getComputedStyle(cell).display);
+    const columns = (row) => [...row.cells].filter(visible).reduce((sum, cell) => sum + cell.colSpan, 0);
+    const shifted = [];
+    for (const table of document.querySelectorAll("table")) {
+        if (!table.tHead || !table.checkVisibility() || getComputedStyle(table.tHead).position === "absolute") continue;
+        const heads = columns(table.tHead.rows[0]);
+        for (const row of table.tBodies[0].rows) {
+            const divides = row.cells.length === 1 && row.cells[0].colSpan >= heads;
+            if (columns(row) !== heads && !divides) {
+                shifted.push(`${heads} heads, ${columns(row)} cells: ${row.textContent.slice(0, 80)}`);
+                break;
+            }
+        }
+    }
+    return shifted;
+}"""
+
 # Charts are redrawn in the frame after a change of the width.
 SETTLED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 BROKEN = """() => {
     const broken = document.querySelector("main");
-    broken.innerHTML = `<h1>Broken</h1><div></div><button>x</button><img src="http://example.org/x.png">`;
+    broken.innerHTML = `<h1>Broken</h1><div></div><button>x</button><img src="http://example.org/x.png">
+        <table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td></tr></tbody></table>`;
     Object.assign(broken.querySelector("div").style, {width: "600px", height: "1px"});
     Object.assign(broken.querySelector("button").style, {minHeight: "0", height: "20px", padding: "0"});
 }"""
@@ -75,14 +95,15 @@ def find_faults(page: Page) -> list[str]:
     return [f"{fault['id']}: {node['html'][:200]}" for fault in found for node in fault["nodes"]]
 
 
-def find_overflow(page: Page, widths: Iterable[int]) -> list[int]:
-    """The widths at which a page scrolls sideways."""
-    over = []
+def find_overflow(page: Page, widths: Iterable[int]) -> list[int | str]:
+    """The widths at which a page scrolls sideways, and the tables whose header is shifted."""
+    over: list[int | str] = []
     for width in widths:
         page.set_viewport_size({"width": width, "height": 740})
         page.evaluate(SETTLED)
         if page.evaluate("document.scrollingElement.scrollWidth") > width:
             over.append(width)
+        over += [f"{width}: {table}" for table in page.evaluate(SHIFTED)]
     return over
 
 
@@ -150,7 +171,8 @@ def test_the_checks_notice_a_broken_page(closed_server: Live, windows: Windows) 
     page.evaluate(BROKEN)
     assert [fault.partition(":")[0] for fault in find_faults(page)] == ["image-alt"]
     assert "<button" in page.evaluate(SMALL)[0]
-    assert find_overflow(page, WIDTHS) == [320, 360]
+    shifted = [f"{width}: 2 heads, 1 cells: 1" for width in WIDTHS]
+    assert find_overflow(page, WIDTHS) == [320, shifted[0], 375, *shifted[1:]]
     page.evaluate("console.error('a fault')")
     problems = "\n".join(window.problems)
     window.problems.clear()
