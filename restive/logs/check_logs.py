@@ -152,8 +152,8 @@ def list_code(module: str) -> dict[str, str]:
 
     Imports within functions do not count: checks call none of those.
 
-    >>> list(list_code("restive.logs.looks"))
-    ['restive.logs.looks']
+    >>> list(list_code("restive.logs.group_sequential"))
+    ['restive.logs.group_sequential']
     """
     root, waiting, found = Path(__file__).parent, [module], dict[str, str]()
     while waiting:

@@ -6,13 +6,13 @@ import numpy as np
 
 from restive.formats import show_count
 from restive.logs.calibration import hold_out
-from restive.logs.choice import choose
 from restive.logs.feature_rows import sample_feature_priors
 from restive.logs.half_life import AUTO, count_weighted, find_half_life, keep_some, weigh
 from restive.logs.history import History
 from restive.logs.mixture import sample_priors
 from restive.logs.model import Choice, FittedModel, Logged, Prior, center
-from restive.logs.warm import find_power
+from restive.logs.model_selection import choose
+from restive.logs.warm_start import find_power
 from restive.types import Floats, Ints
 
 DRAWS, HELD_OUT_DRAWS = 200, 60

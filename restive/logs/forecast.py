@@ -1,6 +1,6 @@
 """Forecast: what a program would bring, by budget and policy, with what is not known of the people.
 
-Every program is played on draws of the fitted model (`restive.logs.play`). Two intervals, both 95% and over the draws:
+Every program is played on draws of the fitted model (`restive.logs.rollout`). Two intervals, both 95% and over the draws:
 
     lift   what the program does: the expected reward beyond that of acting on nobody, without the noise of one run
     seen   what will be seen: the reward of one run beyond what acting on nobody brings on average
@@ -21,8 +21,8 @@ import numpy as np
 from restive.errors import InputError, check_whole
 from restive.formats import UNKNOWN, enumerate_words, show_count, show_number, show_percent, typeset
 from restive.logs.model import FittedModel
-from restive.logs.play import AsNow, Played, Programs, can_start_warm, find_policy, play
 from restive.logs.power import people_needed, power_of, simulate_trials
+from restive.logs.rollout import AsNow, Played, Programs, can_start_warm, find_policy, play
 from restive.logs.sections import Section
 from restive.policies.base import Learner, Policy
 from restive.policies.random import Random

@@ -129,7 +129,7 @@ class FittedModel:
     notes
         What a reader should know, in sentences.
     power
-        What a move of the history counts for a learner that starts from it, from 0 to 1 (`restive.logs.warm`).
+        What a move of the history counts for a learner that starts from it, from 0 to 1 (`restive.logs.warm_start`).
     verdicts
         What `restive.logs.examine` says about the history, one line for each question, if it was asked.
     forgetting

@@ -15,7 +15,7 @@ import numpy as np
 from restive.contract import Shape
 from restive.errors import InputError, check_number, check_whole
 from restive.logs.model import FittedModel
-from restive.logs.play import Informed, can_start_warm, find_policy
+from restive.logs.rollout import Informed, can_start_warm, find_policy
 from restive.parallel import map_chunks
 from restive.policies.base import Policy
 from restive.policies.random import Random

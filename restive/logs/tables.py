@@ -23,8 +23,8 @@ from restive.logs.features import Features, read_features
 from restive.logs.history import BY_ROW, UNKNOWN, History
 from restive.logs.options import ReadOptions
 from restive.logs.plausibility import check_plausible, check_propensity, describe_history
+from restive.logs.round_times import describe_times, read_rounds
 from restive.logs.sources import open_source
-from restive.logs.times import describe_times, read_rounds
 from restive.types import Floats, Ints
 
 STATE_COLUMNS = ("state", "next_state")

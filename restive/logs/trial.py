@@ -29,8 +29,8 @@ from restive.logs.estimators import (
     reshuffled,
     subgroup,
 )
+from restive.logs.group_sequential import find_boundaries
 from restive.logs.history import History
-from restive.logs.looks import find_boundaries
 from restive.logs.sections import Section
 from restive.types import Bools, Floats
 

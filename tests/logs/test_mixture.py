@@ -3,11 +3,11 @@
 import numpy as np
 
 from restive import make_problems
-from restive.logs.choice import choose, score_people
 from restive.logs.fit import fit
 from restive.logs.generate import draw_people, generate_history
 from restive.logs.mixture import sample_priors
 from restive.logs.model import Choice, Prior, center
+from restive.logs.model_selection import choose, score_people
 from restive.logs.row_prior import log_likelihood
 from restive.problem import Problem
 

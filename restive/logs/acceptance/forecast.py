@@ -11,8 +11,8 @@ from restive.logs.fit import fit
 from restive.logs.forecast import AT_RANDOM, settle, summarise
 from restive.logs.generate import generate_history
 from restive.logs.model import FittedModel
-from restive.logs.play import Programs, find_policy, gains_of_acting, play, play_world, start_warm
 from restive.logs.power import people_needed, simulate_trials
+from restive.logs.rollout import Programs, find_policy, gains_of_acting, play, play_world, start_warm
 from restive.policies.base import Policy
 from restive.policies.random import Random
 from restive.problem import Problem

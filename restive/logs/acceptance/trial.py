@@ -13,7 +13,7 @@ from restive.desk.program import Program
 from restive.desk.status import measure_lift
 from restive.logs.acceptance import Check, Result
 from restive.logs.estimators import Effect, Sums, base, onward, reshuffled, sharper, subgroup
-from restive.logs.looks import SPENDING, find_boundaries
+from restive.logs.group_sequential import SPENDING, find_boundaries
 from restive.logs.trial_plan import plan_trial
 from restive.logs.trial_simulation import start_trials
 from restive.problems import make_problems

@@ -5,7 +5,7 @@ import pytest
 
 from restive.errors import InputError
 from restive.logs.acceptance.trial import check_looks
-from restive.logs.looks import find_boundaries
+from restive.logs.group_sequential import find_boundaries
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from restive import InputError, Problem, World, make_policy, make_problems, simu
 from restive.logs.fit import fit
 from restive.logs.generate import generate_history
 from restive.logs.model import FittedModel
-from restive.logs.play import AsNow, Programs, find_policy, gains_of_acting, make_informed, play
+from restive.logs.rollout import AsNow, Programs, find_policy, gains_of_acting, make_informed, play
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_no_policy_exceeds_the_bound(model: FittedModel) -> None:
 def test_threads_and_chunks_do_not_change_a_bit(model: FittedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = Programs((make_policy("lagrange"), find_policy(model, "as now")), (3,), 6, draws=9)
     one = play(model, programs, threads=1)
-    monkeypatch.setattr("restive.logs.play.fitting_runs", lambda shape: 3)
+    monkeypatch.setattr("restive.logs.rollout.fitting_runs", lambda shape: 3)
     for whole, part in zip(one, play(model, programs, threads=2), strict=True):
         assert np.array_equal(whole, part, equal_nan=True)
 

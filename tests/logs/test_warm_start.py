@@ -8,7 +8,7 @@ from restive.logs.fit import fit
 from restive.logs.generate import generate_history
 from restive.logs.history import History
 from restive.logs.model import FittedModel
-from restive.logs.warm import find_power
+from restive.logs.warm_start import find_power
 
 PROBLEM = make_problems("two-state-v1", instances=1, agents=60, budget=10, seed=2)[0]
 OTHER = make_problems("two-state-v1", instances=1, agents=60, budget=10, seed=9)[0]
