@@ -35,7 +35,7 @@ from restive.logs.cli import GROUPS, VERBS, check_targets
 from restive.policies import POLICIES
 from restive.problem import Problem
 from restive.problems import PROBLEMS, make_problems
-from restive.server.run import serve
+from restive.server.run import ENVIRONMENT, serve
 from restive.version import __version__
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ app.add_typer(desk)
 desk.add_typer(token)
 for verb in LIFECYCLE:
     desk.command()(verb)
-app.command()(serve)
+app.command(context_settings=ENVIRONMENT)(serve)
 for verb in VERBS:
     app.command()(verb)
 for group in GROUPS:
@@ -222,6 +222,26 @@ def problems(as_json: JsonOption = False) -> None:
         {"problem": name, "about": (inspect.getdoc(family) or "").splitlines()[0]} for name, family in PROBLEMS.items()
     ]
     _print_names(rows, as_json)
+
+
+@app.command()
+def warm(
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="A policy, with settings or a .py file; repeatable.", show_default="all learners"),
+    ] = None,
+) -> None:
+    """Compile what programs need to decide, so that a machine or an image starts fast."""
+    from restive.desk.compilation import compile_policies
+    from restive.kernels.jit import cache_folder
+    from restive.policies.base import Learner
+
+    wanted = policy or [name for name, kind in POLICIES.items() if issubclass(kind, Learner)]
+    with progress_bars({"policies": len(wanted)}) as advance:
+        compile_policies([(name, None) for name in wanted], lambda done, total: advance("policies", 1))
+    print_notices(
+        f"the kernels of {len(wanted)} {'policy' if len(wanted) == 1 else 'policies'} are in {cache_folder()}"
+    )
 
 
 @app.command()

@@ -10,13 +10,12 @@ the store has one writer at a time (SQLite) they wait for it before they take th
 
 import asyncio
 import contextvars
-import tempfile
+import threading
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from functools import partial
-from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 import anyio
@@ -24,6 +23,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from restive.api.types import ProgramSummary
+from restive.desk.compilation import compile_policies
 from restive.desk.config import Config
 from restive.desk.database import StoreError
 from restive.desk.desk import Desk
@@ -39,7 +39,7 @@ T = TypeVar("T")
 MAX_OPEN = 64  # programs in memory; the least recently used one is closed first
 THREADS = 8
 MAX_FILE_WRITERS = 2  # so that most threads are left for programs
-MAX_WARM_POLICIES, WARM_AGENTS, WARM_ROUNDS = 5, 40, 2
+MAX_WARM_POLICIES = 5
 
 
 class _Opened:
@@ -53,7 +53,7 @@ class Programs:
     """The open programs of a desk."""
 
     def __init__(self, desk: Desk, threads: int = THREADS) -> None:
-        self.desk = desk
+        self.desk, self.warm_up = desk, WarmUp()
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="desk")
         self._writers = ThreadPoolExecutor(threads, thread_name_prefix="desk-writer")
@@ -219,15 +219,25 @@ def _name_caller(request: Request) -> str:
     return client_address(request.scope) if principal is None or principal.id is None else f"token {principal.id}"
 
 
-def warm_up(desk: Desk) -> None:
-    """Compile the kernels of the policies in use, by deciding rounds in a temporary store."""
-    with suppress(Exception), tempfile.TemporaryDirectory() as folder, Desk(Path(folder) / "warm.db") as scratch:
-        for number, (policy, shadow) in enumerate(find_policies(desk.store)):
-            name = f"warm-{number}"
-            program = scratch.create(name, states=["low", "high"], rewards=[0, 1], policy=policy, shadow=shadow)
-            for _ in range(WARM_ROUNDS):
-                program.decide([{"agent": f"a{agent}", "state": agent % 2} for agent in range(WARM_AGENTS)], again=True)
-                program.learn([{"agent": f"a{agent}", "next_state": agent % 2} for agent in range(WARM_AGENTS)])
+class WarmUp:
+    """The compilation of the kernels of the policies in use, in a thread; a decision before its end waits for it."""
+
+    def __init__(self) -> None:
+        self._running: threading.Thread | None = None
+
+    def start(self, desk: Desk) -> None:
+        """Begin to compile."""
+        self._running = threading.Thread(target=self._run, args=[desk], daemon=True)
+        self._running.start()
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is compiled any more, also because it was never begun or failed."""
+        return self._running is None or not self._running.is_alive()
+
+    def _run(self, desk: Desk) -> None:
+        with suppress(Exception):  # a policy that fails here fails with a message when it decides
+            compile_policies(find_policies(desk.store))
 
 
 def find_policies(store: Store) -> list[tuple[str, str | None]]:

@@ -2,6 +2,10 @@
 
 The server does not listen beyond this machine without tokens, nor without TLS unless the settings allow it. The desk
 and the web framework are imported when the command runs, so that other commands start fast and do not need them.
+
+Every option can be given on the command line, by an environment variable (RESTIVE_SERVE_HOST, ...) or in a file
+(`--config`), in this order of precedence. The prefix is not RESTIVE_ alone: Kubernetes sets RESTIVE_PORT in every
+container beside a service called restive.
 """
 
 import errno
@@ -10,19 +14,20 @@ import os
 import socket
 import ssl
 import threading
+import tomllib
 import webbrowser
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from restive.console import print_notices
 from restive.desk.cli import open_store
 from restive.desk.cli_options import StoreOption
-from restive.errors import InputError, check_whole
+from restive.errors import InputError, check_whole, did_you_mean
 from restive.server.settings import MIB, Settings, is_local
 
 if TYPE_CHECKING:
@@ -32,10 +37,42 @@ REQUIRED_PACKAGES = ("fastapi", "jinja2", "prometheus_client", "python_multipart
 TABLE_TO_JSON = 8  # a JSON body may have this fraction of the size of a table
 BACKLOG = 1024
 SPARE_FILES = 256  # open files beside connections
+ENVIRONMENT = {"auto_envvar_prefix": "RESTIVE_SERVE"}
+LIMITS = tuple(
+    each.name for each in fields(Settings) if each.name.startswith(("max_", "min_")) or each.name.endswith("_seconds")
+)
+
+
+def read_config(context: typer.Context, file: Path | None) -> Path | None:
+    """Make the options of a TOML file the defaults of the command, and keep its table `limits` for the settings."""
+    if file is None:
+        return None
+    try:
+        given: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: it is not a TOML file: {error}.", location=file) from None
+    limits = given.pop("limits", {})
+    if not isinstance(limits, dict):
+        raise InputError(f"{file}: limits is {limits!r}; it must be a table, [limits].", location=file)
+    options = [str(option.name).replace("_", "-") for option in context.command.params]
+    for known, names, what in ((options, given, "option"), (LIMITS, limits, "limit")):
+        for name in names:
+            if name not in known:
+                raise InputError(f"{file}: there is no {what} {name!r}{did_you_mean(name, known)}", location=file)
+    context.default_map = {name.replace("-", "_"): value for name, value in given.items()}
+    context.obj = limits
+    return file
 
 
 def serve(
+    context: typer.Context,
     store: StoreOption = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="TOML file with any of these options, and a table `limits`.", callback=read_config, is_eager=True
+        ),
+    ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is all networks of this machine.")] = (
         "127.0.0.1"
     ),
@@ -55,13 +92,12 @@ def serve(
     identity_header: Annotated[
         str,
         typer.Option(
-            envvar="RESTIVE_IDENTITY_HEADER",
             help="Header in which a trusted proxy names the user; the proxy must remove it from requests.",
             show_default="none",
         ),
     ] = "",
     session_days: Annotated[
-        float, typer.Option(envvar="RESTIVE_SESSION_DAYS", help="Days until a browser has to sign in again.")
+        float, typer.Option(help="Days until a browser has to sign in again.")
     ] = Settings.session_days,
     rate: Annotated[float, typer.Option(help="Requests a second per token or address; bursts of twice as many.")] = (
         300.0
@@ -84,9 +120,8 @@ def serve(
         plain_http=plain_http,
         rate=rate,
         burst=max(int(2 * rate), 1) if math.isfinite(rate) else 1,
-        max_table_bytes=max_bytes,
-        max_json_bytes=max(max_bytes // TABLE_TO_JSON, MIB),
         log=log,
+        **{"max_table_bytes": max_bytes, "max_json_bytes": max(max_bytes // TABLE_TO_JSON, MIB), **(context.obj or {})},
     )
     tls = load_tls(certificate, key)
     with open_store(store, make=True) as desk:
@@ -99,19 +134,19 @@ def serve_desk(desk: "Desk", settings: Settings, tls: ssl.SSLContext | None = No
     from restive.server.app import make_app
     from restive.server.connections import Server, make_config
     from restive.server.monitoring import configure_logging
-    from restive.server.program_pool import warm_up
 
     checked = check_exposure(settings, tokens=has_tokens(desk.store), tls=tls is not None)
     listener = listen(checked.host, checked.port)
     with listener:
         port = listener.getsockname()[1]
         checked = replace(checked, port=port, max_connections=reserve_files(checked.max_connections))
-        server = Server(make_config(make_app(desk, checked), checked, tls))
+        app = make_app(desk, checked)
+        server = Server(make_config(app, checked, tls))
         configure_logging(checked.log)
         address = make_address(checked)
         for line in start_messages(checked, desk.store.address, address):
             print_notices(line)
-        threading.Thread(target=warm_up, args=[desk], daemon=True).start()
+        app.state.programs.warm_up.start(desk)
         if browse:
             threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
         server.run([listener])

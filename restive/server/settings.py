@@ -72,6 +72,10 @@ class Settings:
         for limit in fields(self):
             if limit.type is int and limit.name != "port":
                 check_whole(limit.name, getattr(self, limit.name), 1)
+            elif limit.name.endswith("_seconds"):
+                check_number(
+                    limit.name, getattr(self, limit.name), "it must be a number of seconds, above 0", 1e-3, 1e6
+                )
         check_number("session_days", self.session_days, "it must be a number of days, from 0.01 to 365", 0.01, 365)
         if self.identity_header and not HEADER_NAME.fullmatch(self.identity_header):
             raise InputError(

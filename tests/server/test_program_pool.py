@@ -15,7 +15,7 @@ from restive.desk import Desk
 from restive.desk.program import Program
 from restive.errors import NotFound
 from restive.server import program_pool
-from restive.server.program_pool import Programs, _Opened, find_policies, warm_up
+from restive.server.program_pool import Programs, _Opened, find_policies
 from server.calling import API, Caller
 
 ROUNDS = "/api/v1/programs/shops/rounds"
@@ -278,25 +278,27 @@ def test_the_policies_in_use_are_found_without_duplicates_the_newest_first(empty
         assert find_policies(empty.store) == [("egt", None), ("egt:eta=0.5", "wiql")]
 
 
-def test_warming_up_uses_each_policy_and_does_not_change_the_desk(empty: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    played: list[tuple[str, int]] = []
+def test_a_server_is_ready_when_the_policies_in_use_are_compiled(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on, compiled = threading.Event(), threading.Event(), []
 
-    class Watched(Desk):
-        def __exit__(self, *rest: object) -> None:
-            played.extend((program.config.policy, len(program.rounds)) for program in self.programs())
-            super().__exit__(None, None, None)
+    def compile_slowly(policies: object) -> None:
+        compiled.append(policies)
+        begun.set()
+        go_on.wait(60)
+        raise RuntimeError("ignored")
 
-    with empty:
-        make(empty, "a", "egt", "wiql")
-        make(empty, "b", "lagrange")
-        before = empty.store.audit_log(None)
-        monkeypatch.setattr(program_pool, "Desk", Watched)
-        warm_up(empty)
-        assert played == [("lagrange", 2), ("egt", 2)]
-        assert empty.store.audit_log(None) == before
-
-
-def test_errors_while_warming_up_are_ignored(empty: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program_pool, "find_policies", lambda store: [("no such policy", None)])
-    with empty:
-        warm_up(empty)
+    monkeypatch.setattr(program_pool, "compile_policies", compile_slowly)
+    warm_up = caller.app.state.programs.warm_up
+    assert caller.call("GET", "/ready").status_code == 200
+    warm_up.start(caller.desk)
+    assert begun.wait(60)
+    refused = caller.refused("GET", "/ready", 503)
+    assert (refused["code"], refused["detail"]) == ("busy", "Warming up: kernels are being compiled.")
+    assert caller.call("GET", "/health").status_code == 200
+    go_on.set()
+    while not warm_up.done:
+        time.sleep(0.01)
+    assert caller.call("GET", "/ready").status_code == 200
+    assert compiled == [find_policies(caller.desk.store)]

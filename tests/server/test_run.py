@@ -23,6 +23,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from restive.cli import app
 from restive.desk import Desk
 from restive.desk.tokens import make_token
 from restive.errors import InputError
@@ -194,7 +195,7 @@ def test_an_outage_of_the_store_is_reported_until_it_is_over() -> None:
         postgres.start()
         arguments: tuple[str, ...] = ("--store", postgres.new_schema(), "--log", "none")
         with Command(*arguments) as command, httpx.Client(base_url=command.address(), timeout=60) as client:
-            assert client.get("/ready").status_code == 200
+            assert ask_until(client, "/ready", 200).status_code == 200
             postgres.stop("immediate")
             gone: Any = client.get("/api/v1/programs")
             assert gone.status_code == 503
@@ -207,6 +208,53 @@ def test_an_outage_of_the_store_is_reported_until_it_is_over() -> None:
             assert command.wait() == 0
     finally:
         postgres.remove()
+
+
+def serve_with(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Settings:
+    """The settings with which the command would serve."""
+    served: list[Settings] = []
+    monkeypatch.setattr(run, "serve_desk", lambda desk, settings, *rest: served.append(settings))
+    app(["serve", *arguments], standalone_mode=False)
+    return served[0]
+
+
+def test_options_come_from_a_file_then_the_environment_then_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "restive.toml"
+    file.write_text(
+        f'store = "{tmp_path / "team.db"}"\nport = 1\nrate = 7\nlog = "none"\ntrusted-proxy = ["10.0.0.0/8", "::1"]\n'
+        "[limits]\nmax_connections = 99\nqueue_seconds = 5\n"
+    )
+    monkeypatch.setenv("RESTIVE_SERVE_PORT", "2")
+    monkeypatch.setenv("RESTIVE_SERVE_RATE", "8")
+    served = serve_with(monkeypatch, "--config", str(file), "--rate", "9")
+    assert (served.port, served.rate, served.log) == (2, 9, "none")
+    assert (served.trusted_proxies, served.behind_proxy) == (("10.0.0.0/8", "::1"), True)
+    assert (served.max_connections, served.queue_seconds) == (99, 5)
+    assert (tmp_path / "team.db").exists()
+    monkeypatch.setenv("RESTIVE_SERVE_CONFIG", str(file))
+    assert serve_with(monkeypatch).log == "none"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("prt = 1", r"restive\.toml: there is no option 'prt'; did you mean 'port'\?"),
+        ("limits = 1", r"limits is 1; it must be a table, \[limits\]\."),
+        ("[limits]\nmax_connection = 1", "there is no limit 'max_connection'; did you mean 'max_connections'"),
+        ("[limits]\nmax_connections = 0", "max_connections is 0; it must be a whole number from 1 on"),
+        ('[limits]\nqueue_seconds = "x"', "queue_seconds is 'x'; it must be a number of seconds, above 0"),
+        ("port", r"restive\.toml: it is not a TOML file"),
+    ],
+)
+def test_a_wrong_configuration_file_is_refused_with_its_place(
+    text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "restive.toml"
+    file.write_text(text)
+    with pytest.raises(InputError, match=message):
+        serve_with(monkeypatch, "--config", str(file), "--store", str(tmp_path / "team.db"))
 
 
 def test_a_port_in_use_is_an_error() -> None:
@@ -264,8 +312,9 @@ def test_the_limit_on_open_files_is_raised_as_far_as_allowed() -> None:
 
 def find_error(**given: Any) -> str:
     """The message with which the command refuses to start the server."""
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in {"port": 0, **given}.items()]
     with pytest.raises(InputError) as error:
-        run.serve(**{"port": 0, **given})
+        app(["serve", *options], standalone_mode=False)
     return str(error.value)
 
 
@@ -308,7 +357,7 @@ def test_a_store_that_does_not_answer_is_an_error_without_its_password() -> None
         ({"rate": 1e300}, "rate is 1e+300; it must be"),
         ({"max_body": 0}, "--max-body is 0; it must be a whole number from 1 to 4096."),
         ({"log": "loud"}, "log is 'loud'; it must be one of text, json, none."),
-        ({"trusted_proxy": ["proxy"]}, "'proxy' is not a proxy address"),
+        ({"trusted_proxy": "proxy"}, "'proxy' is not a proxy address"),
         ({"certificate": Path("a.pem")}, "TLS needs both --certificate and --key."),
         ({"store": "table.csv"}, "a store is a file that ends in .db"),
     ],

@@ -4,6 +4,7 @@ import inspect
 from dataclasses import MISSING, Field, fields
 
 from fastapi import Request, Response
+from starlette.exceptions import HTTPException
 
 from restive.api import types
 from restive.desk.config import TEMPLATES
@@ -27,8 +28,12 @@ async def health() -> Response:
 
 @server.get("/ready", response_model=types.Health, summary="Readiness of the server")
 async def ready(request: Request) -> Response:
-    """Answers if the store is available; otherwise 503."""
-    await get_programs(request).reach_store(READY_TIMEOUT_SECONDS)
+    """Answers if the store is available and the kernels are compiled; otherwise 503."""
+    programs = get_programs(request)
+    await programs.reach_store(READY_TIMEOUT_SECONDS)
+    if not programs.warm_up.done:
+        request.state.busy = True  # the store has not failed
+        raise HTTPException(503, "Warming up: kernels are being compiled.", {"Retry-After": "5"})
     return json_response({"status": "ok", "version": __version__})
 
 
