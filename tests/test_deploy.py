@@ -1,6 +1,7 @@
 """The files in deploy/ agree with the command, with each other and with the files that they copy."""
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,8 @@ def test_the_image_copies_files_that_exist_and_runs_as_a_user_of_its_own() -> No
     copied = [
         name for line in lines if line.startswith("COPY ") and "--from" not in line for name in line.split()[1:-1]
     ]
-    assert copied
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert {*wheel["packages"], *wheel["force-include"], "requirements.lock"} <= {*copied}
     for name in copied:
         assert (ROOT / name).exists(), name
     assert "USER 10001:10001" in lines
