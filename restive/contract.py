@@ -224,11 +224,9 @@ def as_ranking(ranked: Ranking | Floats, shape: Shape, name: str) -> Ranking:
                 f"{name}: rank returned {part} of shape {list(np.shape(getattr(given, part)))}; "
                 f"it must be [{shape.runs}], one {what} for each run."
             )
-    valid = (ranking.explore >= 0) & (ranking.explore <= 1)
-    if not valid.all():
-        raise InputError(
-            f"{name}: rank returned explore {ranking.explore[~valid][0]}; it is a probability, from 0 to 1."
-        )
+    if not (ranking.explore.min() >= 0 and ranking.explore.max() <= 1):
+        wrong = ranking.explore[~((ranking.explore >= 0) & (ranking.explore <= 1))][0]
+        raise InputError(f"{name}: rank returned explore {wrong}; it is a probability, from 0 to 1.")
     if np.isnan(ranking.break_even).any():
         raise InputError(f"{name}: rank returned a break-even that is NaN; it is a priority, or minus infinity.")
     return ranking

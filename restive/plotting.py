@@ -434,7 +434,7 @@ def _scale_x(axes: Axes, x: Floats, log_x: bool) -> None:
     whole = bool((x == np.rint(x)).all())
     axes.set_xlim(x.min(), max(x.max(), x.min() + 1e-9))
     if not log_x:
-        axes.xaxis.set_major_locator(MaxNLocator(integer=whole))
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=whole))
         return
     axes.set_xscale("log")
     axes.tick_params(axis="x", which="minor", color=SOFT, length=2)

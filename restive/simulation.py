@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from restive import checkpoint
-from restive.contract import KnownMoves, Past, Ranking, Shape, as_ranking
+from restive.contract import Draws, KnownMoves, Past, Ranking, Shape, as_ranking
 from restive.errors import InputError, check_whole
 from restive.kernels.step import Outcome
 from restive.observation import Observation
@@ -71,10 +71,9 @@ class Simulation:
 
     def decide(self) -> tuple[Ranking, Ints]:
         """The policy's ranking in this step, and the actions, [R, N]."""
-        return self._decide(self.observation.see(self.state, self.step))
+        return self._decide(self.observation.see(self.state, self.step), self.world.draws(self.step))
 
-    def _decide(self, seen: Ints) -> tuple[Ranking, Ints]:
-        draws = self.world.draws(self.step)
+    def _decide(self, seen: Ints, draws: Draws) -> tuple[Ranking, Ints]:
         ranked = self.policy.rank(self.belief, seen, draws)
         ranking = as_ranking(ranked, self.world.shape, self.policy.name)
         try:
@@ -86,7 +85,7 @@ class Simulation:
         """Simulate one step: the states before it, the actions and the outcome."""
         state, draws = self.state, self.world.draws(self.step)
         seen = self.observation.see(state, self.step)
-        _, action = self._decide(seen)
+        _, action = self._decide(seen, draws)
         outcome = self.world.advance(state, action, draws)
         self.observation.learn(self.policy, self.belief, seen, action, outcome, draws)
         self.state, self.step = outcome.after, self.step + 1

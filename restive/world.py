@@ -198,7 +198,9 @@ class World:
         dynamics = Dynamics(
             self.model.instance, *self._segment_at(draws.step), self.threshold, self.agents, self.noise_std
         )
-        advance(state, action, dynamics, draws.branch(rng.TRANSITION), draws.branch(rng.NOISE), outcome)
+        moves = draws.branch(rng.TRANSITION)
+        noise = draws.branch(rng.NOISE) if self.noise_std > 0.0 else moves  # not used without noise
+        advance(state, action, dynamics, moves, noise, outcome)
         return outcome
 
     def _segment_at(self, step: int) -> tuple[Floats, Floats, Floats]:

@@ -22,7 +22,7 @@ DEFAULT = "egt"  # eta is 1, and gamma just above minus the range of the rewards
 ETAS = (0.1, 0.5, 1.0, 1.5)
 GAMMA_SHARES = (-0.5, 0.0, 0.25, 0.5)  # of the range of the rewards
 ABLATION_RUNS = 6
-QUICK_ETAS, QUICK_GAMMA_SHARES = (0.1, 1.0), (0.0, 0.5)
+QUICK_ETAS, QUICK_GAMMA_SHARES = (0.1, 1.0), (0.5,)
 
 Policies = Callable[[Size, Setup], tuple[str, ...]]
 

@@ -240,9 +240,9 @@ class Scoreboard:
         )
         return ratio(one - floor, ceiling - floor)
 
-    def reached(self, policy: str, ceiling: str, budget: int, noise: float = 0.0) -> Band:
-        """The share of the way from random to a ceiling that a policy goes in the last tenth of the steps."""
-        last = self.setup.horizon
+    def reached(self, policy: str, ceiling: str, budget: int, noise: float = 0.0, step: int | None = None) -> Band:
+        """The share of the way from random to a ceiling that a policy goes in the last tenth of the steps up to `step`."""
+        last = step or self.setup.horizon
         late, floor, top = (
             self.curve(each, budget, noise).between(last - last // 10, last) for each in (policy, FLOOR, ceiling)
         )

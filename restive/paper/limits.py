@@ -102,7 +102,9 @@ def measure_limit(size: Size, results: Results) -> Measured:
         for budget in BUDGETS
         for discount in DISCOUNTS
     }
-    learnt = {budget: board.reached("wiql", CEILING, budget) for budget in BUDGETS}
+    learnt, earlier = (
+        {budget: board.reached("wiql", CEILING, budget, step=step) for budget in BUDGETS} for step in (last, last // 10)
+    )
     usual = DISCOUNTS[0]
     parts = {
         "wiql-limit-is-whittle": [measured(f"B = {budget}", reached[budget, usual]) for budget in BUDGETS],
@@ -120,9 +122,12 @@ def measure_limit(size: Size, results: Results) -> Measured:
         for discount in DISCOUNTS
     )
     heads = ("policy", *(f"B = {budget}" for budget in BUDGETS))
-    wiql = (f"wiql by step {last:,}", *(f"{each.mean:.3f}" for each in learnt.values()))
-    note = "Share of the gap from random to the Whittle oracle, in reward per step of the last tenth."
-    table = Table("What WIQL tends to", heads, (*rows, wiql), note)
+    wiql = tuple(
+        (f"wiql by step {step:,}", *(f"{each.mean:.3f}" for each in found.values()))
+        for step, found in ((last // 10, earlier), (last, learnt))
+    )
+    note = "Share of the gap from random to the Whittle oracle, in reward per step of the last tenth of the steps."
+    table = Table("What WIQL tends to", heads, (*rows, *wiql), note)
     return Measured(parts, {"wiql-limit-is-whittle": nearby}, tables=(table,), values={"last": last})
 
 

@@ -200,6 +200,7 @@ def measure_drift(size: Size, results: Results) -> Measured:
 
 CHANGED = ("egt", "wiql", "thompson-whittle")
 CHANGE, LATER = 500, 250  # the step of the change, and the steps after which a learner is looked at
+EARLY_CHANGE = 100  # of learners with less to forget
 
 
 def change_job(size: Size, policy: str, change: int) -> Job:
@@ -219,7 +220,7 @@ def change_job(size: Size, policy: str, change: int) -> Job:
 
 def change_jobs(size: Size) -> list[Job]:
     """Learners that meet the change, those that start with it, and the two ends of the gap."""
-    learners = [change_job(size, policy, change) for policy in CHANGED for change in (CHANGE, 0)]
+    learners = [change_job(size, policy, change) for policy in CHANGED for change in (CHANGE, EARLY_CHANGE, 0)]
     return [*learners, *(change_job(size, policy, 0) for policy in (FLOOR, CEILING))]
 
 
@@ -229,17 +230,22 @@ def measure_change(size: Size, results: Results) -> Measured:
     def collect(policy: str, change: int, first: int) -> Floats:
         return read_curve(results[change_job(size, policy, change)]).between(first, first + LATER)
 
-    parts, rows = [], []
+    def measure(policy: str, change: int) -> tuple[Floats, Floats]:
+        floor, top = (collect(end, 0, change + LATER) for end in (FLOOR, CEILING))
+        return collect(policy, change, change + LATER) - floor, top - floor
+
+    parts, nearby, rows = [], [], []
     for policy in CHANGED:
-        floor, top = (collect(end, 0, CHANGE + LATER) for end in (FLOOR, CEILING))
-        after = collect(policy, CHANGE, CHANGE + LATER) - floor
         fresh = collect(policy, 0, LATER) - collect(FLOOR, 0, LATER)
+        (after, gap), (sooner, its_gap) = (measure(policy, change) for change in (CHANGE, EARLY_CHANGE))
         parts.append(measured(policy, ratio(after, fresh)))
-        rows.append((policy, f"{ratio(after, top - floor).mean:.3f}", f"{ratio(fresh, top - floor).mean:.3f}"))
-    heads = ("policy", "after the change", "started at the change")
+        nearby.append(measured(f"{policy}, change at {EARLY_CHANGE}", ratio(sooner, fresh)))
+        shares = (ratio(after, gap), ratio(sooner, its_gap), ratio(fresh, gap))
+        rows.append((policy, *(f"{each.mean:.3f}" for each in shares)))
+    heads = ("policy", f"after a change at {CHANGE}", f"after one at {EARLY_CHANGE}", "started at the change")
     note = (
         f"Reward per step from {LATER} to {2 * LATER} steps after the change, as a share of the gap from random to the "
         "Whittle oracle of the new rewards."
     )
     table = Table("After a change of expected rewards", heads, tuple(rows), note)
-    return Measured({"changed-rewards-recovery": parts}, tables=(table,))
+    return Measured({"changed-rewards-recovery": parts}, {"changed-rewards-recovery": nearby}, tables=(table,))

@@ -10,6 +10,7 @@ from restive.solution import Solution
 from restive.stats import Band
 
 _MARKDOWN_SYNTAX = re.compile(r"([\\|<>*_`])")
+_CODE = re.compile(r"(`[^`]+`)")
 
 
 class Table(NamedTuple):
@@ -37,8 +38,15 @@ class Table(NamedTuple):
 
 
 def escape_markdown(text: str) -> str:
-    """Text on one line that Markdown shows as it is."""
-    return _MARKDOWN_SYNTAX.sub(r"\\\1", " ".join(text.split()))
+    """Text on one line that Markdown shows as it is, with code between backquotes.
+
+    >>> print(escape_markdown("as in `my_file.py`, a_b"))
+    as in `my_file.py`, a\\_b
+    """
+    parts = _CODE.split(" ".join(text.split()))  # every second one is code, in which only a table's | is special
+    parts[::2] = [_MARKDOWN_SYNTAX.sub(r"\\\1", part) for part in parts[::2]]
+    parts[1::2] = [part.replace("|", r"\|") for part in parts[1::2]]
+    return "".join(parts)
 
 
 def describe_spec(spec: Mapping[str, Any]) -> str:

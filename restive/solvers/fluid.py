@@ -43,6 +43,7 @@ COOLING = 0.8
 # The factors of a price's step size after a change of direction, and otherwise.
 SLOWER, FASTER = 0.6, 1.1
 ROUNDING = 1e-12
+MAX_CELLS = 1 << 20  # steps × pairs up to which all advantages stay in memory, and none is computed twice
 SUM_TOLERANCE = 1e-9
 
 
@@ -143,10 +144,8 @@ def plan(
     agents, start = _read(transition, reward, radius, start, cost)
     lowest = 0.0 if at_most or cost is not None else -np.inf
     _require(agents, budget, horizon, gap, sweeps, limited=cost is None)
-    work, rounding = (
-        _make_workspace(agents, horizon),
-        ROUNDING * horizon * float(np.abs(agents.reward).max(axis=1).sum()),
-    )
+    work = _make_workspace(agents, horizon, horizon if horizon * agents.reward.size <= MAX_CELLS else None)
+    rounding = ROUNDING * horizon * float(np.abs(agents.reward).max(axis=1).sum())
     price, level, share = _first_prices(agents, budget, horizon, lowest), np.empty(horizon), np.empty(horizon)
     step_sizes, widths = _StepSizes(horizon), _anneal(float(np.ptp(agents.reward)) or 1.0)
     width, bound, value = next(widths), np.inf, -np.inf
@@ -162,6 +161,7 @@ def plan(
             widths = _anneal(scale)
         before, width = width, next(widths)
         price = step_sizes.follow(price, level, restart=width > before)
+    work = _make_workspace(agents, horizon)
     backward(agents, best[0], work)
     return Plan(max(bound, value), value, bound_price, *best, done, budget, start, agents, work.checkpoint)
 
@@ -229,8 +229,9 @@ def stride_of(horizon: int) -> int:
     return isqrt(horizon - 1) + 1
 
 
-def _make_workspace(agents: Agents, horizon: int) -> Workspace:
-    pairs, length, optimistic = agents.reward.shape, stride_of(horizon), agents.radius.size > 0
+def _make_workspace(agents: Agents, horizon: int, length: int | None = None) -> Workspace:
+    """Arrays for blocks of `length` steps, by default about √T."""
+    pairs, length, optimistic = agents.reward.shape, length or stride_of(horizon), agents.radius.size > 0
     return Workspace(
         checkpoint=np.empty((-(-horizon // length), *pairs)),
         advantage=np.empty((length, *pairs)),

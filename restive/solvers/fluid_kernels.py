@@ -176,11 +176,13 @@ def propagate(rows: Floats, reward: Floats, fraction: Floats, mass: Floats) -> f
     for n in range(mass.shape[0]):
         for j in range(size):
             arriving[j] = 0.0
-            for s in range(size):
-                act = mass[n, s] * fraction[n, s]
-                arriving[j] += (mass[n, s] - act) * rows[n, 0, s, j] + act * rows[n, 1, s, j]
-            total += arriving[j] * reward[n, j]
+        for s in range(size):
+            act = mass[n, s] * fraction[n, s]
+            wait = mass[n, s] - act
+            for j in range(size):
+                arriving[j] += wait * rows[n, 0, s, j] + act * rows[n, 1, s, j]
         for j in range(size):
+            total += arriving[j] * reward[n, j]
             mass[n, j] = arriving[j]
     return total
 
@@ -237,7 +239,7 @@ def sweep(
     length = work.advantage.shape[0]
     for t in range(price.size):
         i = t % length
-        if i == 0:
+        if i == 0 and work.checkpoint.shape[0] > 1:  # a single block is still there
             _copy(work.checkpoint[t // length], value)
             backward_block(agents, price[t : t + length], value, work)
         advantage = work.advantage[i]

@@ -195,6 +195,6 @@ def test_markdown_says_where_it_comes_from_and_how_verdicts_are_given() -> None:
 
 
 def test_markdown_has_a_row_for_each_claim_whatever_is_in_its_words() -> None:
-    odd = Claim("c", "x | <b> `y` *z*\nend", "§ 1", "lead", above(0), (Part("a|b", 1.0, 1.0, 1.0), MANY[0]))
+    odd = Claim("c", "x | <b> `y_|` *z* ` \nend", "§ 1", "lead", above(0), (Part("a|b", 1.0, 1.0, 1.0), MANY[0]))
     page = render_markdown(Reproduction({FIRST: {"literal": Findings((odd,), {})}}, ABOUT, READINGS[:1]))
-    assert r"| x \| \<b\> \`y\` \*z\* end | § 1 | above 0 | holds | 0.100 [0.050, 0.200], setting 0 |  |" in page
+    assert r"| x \| \<b\> `y_\|` \*z\* \` end | § 1 | above 0 | holds | 0.100 [0.050, 0.200], setting 0 |  |" in page

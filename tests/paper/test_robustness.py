@@ -144,6 +144,8 @@ def test_a_learner_that_meets_a_change_is_compared_with_one_that_starts_at_it() 
     (claim,) = examine("changed-rewards").values()
     assert [part.setting for part in claim.parts] == ["egt", "wiql", "thompson-whittle"]
     assert all(part.value < 1 for part in claim.parts)  # to have learnt something else does not help
+    less_to_forget = {part.setting: part.value for part in claim.nearby}
+    assert all(less_to_forget[f"{part.setting}, change at 100"] > part.value for part in claim.parts)
 
 
 def test_learners_that_meet_a_change_have_the_settings_of_the_reading() -> None:
