@@ -27,6 +27,7 @@ class NewProgram(TableReading, total=False):
     horizon: int
     seed: int
     control: float
+    control_until: int | None
     cool_down: int
     keep: int
     shares: dict[str, float]

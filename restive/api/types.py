@@ -200,6 +200,8 @@ class Config(Answer):
     seed: int
     control: float
     """The share of people who are never treated."""
+    control_until: int | None
+    """The last round with a control group, which then joins the program."""
     cool_down: int
     """Rounds in which a person is not chosen again."""
     keep: int

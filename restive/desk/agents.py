@@ -85,10 +85,13 @@ class Agents:
     previous_action: Ints  # the one before that
     total: Floats  # rewards, added up
     seen: Ints  # in how many rounds an outcome was seen
+    # The next four count rounds with a control group only.
     first_listed: Ints  # the first round in which it was on the list or, in the control group, would have been
     listed: Ints  # in how many rounds it was on the list
     since_total: Floats  # rewards from that first round on
     since_seen: Ints
+    compared_total: Floats  # rewards in rounds with a control group, on which the lift rests
+    compared_seen: Ints
     unlisted: Bools  # whether it was acted on before it was ever on the list, or in the control group
     features: Floats  # [N, F] as of joining, NaN where unknown
     expected: Bools  # in the history that the program starts from, but not in a round so far
@@ -98,7 +101,7 @@ class Agents:
         """No agents."""
         none = np.zeros(0, np.int64)
         total, features = none.astype(np.float64), np.zeros((0, 0))
-        history = none, none, none, none, total, none, none, none, total, none
+        history = none, none, none, none, total, none, none, none, total, none, total, none
         return cls(none, none > 0, none > 0, none > 0, *history, none > 0, features, none > 0)
 
     @property
@@ -115,7 +118,8 @@ class Agents:
             "control": control, "state": np.full(group.size, -1), "state_round": new, "last_action": new, "previous_action": new,
             "total": np.zeros(group.size), "seen": np.zeros(group.size, np.int64), "first_listed": -new,
             "listed": np.zeros(group.size, np.int64), "since_total": np.zeros(group.size),
-            "since_seen": np.zeros(group.size, np.int64), "unlisted": np.zeros(group.size, np.bool_),
+            "since_seen": np.zeros(group.size, np.int64), "compared_total": np.zeros(group.size),
+            "compared_seen": np.zeros(group.size, np.int64), "unlisted": np.zeros(group.size, np.bool_),
             "expected": np.zeros(group.size, np.bool_),
         }  # fmt: skip
         for name, values in blank.items():
@@ -128,10 +132,14 @@ class Agents:
         self.previous_action[numbers] = np.where(last < round_, last, earlier)
         self.last_action[numbers] = np.maximum(last, round_)
 
-    def record_reward(self, numbers: Ints, reward: Floats, round_: int) -> None:
-        """Add the rewards of a round."""
+    def record_reward(self, numbers: Ints, reward: Floats, round_: int, compared: bool) -> None:
+        """Add the rewards of a round; the lift counts them if it is compared with a control group."""
         self.total[numbers] += reward
         self.seen[numbers] += 1
+        if not compared:
+            return
+        self.compared_total[numbers] += reward
+        self.compared_seen[numbers] += 1
         since = round_ >= self.first_listed[numbers]
         self.since_total[numbers[since]] += reward[since]
         self.since_seen[numbers[since]] += 1

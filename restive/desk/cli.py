@@ -84,6 +84,9 @@ def init(
     control: Annotated[
         float | None, typer.Option(help="The share of people in the control group.", show_default="0.1")
     ] = None,
+    control_until: Annotated[
+        int | None, typer.Option(help="The last round with a control group, which then joins the program.")
+    ] = None,
     spend: SpendOption = None,
     cool_down: CoolDownOption = None,
     keep: Annotated[
@@ -130,6 +133,7 @@ def init(
     settings = _given(
         states=None if states is None else [part.strip() for part in states.split(",")],
         budget=budget, spend=spend, policy=policy, shadow=shadow, control=control, cool_down=cool_down, keep=keep,
+        control_until=control_until,
         shares=parse_shares(share) if share else None, horizon=horizon, reward_range=reward_range, seed=seed,
         words=parse_words(word) if word else None, features=parse_features(feature) if feature else None,
         display=display, states_are_outcomes=states_are_outcomes, title=title,

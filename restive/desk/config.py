@@ -81,6 +81,7 @@ class Config:
     horizon: int | None = None
     seed: int = 0
     control: float = 0.1
+    control_until: int | None = None  # the last round with a control group, which then joins the program
     cool_down: int = 0
     keep: int = 2
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -121,10 +122,23 @@ class Config:
             )
         if self.horizon is not None:
             object.__setattr__(self, "horizon", check_whole("horizon", self.horizon, 1, MAX_HORIZON))
+        self._check_waiting_list()
         for name, least, most, must in NUMBERS:
             object.__setattr__(self, name, check_number(name, getattr(self, name), must, least, most))
         for spec in (self.policy,) if self.shadow is None else (self.policy, self.shadow):
             check_belief(make_learner(spec), self.shape(1, 1))
+
+    def _check_waiting_list(self) -> None:
+        """Refuse a last round of the control group that is no round, or without a control group."""
+        if self.control_until is None:
+            return
+        object.__setattr__(self, "control_until", check_whole("control_until", self.control_until, 1, MAX_HORIZON))
+        if not self.control:
+            raise InputError("control_until needs a control group; control is 0.", location="control_until")
+
+    def has_control(self, round_: int) -> bool:
+        """Whether the control group is kept off the list of a round; later it can be on it like everybody."""
+        return self.control_until is None or round_ <= self.control_until
 
     def _check_personal_data(self) -> None:
         """Refuse display columns that are features as well, or that a store of pseudonyms would hold."""

@@ -201,7 +201,7 @@ def check_lists(must: Ints, never: Ints, projection: Projection, present: States
     if not must.size:
         return
     both, missing = np.intersect1d(must, never), must[~np.isin(must, present.number)]
-    in_control = must[projection.agents.control[must]]
+    in_control = must[projection.agents.control[must] & projection.config.has_control(projection.next_round)]
     for wrong, why in (
         (both, "on the must list and on the never list"),
         (missing, "on the must list, but without a state in this round"),

@@ -217,7 +217,7 @@ def _learn_round(
     if rows.new.number.size:
         cache.append(writer, Reported(rows.new), number)
     acted = rows.new.number[rows.new.done & ~rows.new.known], rows.corrected.number[rows.corrected.done]
-    treated_controls = projection.agents.control[np.concatenate(acted)]
+    treated_controls = projection.agents.control[np.concatenate(acted)] & projection.config.has_control(number)
     return LearnedRound(rows, waiting, int(treated_controls.sum()))
 
 

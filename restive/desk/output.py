@@ -158,7 +158,8 @@ def print_config(
     print_line(f"Budget: {limit}{config['budget']:,} a round. Policy: {config['policy']}.")
     if config["control"]:
         print_line(
-            f"Control group: about {config['control']:.0%} of the people are never treated, to measure the effect."
+            f"Control group: about {config['control']:.0%} of the people are never treated"
+            f"{f' until round {until:,}' if (until := config['control_until']) else ''}, to measure the effect."
         )
     for sentence in (*_describe_config(config), *notes):
         print_line(sentence)

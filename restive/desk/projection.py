@@ -247,7 +247,9 @@ class Projection:
             policy_state.warm_start(Past(moves[None], np.array([change.about["value"]])))
 
     def _draw_control(self, number: Ints) -> Bools:
-        return in_control(self.config.seed, self.config.control, number)
+        """Whether new agents are in the control group: nobody who joins after its last round."""
+        drawn = in_control(self.config.seed, self.config.control, number)
+        return drawn & self.config.has_control(self.next_round)
 
     def _join(self, event: Event, change: Joined) -> None:
         if change.number.size and change.number[0] != self.agents.count:
@@ -280,9 +282,10 @@ class Projection:
         self.agents.state[states.number[new]] = states.state[new]
         self.agents.state_round[states.number[new]] = round_
         self.agents.record_selected(states.number[chosen], round_)
-        self.agents.listed[states.number[chosen]] += 1
-        reached = states.number[change.choice["would_act"]]
-        self.agents.first_listed[reached] = np.minimum(self.agents.first_listed[reached], round_)
+        if self.config.has_control(round_):
+            self.agents.listed[states.number[chosen]] += 1
+            reached = states.number[change.choice["would_act"]]
+            self.agents.first_listed[reached] = np.minimum(self.agents.first_listed[reached], round_)
         self.rounds.append(
             RoundTotals(
                 round_,
@@ -309,7 +312,7 @@ class Projection:
         whole = reported.after >= 0  # before corrections: a row without a next state is corrected in `done` only
         news = self._correct(event, reported)
         self.agents.record_done(news.number, news.done, round_)
-        unlisted = news.number[news.done & ~news.advised]
+        unlisted = news.number[news.done & ~news.advised & self.config.has_control(round_)]
         before = self.agents.control[unlisted] | (self.agents.first_listed[unlisted] > round_)
         self.agents.unlisted[unlisted[before]] = True
         totals, new = self.totals(round_), ~news.known
@@ -323,9 +326,10 @@ class Projection:
         """Let the policies learn from outcomes with a next state."""
         agents, totals, states, number = self.agents, self.totals(round_), self.states(round_), news.number
         agents.record_states(number, news.after, round_ + 1)
-        agents.record_reward(number, news.reward, round_)
+        compared = self.config.has_control(round_)
+        agents.record_reward(number, news.reward, round_, compared)
         totals.outcomes += number.size
-        control = agents.control[number]
+        control = agents.control[number] & compared
         totals.control.add(news.reward[control])
         totals.treated.add(news.reward[~control])
         all_present = number.size == states.number.size

@@ -125,7 +125,7 @@ def find_rules(projection: Projection, round_: int, given: DecisionInput) -> Rul
     exclusion[round_ - agents.last_action[present.number] < config.cool_down] = COOLING
     for code, listed in ((ON_NEVER, given.never), (ON_MUST, given.must)):
         exclusion[np.isin(present.number, listed)] = code
-    control = agents.control[present.number]
+    control = agents.control[present.number] & config.has_control(round_)
     as_treated = exclusion.copy() if control.any() else None
     exclusion[control] = IN_CONTROL
     known = {name: code for code, name in enumerate(projection.groups)}

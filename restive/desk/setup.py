@@ -47,7 +47,7 @@ def describe_control(config: Config) -> str:
     """How large an effect the control group can show, in a sentence; empty without one."""
     if not config.control:
         return ""
-    rounds, words = config.horizon or ROUNDS, config.words
+    rounds, words = config.control_until or config.horizon or ROUNDS, config.words
     least, *others = (f"{smallest_effect(config, people, rounds):.2g}" for people in PEOPLE)
     more = ", ".join(f"{effect} with {people:,}" for effect, people in zip(others, PEOPLE[1:], strict=True))
     basis = "people like the template's simulated ones" if _family(config) else "at most, whatever people do"

@@ -21,7 +21,7 @@ from restive.api.status import (
     WaitingRound,
 )
 from restive.api.types import ProgramSummary
-from restive.desk.agents import Agents, RewardTotals, RoundTotals
+from restive.desk.agents import RewardTotals, RoundTotals
 from restive.desk.config import TEMPLATES, Config, Words
 from restive.desk.effects import FEW_ACTIONS, MIN_PEOPLE, UNKNOWN_EFFECT, Effect, estimate_effects
 from restive.desk.explanations import count_people, reward_noun, show_estimate
@@ -63,7 +63,7 @@ def get_progress(program: Program) -> Progress:
         {"round": totals.round, "missing": totals.waiting} for totals in projection.rounds if totals.waiting
     ]
     actions, budget = sum(row["done"] + row["unlisted"] for row in rounds), sum(row["budget"] for row in rounds)
-    effect = measure_lift(agents, config.words) if agents.control.any() else None
+    effect = measure_lift(projection) if agents.control.any() else None
     weekly = config.states_are_outcomes and bool(config.rewards)
     return {
         "name": program.name,
@@ -79,7 +79,9 @@ def get_progress(program: Program) -> Progress:
         "shadow_policy": config.shadow,
         "drift": find_drift(projection.rounds, config),
         "horizon": config.horizon,
-        "steps": next_steps(config.words, people, waiting, len(rounds), config.horizon, weekly),
+        "steps": next_steps(
+            config.words, people, waiting, len(rounds), config.horizon, weekly, bool(config.control_until)
+        ),
         "version": __version__,
         "actions": actions,
         "budget_used": sum(row["done"] for row in rounds) / budget if budget else None,
@@ -88,11 +90,16 @@ def get_progress(program: Program) -> Progress:
     }
 
 
-def measure_lift(agents: Agents, words: Words) -> Lift:
-    """The lift of a program, from the sums of its agents."""
-    seen = agents.seen.astype(float), agents.since_total, agents.since_seen.astype(float)
-    people = Sums(agents.total, *seen, agents.since_seen > 0, agents.listed.astype(float), agents.control)
-    return lift(people, words, int(agents.unlisted.sum()))
+def measure_lift(projection: Projection) -> Lift:
+    """The lift of a program, from the sums of its agents in rounds with a control group."""
+    agents, config = projection.agents, projection.config
+    seen = agents.compared_seen.astype(float), agents.since_total, agents.since_seen.astype(float)
+    people = Sums(agents.compared_total, *seen, agents.since_seen > 0, agents.listed.astype(float), agents.control)
+    found = lift(people, config.words, int(agents.unlisted.sum()))
+    if config.control_until is None or len(projection.rounds) <= config.control_until:
+        return found
+    until = f"Measured in rounds 1 to {config.control_until:,}; after them the control group joined the program."
+    return found._replace(explanation=" ".join(filter(None, [found.explanation, until])))
 
 
 def summarize(program: Program) -> ProgramSummary:
@@ -135,10 +142,12 @@ def next_steps(
     decided: int,
     horizon: int | None = None,
     states_are_outcomes: bool = False,
+    waiting_list: bool = False,
 ) -> list[NextStep]:
     """What the team can do now, the most urgent first; decided is the number of rounds so far.
 
-    If states are outcomes, only the last round waits: the states of the next one complete it.
+    If states are outcomes, only the last round waits: the states of the next one complete it. The control group of a
+    waiting list joins the program later, so it may be empty.
     """
     last = max([decided, *(each["round"] for each in waiting)])
     over = horizon is not None and last >= horizon
@@ -165,7 +174,7 @@ def next_steps(
         ]
     else:
         steps.append(_step(f"Round {last + 1} can be decided as soon as its states are known.", "decide"))
-    if decided and not people["control"]:
+    if decided and not (people["control"] or waiting_list):
         steps.append(_step("There is no control group, so the effect of the program cannot be measured."))
     return steps
 
@@ -325,7 +334,7 @@ def _count_people(program: Program) -> PeopleCounts:
         "left": int((~agents.active & ~agents.erased & ~agents.expected).sum()),
         "erased": int(agents.erased.sum()),
         "new": int(agents.active[before:].sum()),
-        "control": int((agents.control & agents.active).sum()),
+        "control": int((agents.control & agents.active).sum()) * projection.config.has_control(projection.next_round),
     }
 
 

@@ -386,6 +386,9 @@ class CreateBody(Body):
         None, ge=0, le=MAX_SEED, description="The seed of all random numbers; absent: derived from the name."
     )
     control: float | None = Field(None, ge=0, le=0.999, description="The share of people who are never treated.")
+    control_until: int | None = Field(
+        None, ge=1, le=MAX_HORIZON, description="The last round with a control group, which then joins the program."
+    )
     cool_down: Rounds | None = Field(None, description=COOL_DOWN)
     keep: Rounds | None = Field(None, description=KEEP)
     shares: Shares | None = None

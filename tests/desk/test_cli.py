@@ -260,6 +260,10 @@ WRONG = {
     "rewards of words": (("init", "new", "--states", "a,b", "--rewards", "few,many"), "give a number for each state"),
     "a bad policy": (("init", "new", "--template", "loyalty", "--policy", "magic"), "there is no policy 'magic'"),
     "an oracle": (("init", "new", "--template", "loyalty", "--policy", "whittle-oracle"), "use a learner"),
+    "no control": (
+        ("init", "new", "--template", "loyalty", "--control", "0", "--control-until", "4"),
+        "needs a control",
+    ),
     "all in control": (("init", "new", "--template", "loyalty", "--control", "1"), "from 0 to below 1"),
     "no store": (("status", "shops", "--store", "nowhere.db"), "nowhere.db: there is no store yet"),
     "no folder": (("init", "new", "--template", "loyalty", "--store", "no/where.db"), "There is no folder no"),

@@ -125,7 +125,7 @@ def test_what_a_record_leaves_out_has_its_default() -> None:
     ("record", "sentence"),
     [
         ({}, "A config needs states: their names, the worst first"),
-        (TWO | {"bugdet": 3}, "A config has no 'bugdet'; it has budget, columns, control, cool_down"),
+        (TWO | {"bugdet": 3}, "A config has no 'bugdet'; it has budget, columns, control, control_until"),
         (TWO | {"words": {"persons": "x"}}, "it must give texts for person, people, action, acted, verb, every"),
         (TWO | {"words": {"person": 3}}, "it must give texts for person"),
         (TWO | {"words": "mother"}, "words is 'mother'; it must give texts for person"),

@@ -264,7 +264,7 @@ def test_an_interval_wider_than_the_range_of_rewards_says_nothing() -> None:
 def test_the_total_is_a_range_as_long_as_it_may_be_0(desk: Desk) -> None:
     program = make_program(desk)
     play(program, 6)
-    effect = measure_lift(program.projection.agents, program.config.words)
+    effect = measure_lift(program.projection)
     clear = describe_total(effect._replace(extra=40.0, extra_low=20.0, extra_high=60.0), 10, Words(acted="got one"))
     assert (
         clear

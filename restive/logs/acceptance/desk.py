@@ -63,7 +63,7 @@ def measure(program: Program, template: str, seed: int) -> Measured:
         if each["low"] is not None and each["high"] is not None
     ]
     ratios = [each["spread"] / truth for each, truth in zip(shown, spread, strict=True) if each["spread"] is not None]
-    lift = measure_lift(program.projection.agents, program.config.words)
+    lift = measure_lift(program.projection)
     known = None if math.isnan(lift.mean) else lift.low <= measure_own_lift(program, people) <= lift.high
     return Measured(len(program.rounds), held, len(shown), ratios, known)
 

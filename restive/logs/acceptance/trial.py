@@ -204,7 +204,7 @@ def measure_program(desk: Desk, template: str, control: float, seed: int) -> tup
     )
     agents = program.projection.agents
     truth = measure_own_lift(program, Population(find_template(template), 200, seed))
-    answer = measure_lift(agents, program.config.words)
+    answer = measure_lift(program.projection)
     plain = base(Sums.untouched(agents.total, agents.seen, agents.control).take(agents.seen > 0))
     width = plain.half_width()
     held = answer.low <= truth <= answer.high

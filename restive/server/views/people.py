@@ -41,6 +41,7 @@ def describe(program: Program, numbers: Ints) -> list[dict[str, Any]]:
     for row in rows:
         state_round, last_action = (int(column[row["number"]]) for column in (agents.state_round, agents.last_action))
         row["state_round"] = state_round if row["state"] is not None and state_round > NEVER else None
+        row["control"] &= program.config.has_control(program.projection.next_round)
         row["expected"] = bool(agents.expected[row["number"]])
         row["last_action"] = last_action if last_action > NEVER else None
         row["reward_mean"] = row["reward_total"] / row["rounds_seen"] if row["rounds_seen"] else None

@@ -20,6 +20,7 @@ from restive.desk.audit import Repeated, RequestContext
 from restive.desk.config import TEMPLATES, WORDS, Config, Words, check_name, policy_label
 from restive.desk.demo import run_demo
 from restive.desk.desk import Desk, from_template, make_config
+from restive.desk.features import parse_features
 from restive.desk.setup import describe_control, find_doubts
 from restive.desk.tokens import INVITATION
 from restive.errors import Conflict, InputError, NotFound
@@ -46,10 +47,25 @@ CARDS_PER_PAGE = 24
 OWN, DEMO = "own", "demo"  # instead of the name of a template; the name of a program with simulated people
 EMPTY_ROWS, MAX_ROWS = 3, 30  # of states
 MAX_WORD = 60  # characters
-WHOLE, DECIMAL = ("budget", "cool_down", "keep", "horizon", "seed"), ("control", "reward_range")
-FIELDS = (*WHOLE, *DECIMAL, "spend", "shares", "display", "policy", "shadow", "title")
+WHOLE = ("budget", "cool_down", "keep", "horizon", "seed", "control_until")
+DECIMAL = ("control", "reward_range")
+FIELDS = (*DECIMAL, *WHOLE, "spend", "shares", "display", "features", "policy", "shadow", "title")
 TEMPLATE_FIELDS = ("name", "title", "about", "people", "person", "action", "every", "states")
+NEEDED = {"policy": "horizon", "shadow": "horizon", "control_until": "control"}
 DEFAULT_STATES = ("low", "high")
+# What each policy does, for people who have not heard of it.
+PLAIN_WORDS = {
+    "random": "chooses at random. What a program without a method would do.",
+    "egt": "prefers people for whom the action helped most so far, and tries others less and less often.",
+    "wiql": "learns about each person alone. It needs many rounds.",
+    "ucwhittle": "gives people of whom little is known the benefit of the doubt.",
+    "rma2b": "tries the action on everybody for some rounds, then follows a plan.",
+    "thompson-whittle": "draws a plausible model of people from time to time, and plans by it.",
+    "cet-whittle": "plans by the best estimate so far, and never tries anything out.",
+    "lagrange": "learns from people who are alike, and counts what an action brings now and later. The usual choice.",
+    "lp-update": "makes a new plan in each round from the best estimate, and never tries anything out.",
+    "bcor-like": "predicts people from their features, such as age or region. For programs with features.",
+}
 WRONG_TOKEN = "This token is not valid. It may be mistyped, expired or revoked. Ask the person who gave it to you."
 WRONG_LINK = "This link is not valid. It works once; it may be used, expired or replaced. Ask for a new one."
 # The address has the code: own pages that this one leads to get the host only, and a post still has its Origin.
@@ -191,7 +207,7 @@ def describe_form(template: str, report: Mapping[str, Any] | None = None) -> Dat
         "templates": listed,
         "template": {"name": OWN, "title": "A program of your own"} if chosen is None else _describe_template(chosen),
         "settings": settings | {"signs": signs, "groups": [] if chosen is None else chosen["groups"]},
-        "policies": [{"name": name, "about": _describe_policy(name)} for name in learners()],
+        "policies": [{"name": name, "about": PLAIN_WORDS[name]} for name in learners()],
         "rows": min(len(config.states) + EMPTY_ROWS, MAX_ROWS),
         "key": make_key(),
         "history": None if report is None else {"id": report["id"], "name": report["name"]},
@@ -212,7 +228,7 @@ def check_fields(form: Form) -> dict[str, str]:
     if not _try(wrong, "states", lambda: make_config("x", **states)):
         states = {"states": DEFAULT_STATES, "rewards": None}
     for name in FIELDS:
-        _try(wrong, name, partial(_check_one, form, name, states, alone="horizon" in wrong))
+        _try(wrong, name, partial(_check_one, form, name, states, wrong))
     for name in WORDS:
         _try(wrong, f"word-{name}", partial(_read_word, form, name))
     return wrong
@@ -223,10 +239,11 @@ def find_form_doubts(form: Form) -> list[str]:
     return find_doubts(make_config("x", **_read_states(form)))
 
 
-def _check_one(form: Form, name: str, states: Mapping[str, Any], alone: bool) -> None:
-    """Let the desk make a config with one setting; some policies also need the horizon."""
-    planned = _read(form, "horizon") if name in ("policy", "shadow") and not alone else {}
-    make_config("x", **{**states, **planned, **_read(form, name)})
+def _check_one(form: Form, name: str, states: Mapping[str, Any], wrong: Mapping[str, str]) -> None:
+    """Let the desk make a config with one setting, and with the one that it needs unless that is wrong itself."""
+    needed = NEEDED.get(name)
+    others = _read(form, needed) if needed and needed not in wrong else {}
+    make_config("x", **{**states, **others, **_read(form, name)})
 
 
 def create(desk: Desk, form: Form, template: str, context: RequestContext) -> str:
@@ -265,6 +282,8 @@ def _read(form: Form, name: str) -> Data:
         return {name: form.shares(name)}
     if name == "display":
         return {name: form.lines(name)}
+    if name == "features":
+        return {name: parse_features(form.lines(name))}
     if name == "spend":
         return {name: AT_MOST if form.checked("at_most") else EXACTLY}
     text = form.text(name)
@@ -290,8 +309,3 @@ def _find_field(error: InputError) -> str:
 
 def _describe_template(template: Template) -> Data:
     return {name: value for name, value in template.items() if name in TEMPLATE_FIELDS}
-
-
-def _describe_policy(name: str) -> str:
-    """The first sentence of a policy's docstring."""
-    return (POLICIES[name].__doc__ or "").strip().partition("\n")[0]

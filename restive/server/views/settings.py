@@ -27,7 +27,7 @@ from restive.server.views.base import Data, Query, ask, build_page, link, progra
 from restive.server.views.forms import Admin, Form, Operator, make_key, read_whole, redirect, take_form
 
 NUMBERS = ("budget", "cool_down", "keep")
-FIXED = ("states", "rewards", "control", "horizon", "seed", "template")
+FIXED = ("states", "rewards", "control", "control_until", "horizon", "seed", "template")
 OFFERED_ROUNDS, MAX_GROUPS = 60, 20  # that the page shows
 
 

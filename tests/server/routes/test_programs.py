@@ -33,7 +33,7 @@ def test_a_program_is_created_from_a_template_and_settings(caller: Caller) -> No
 
 
 def test_a_program_is_created_from_settings_alone(caller: Caller) -> None:
-    body = {"name": "own", "states": ["a", "b", "c"], "rewards": None, "shares": {"north": 0.5}, "control": 0.2,
+    body = {"name": "own", "states": ["a", "b", "c"], "rewards": None, "shares": {"north": 0.5}, "control": 0.2, "control_until": 6,
             "policy": "egt:eta=0.5", "shadow": "random", "seed": 5, "keep": 1, "cool_down": 3}  # fmt: skip
     config = caller.post(PROGRAMS, body, ProgramConfig, 201)["config"]
     assert {name: value for name, value in config.items() if name in body} == {

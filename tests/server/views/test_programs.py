@@ -12,7 +12,8 @@ from restive.desk import Desk
 from restive.desk.config import TEMPLATES
 from restive.desk.desk import make_config
 from restive.desk.status import summarize
-from restive.server.views.programs import describe_program, learners
+from restive.server.views.programs import PLAIN_WORDS, describe_program, learners
+from restive.server.views.upload import preview_states
 from server.views.browsing import CROSS_SITE, Browser, Site, open_site, read_filled, read_text
 
 
@@ -230,3 +231,31 @@ def test_an_empty_server_offers_simulated_people(tmp_path: Path, site: Site, bro
     assert len(program.rounds) == 30
     assert program.rounds[0].at < program.rounds[-1].at
     assert site.browser("viewer").post("/demo", {}).status_code == 403
+
+
+def test_a_waiting_list_and_features_come_from_the_form(site: Site, browser: Browser) -> None:
+    fields = read_form(browser, "pharmacy") | {
+        "name": "later",
+        "control_until": "6",
+        "features": "age\nregion=north,south",
+    }
+    assert send(browser, fields) == (303, "/programs/later/states#main")
+    config = site.desk.program("later").config
+    assert (config.control_until, config.features) == (6, {"age": (), "region": ("north", "south")})
+    assert "until round 6" in read_text(browser.get("/programs/later/settings").text)
+    status, page = send(browser, fields | {"name": "never", "control": "0", "features": "age=old"})
+    assert status == 422
+    for sentence in ("needs a control group", "give two or more different names"):
+        assert sentence in read_text(page)
+
+
+def test_every_policy_is_explained_in_plain_words(browser: Browser) -> None:
+    assert set(PLAIN_WORDS) == set(learners())
+    assert "lagrange: learns from people who are alike" in read_text(browser.get("/new?template=own").text)
+
+
+def test_a_share_of_a_group_that_nobody_is_in_is_noted_with_the_first_table(site: Site) -> None:
+    program = site.desk.create("thane", states=["low", "high"], rewards=[0, 1], shares={"thane": 0.3})
+    people = [{"agent": str(n), "state": "low", "group": "Thane"} for n in range(5)]
+    preview = preview_states(program, {"states": people})
+    assert "nobody is in the group thane, which has a share; did you mean 'Thane'?" in preview["notes"]
