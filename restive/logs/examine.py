@@ -64,7 +64,7 @@ class Examination:
 
     def _summary(self) -> tuple[str, ...]:
         said = [f"{show_count(self.people, 'person', 'people')}, {show_count(self.rows, 'row')}."]
-        for verdict, words in ((DOES_NOT, "Does not hold"), (CANNOT_TELL, "Cannot be told"), (HOLDS, "Holds")):
+        for verdict, words in ((DOES_NOT, "Does not hold"), (CANNOT_TELL, "Cannot tell"), (HOLDS, "Holds")):
             if named := [each.question.text.rstrip("?").lower() for each in self.findings if each.verdict == verdict]:
                 said.append(f"{words}: {'; '.join(named)}.")
         return tuple(said)

@@ -230,7 +230,7 @@ def _say_effect(effect: Effect) -> str:
         return f"In {effect.state!r} acting raises the next reward by {shown}.{shrunk}"
     if mean.high < 0:
         return f"In {effect.state!r} acting lowers the next reward: {shown}.{shrunk}"
-    return f"In {effect.state!r} the effect of acting, {shown}, cannot be told from none.{shrunk}"
+    return f"In {effect.state!r} the effect of acting, {shown}, cannot be distinguished from none.{shrunk}"
 
 
 def _describe_people(model: FittedModel, effects: list[Effect]) -> Section:

@@ -152,9 +152,9 @@ class Forecast:
         chooser = {AT_RANDOM: "given at random", AS_NOW: "given as now"}.get(row.policy, f"given as {row.policy} says")
         brings = f"{count}, {chooser}, bring about {row.lift.show()} more {reward} over"
         length = f"{show_count(self.rounds, each)} than acting on nobody"
-        doubt = " It cannot be told from the history whether they bring anything." if row.lift.low <= 0 else ""
+        doubt = " The history does not show whether they bring anything." if row.lift.low <= 0 else ""
         low, high = row.seen.show_ends()
-        return f"{brings} {length}. With the chance of what happens to people, {low} to {high} will be seen.{doubt}"
+        return f"{brings} {length}. Allowing for random variation, one program will see {low} to {high}.{doubt}"
 
     def _describe_limit(self, limit: Limit) -> str:
         action, each, reward = self.words

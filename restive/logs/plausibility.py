@@ -134,7 +134,7 @@ def describe_history(history: History) -> History:
         who = "Nobody was ever" if history.actions == (0,) else "Everybody was always"
         notes.append(f"{who} acted on: what acting changes cannot be seen in this history; a trial would show it.")
     elif history.decided_by_state:
-        notes.append("Acting was decided by the state alone: its effect cannot be told apart from the state.")
+        notes.append("Acting was decided by the state alone: its effect cannot be separated from that of the state.")
     codes = (history.action * history.n_states + history.state)[history.known]
     moves = np.bincount(codes, minlength=2 * history.n_states).reshape(2, history.n_states)
     thin = [

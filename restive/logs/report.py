@@ -157,5 +157,5 @@ def _say_who_gains(effects: Sequence[Effect]) -> str:
             parts.append(f"people in {enumerate_words(f'{each.state} ({each.mean.show()})' for each in some)} {what}")
     if rest:
         named = enumerate_words(f"{each.state} ({each.mean.show()})" for each in rest)
-        parts.append(f"whether people in {named} gain cannot be told")
+        parts.append(f"it is not clear whether people in {named} gain")
     return f"Who gains by acting, in reward of the next round: {'; '.join(parts)}."

@@ -349,9 +349,9 @@ def _plan_without_model(
             continue
         error = deviation * math.sqrt(share * (1 / n_program + 1 / n_control))
         spread = _Spread(error, error, 1e7)
-        chance = None if lift is None else _power(lift, spread)
+        probability = None if lift is None else _power(lift, spread)
         needed = None if lift is None else _people_needed(lift, spread, people, power)
-        rows.append(Planned(name, error, _smallest(spread, power), chance, needed, None))
+        rows.append(Planned(name, error, _smallest(spread, power), probability, needed, None))
         if lift is not None:
             curve.append((name, tuple(_power(lift, spread, math.sqrt(people / n)) for n in sizes)))
     return TrialPlan(

@@ -205,7 +205,7 @@ def test_tests_do_not_reject_too_often(name: str, world: World, keys: tuple[str,
 def test_nothing_is_said_where_nothing_can_be_said() -> None:
     history = World(agents=10, rounds=4).play(1)
     nobody = examine(replace(history, action=np.zeros(40, np.int64), propensity=None))
-    assert "cannot be told apart" in nobody["effect"].statistic
+    assert "cannot be estimated" in nobody["effect"].statistic
     assert {each.verdict for each in nobody.findings if each.p is None} <= {CANNOT_TELL, HOLDS}
     single = examine(path(np.array([0, 1]), np.array([1])))
     assert all(each.verdict in (CANNOT_TELL, HOLDS) for each in single.findings)

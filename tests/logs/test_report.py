@@ -64,5 +64,5 @@ def test_a_history_with_one_action_has_no_forecast_and_says_why(history: History
     assert answer.forecast is None
     summary = answer.sections()[0].sentences
     assert any("only one action" in sentence and "trial" in sentence for sentence in summary)
-    assert "cannot be told" in summary[0]
+    assert "it is not clear whether" in summary[0]
     assert answer.as_json()["forecast"] is None

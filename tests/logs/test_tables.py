@@ -261,7 +261,9 @@ def test_one_action_alone_is_noted(action: int, who: str) -> None:
 def test_acting_by_state_alone_is_noted() -> None:
     history = read(change(action=[1, 0, 0, 1, 1, 0]))
     assert history.decided_by_state
-    assert "Acting was decided by the state alone: its effect cannot be told apart from the state." in history.notes
+    assert (
+        "Acting was decided by the state alone: its effect cannot be separated from that of the state." in history.notes
+    )
     assert not read().decided_by_state
 
 

@@ -1,4 +1,4 @@
-"""Does acting matter, who is missing, and was done what was advised: effects by weighted and centred least squares."""
+"""Does acting matter, are states missing at random, and was the advice followed: effects by weighted and centred least squares."""
 
 import math
 
@@ -18,7 +18,7 @@ def examine_effect(rows: Rows, trusted: bool) -> Finding:
     if not 0 < use.draw.sum() < use.draw.size:
         everybody = rows.all.draw.size and rows.all.draw.min() == 1
         who = "Everybody was acted on" if everybody else "Nobody was acted on, or acting was certain in every state"
-        return Finding(EFFECT, statistic=f"{who}: the effect of acting cannot be told apart.")
+        return Finding(EFFECT, statistic=f"{who}: the effect of acting cannot be estimated.")
     centred, within = effect_by_propensity(use), effect_within(use)
     main = centred if trusted or not math.isfinite(within.value) else within
     share = float(use.draw.mean())

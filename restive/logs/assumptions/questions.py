@@ -54,7 +54,7 @@ CHANGE = Question(
 )
 MISSING = Question(
     "missing",
-    "Is it chance who is missing?",
+    "Are states missing at random?",
     "whether the next state is known does not depend on acting or on the reward before, given the state.",
     "Nothing to do.",
     "Read effects with the bounds, find out why states are missing, or make “left” a state of its own.",
@@ -62,7 +62,7 @@ MISSING = Question(
 )
 ADVICE = Question(
     "advice",
-    "Was done what was advised?",
+    "Was the advice followed?",
     "departures from the advice have nothing to do with what would have happened.",
     "Forecast on what is advised: it brings the intention-to-treat effect.",
     "Use the advice, never the action done, to compare people; forecast on what is advised.",

@@ -86,8 +86,8 @@ def average_reward(transition: Floats, reward: Floats, index: Floats, agents: in
     """The average reward per agent of acting on `budget` of N equal agents in the order of their state's index."""
     counts = _list_counts(agents, reward.size)
     acted = _serve(counts, index, budget)
-    chance = _move_counts(transition, counts, acted, agents)
-    return float(_stationary(chance) @ (counts @ reward)) / agents
+    probability = _move_counts(transition, counts, acted, agents)
+    return float(_stationary(probability) @ (counts @ reward)) / agents
 
 
 def _list_counts(agents: int, states: int) -> Ints:
@@ -125,14 +125,14 @@ def _move_counts(transition: Floats, counts: Ints, acted: Ints, agents: int) -> 
     return np.array(rows)
 
 
-def _stationary(chance: Floats) -> Floats:
+def _stationary(probability: Floats) -> Floats:
     """The stationary distribution of a chain with one closed class.
 
     >>> _stationary(np.array([[0.5, 0.5], [0.25, 0.75]])).round(6)
     array([0.333333, 0.666667])
     """
-    size = len(chance)
-    balance = chance.T - np.eye(size)
+    size = len(probability)
+    balance = probability.T - np.eye(size)
     balance[-1] = 1.0
     distribution: Floats = np.linalg.solve(balance, np.eye(size)[-1])
     return distribution
