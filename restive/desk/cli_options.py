@@ -17,7 +17,7 @@ SpendOption = Annotated[str | None, typer.Option(help="`exactly`, or `at most`: 
 StatesAreOutcomes = Annotated[
     bool | None, typer.Option(help="The states of a round are also the outcomes of the round before.")
 ]
-CoolDownOption = Annotated[int | None, typer.Option(help="Nobody is chosen twice in so many rounds.")]
+CoolDownOption = Annotated[int | None, typer.Option(help="Number of rounds within which nobody is chosen twice.")]
 ColumnOption = Annotated[
     list[str] | None, typer.Option(help="A column that has another name: agent=customer_id; repeatable, remembered.")
 ]

@@ -82,7 +82,7 @@ def _split(name: str) -> tuple[str, int]:
 
 @contextmanager
 def open_engine(name: str = "threads", workers: int | None = None) -> Iterator[Executor]:
-    """An executor of that name with so many workers, by default one for each processor.
+    """An executor of that name; by default it has one worker for each processor.
 
     Leaving the block waits for all jobs; leaving it by an error drops those that have not begun.
 
