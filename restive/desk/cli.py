@@ -123,10 +123,10 @@ def init(
 ) -> None:
     """Create a program."""
     from restive.desk.config import check_name, parse_rewards, parse_shares, parse_words
+    from restive.desk.config_advice import describe_control, find_doubts
     from restive.desk.desk import make_config, refuse_taken
     from restive.desk.features import parse_features
     from restive.desk.output import print_config
-    from restive.desk.setup import describe_control, find_doubts
     from restive.desk.table_mapping import parse_mapping
     from restive.desk.warm_start import read_model
 

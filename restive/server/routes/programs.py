@@ -11,8 +11,8 @@ from restive.api.administration import ArchivedProgram, DeletedProgram
 from restive.api.status import Status
 from restive.desk.audit import Repeated
 from restive.desk.config import Config
+from restive.desk.config_advice import describe_setup
 from restive.desk.program import Program
-from restive.desk.setup import describe_setup
 from restive.desk.status import get_status
 from restive.desk.store import Event
 from restive.desk.tokens import Principal

@@ -18,10 +18,10 @@ from fastapi.responses import RedirectResponse
 from restive.api.types import ProgramSummary, Template
 from restive.desk.audit import Repeated, RequestContext
 from restive.desk.config import TEMPLATES, WORDS, Config, Words, check_name, policy_label
+from restive.desk.config_advice import describe_control, find_doubts
 from restive.desk.demo import run_demo
 from restive.desk.desk import Desk, from_template, make_config
 from restive.desk.features import parse_features
-from restive.desk.setup import describe_control, find_doubts
 from restive.desk.tokens import INVITATION
 from restive.errors import Conflict, InputError, NotFound
 from restive.policies import POLICIES

@@ -33,7 +33,7 @@ from restive.server.views.base import (
     router,
 )
 from restive.server.views.forms import Form, Operator, Table, make_key, plain_name, read_uploaded, redirect, take_form
-from restive.server.views.reading import describe_reading, read_mapping
+from restive.server.views.table_mapping import describe_reading, read_mapping
 from restive.types import Ints
 
 MAX_FAULTS, MAX_NAMES = 200, 10  # that a page shows

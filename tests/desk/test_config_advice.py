@@ -7,8 +7,8 @@ import pytest
 
 from restive.desk import Desk
 from restive.desk.config import TEMPLATES, Config
+from restive.desk.config_advice import describe_control, describe_setup, find_doubts, smallest_effect
 from restive.desk.desk import make_config
-from restive.desk.setup import describe_control, describe_setup, find_doubts, smallest_effect
 
 TWO = Config(states=("low", "high"), rewards=(0.0, 1.0))
 
