@@ -9,7 +9,7 @@ from restive.server.auth import need_session
 from restive.server.views.base import Data, Query, link, program_page, router
 from restive.server.views.settings import offer_undo
 
-# The page on which to do what a verb of the desk does.
+# The page on which to do what a verb of the desk does; where states are outcomes, only the list is reported.
 PAGE_OF_VERB: dict[str | None, str] = {"learn": "outcomes", "decide": "states"}
 # Replaced by the page's own fields.
 OMITTED = ("steps", "name", "words", "policy", "shadow_policy")
@@ -26,12 +26,14 @@ def build_status(program: Program, _: Query) -> Data:
     """The progress of a program in plain data, with pages for the next steps."""
     status = get_progress(program)
     fields = {key: value for key, value in status.items() if key not in OMITTED}
+    weekly = program.config.states_are_outcomes and program.config.rewards is not None
+    pages = PAGE_OF_VERB | ({"learn": "list"} if weekly else {})
     return {
         **fields,
         "budget": program.config.budget,
         **offer_undo(program),
         "steps": [
-            {"sentence": step["message"], "page": PAGE_OF_VERB.get(step["verb"]), "round": step["round"]}
+            {"sentence": step["message"], "page": pages.get(step["verb"]), "round": step["round"]}
             for step in status["steps"]
         ],
     }

@@ -229,7 +229,7 @@ def test_json_endpoints_answer_errors_as_problem_json(viewer: Browser) -> None:
 
 def test_users_are_offered_only_what_they_may_do(viewer: Browser, admin: Browser) -> None:
     looking, doing = (browser.get("/programs/demo/status").text for browser in (viewer, admin))
-    for place in ("states", "outcomes", "settings", "audit"):
+    for place in ("states", "settings", "audit"):
         assert f'href="/programs/demo/{place}' not in looking
         assert f'href="/programs/demo/{place}' in doing
     assert 'href="/new"' not in viewer.get("/").text

@@ -25,7 +25,7 @@ def test_the_json_endpoint_has_the_numbers_of_the_desk(viewer: Browser, played: 
 
 def test_steps_lead_to_pages_and_name_their_round(admin: Browser) -> None:
     page = admin.get("/programs/demo/status").text
-    assert 'href="/programs/demo/outcomes?round=5"' in page
+    assert 'href="/programs/demo/list?round=5"' in page
     assert 'href="/programs/demo/states"' in page
     assert "restive desk" not in page
 
@@ -52,7 +52,7 @@ def test_one_table_a_week_is_the_next_step_where_states_are_outcomes(tmp_path: P
         for state in ("low", "high", "low"):
             program.decide([{"agent": "ann", "state": state}, {"agent": "ben", "state": None}])
         steps = build_status(program, Query())["steps"]
-    assert [(step["page"], step["round"]) for step in steps[:2]] == [("states", None), ("outcomes", 3)]
+    assert [(step["page"], step["round"]) for step in steps[:2]] == [("states", None), ("list", 3)]
     assert steps[0]["sentence"] == "Round 4 can be decided from new states, which are also the results of round 3."
 
 
