@@ -28,6 +28,7 @@ from restive.console import (
 )
 from restive.desk.cli import desk
 from restive.desk.cli_lifecycle import VERBS as LIFECYCLE
+from restive.desk.cli_results import VERBS as RESULTS
 from restive.desk.cli_tokens import token
 from restive.errors import InputError, check_whole
 from restive.kernels.rng import MAX_SEED
@@ -52,7 +53,7 @@ app = typer.Typer(
 )
 app.add_typer(desk)
 desk.add_typer(token)
-for verb in LIFECYCLE:
+for verb in (*LIFECYCLE, *RESULTS):
     desk.command()(verb)
 app.command(context_settings=ENVIRONMENT)(serve)
 for verb in VERBS:

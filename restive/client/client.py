@@ -27,6 +27,7 @@ from urllib.parse import quote
 
 from restive.api import types
 from restive.api.administration import Invitation, User
+from restive.api.results import Report, Results, Unreached
 from restive.api.settings import Changes, NewProgram, TableReading
 from restive.api.status import Status, Undone
 from restive.client.transport import PREFIX, Body, Query, Transport, make_key
@@ -121,6 +122,22 @@ class Program:
     def status(self) -> Status:
         """Rounds, people, the gain of the program, what was learned, and what to do next."""
         return self._transport.get(f"{self._path}/status", Status)
+
+    def results(self) -> Results:
+        """States by round, groups with their lift, and how many people were reached."""
+        return self._transport.get(f"{self._path}/results", Results)
+
+    def unreached(self) -> Iterator[Unreached]:
+        """The people for whom the action was never done, for how long and why, without the control group."""
+        return self._get_pages("/unreached")
+
+    def report(self) -> Report:
+        """The program on one page, for a funder, without ids and names."""
+        return self._transport.get(f"{self._path}/report", Report)
+
+    def save_table(self, table: str, path: str | PathLike[str], overwrite: bool = False) -> None:
+        """Write a table, such as rounds, people, states or groups, to a .csv, .xlsx or .parquet file."""
+        self._save(path, LIST_SUFFIXES, f"/tables/{quote(table, safe='')}", overwrite)
 
     def decide(
         self,

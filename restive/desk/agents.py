@@ -48,6 +48,8 @@ class RoundTotals:
     treated: RewardTotals = field(default_factory=RewardTotals)  # all that are not in the control group
     control: RewardTotals = field(default_factory=RewardTotals)
     moves: list[int] = field(default_factory=list)  # how many moved, by action, state and next state; empty: nobody yet
+    states: list[int] = field(default_factory=list)  # how many are in a state, by control, carried over and state
+    absent: list[int] = field(default_factory=list)  # active people without a known state, by control
 
     def add_moves(self, moved: Ints) -> None:
         """Add moves, [A, S, S]."""
@@ -95,6 +97,11 @@ class Agents:
     unlisted: Bools  # whether it was acted on before it was ever on the list, or in the control group
     features: Floats  # [N, F] as of joining, NaN where unknown
     expected: Bools  # in the history that the program starts from, but not in a round so far
+    present: Ints  # in how many rounds it was present
+    eligible: Ints  # in how many of these it could be on the list
+    places: Ints  # in how many rounds it was on the list, also in those without a control group
+    done: Ints  # in how many rounds the action was done
+    failed: Ints  # in how many rounds it was on the list, but the action was not done
 
     @classmethod
     def empty(cls) -> "Agents":
@@ -102,7 +109,8 @@ class Agents:
         none = np.zeros(0, np.int64)
         total, features = none.astype(np.float64), np.zeros((0, 0))
         history = none, none, none, none, total, none, none, none, total, none, total, none
-        return cls(none, none > 0, none > 0, none > 0, *history, none > 0, features, none > 0)
+        reached = none, none, none, none, none
+        return cls(none, none > 0, none > 0, none > 0, *history, none > 0, features, none > 0, *reached)
 
     @property
     def count(self) -> int:
@@ -121,6 +129,7 @@ class Agents:
             "since_seen": np.zeros(group.size, np.int64), "compared_total": np.zeros(group.size),
             "compared_seen": np.zeros(group.size, np.int64), "unlisted": np.zeros(group.size, np.bool_),
             "expected": np.zeros(group.size, np.bool_),
+            **{name: np.zeros(group.size, np.int64) for name in ("present", "eligible", "places", "done", "failed")},
         }  # fmt: skip
         for name, values in blank.items():
             setattr(self, name, np.concatenate([getattr(self, name), values]))

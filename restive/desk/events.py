@@ -39,6 +39,10 @@ WHOLE = -1  # the chunk of a part that is not divided by agents
 NOBODY = np.zeros(0, np.int64)
 FEATURE = "feature."  # and a number from 0, a column of new agents
 MOVES = "moves."  # and a number from 0, a column of a history
+# Why an agent could not be chosen by priority, as stored in the column `exclusion`.
+FREE, IN_CONTROL, ON_NEVER, COOLING, ON_MUST = range(5)
+EXCLUSIONS = ("", "control group", "never list", "cooling down", "must list")
+ELIGIBLE = (FREE, ON_MUST)
 NARROW = ("state", "after", "group")  # columns that are stored in 16 bits
 
 Header: TypeAlias = dict[str, Any]

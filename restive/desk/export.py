@@ -18,11 +18,11 @@ import polars as pl
 
 from restive.api.types import Person, RoundSummary
 from restive.desk.display import as_series
+from restive.desk.events import EXCLUSIONS
 from restive.desk.features import decode
 from restive.desk.program import Program
 from restive.desk.roster import ERASED
 from restive.desk.rounds import DONE, UNKNOWN, Round
-from restive.desk.selection import EXCLUSIONS
 from restive.desk.table_files import write_table_file
 from restive.errors import InputError
 from restive.types import Ints

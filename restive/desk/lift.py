@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from restive.desk.agents import Agents
 from restive.desk.config import Words
 from restive.desk.explanations import show_estimate
 from restive.errors import InputError
@@ -76,8 +77,18 @@ class Shadow(NamedTuple):
     sentence: str
 
 
-def lift(people: Sums, words: Words | None = None, unlisted: int = 0) -> Lift:
+def sum_people(agents: Agents) -> Sums:
+    """What happened to each person of a program in rounds with a control group, from the sums of its agents."""
+    seen = agents.compared_seen.astype(float), agents.since_total, agents.since_seen.astype(float)
+    return Sums(agents.compared_total, *seen, agents.since_seen > 0, agents.listed.astype(float), agents.control)
+
+
+def lift(
+    people: Sums, words: Words | None = None, unlisted: int = 0, level: float = LEVEL, price: float | None = None
+) -> Lift:
     """The lift of a program, by the sharper estimator; `unlisted` counts people acted on without a list before.
+
+    `price` is that of an action for `onward`, by default estimated; the sentences are those of a level of 95%.
 
     base = Σ total / Σ seen of the treated − that of the control group;   extra = lift · Σ seen of the treated
 
@@ -89,9 +100,9 @@ def lift(people: Sums, words: Words | None = None, unlisted: int = 0) -> Lift:
     words = words or Words()
     people = people.take(people.seen > 0)
     sides = people.arms()
-    plain, sharp = base(people), onward(people)
+    plain, sharp = base(people), onward(people, price)
     effect = sharp if not unlisted and is_sharper(sharp, plain) else plain
-    half_width, rounds, treated = effect.half_width(), float(sides[TREATED].seen.sum()), sides[TREATED].seen.size
+    half_width, rounds, treated = effect.half_width(level), float(sides[TREATED].seen.sum()), sides[TREATED].seen.size
     return Lift(
         mean=effect.mean,
         low=effect.mean - half_width,

@@ -18,6 +18,7 @@ from restive.desk.agents import Agents, RoundTotals
 from restive.desk.codec import pack_snapshot, unpack_snapshot
 from restive.desk.config import Config, make_learner
 from restive.desk.events import (
+    ELIGIBLE,
     Cancelled,
     Change,
     Changed,
@@ -282,6 +283,9 @@ class Projection:
         self.agents.state[states.number[new]] = states.state[new]
         self.agents.state_round[states.number[new]] = round_
         self.agents.record_selected(states.number[chosen], round_)
+        self.agents.present[states.number] += 1
+        self.agents.eligible[states.number[np.isin(change.choice["exclusion"], ELIGIBLE)]] += 1
+        self.agents.places[states.number[chosen]] += 1
         if self.config.has_control(round_):
             self.agents.listed[states.number[chosen]] += 1
             reached = states.number[change.choice["would_act"]]
@@ -299,6 +303,16 @@ class Projection:
                 agents=self.agents.count,
             )
         )
+        self._count_states(states, self.rounds[-1])
+
+    def _count_states(self, states: States, totals: RoundTotals) -> None:
+        """Count how many are in which state, by control and carried over, and how many active agents have none."""
+        control = self.agents.control[states.number].astype(np.int64)
+        shape = (2, 2, len(self.config.states))
+        cells = np.ravel_multi_index((control, states.carried_over.astype(np.int64), states.state), shape)
+        active = np.bincount(self.agents.control[self.agents.active].astype(np.int64), minlength=2)
+        totals.states = np.bincount(cells, minlength=math.prod(shape)).tolist()
+        totals.absent = (active - np.bincount(control, minlength=2)).tolist()
 
     def _cancel(self, round_: int) -> None:
         totals = self.totals(round_)
@@ -316,8 +330,11 @@ class Projection:
         before = self.agents.control[unlisted] | (self.agents.first_listed[unlisted] > round_)
         self.agents.unlisted[unlisted[before]] = True
         totals, new = self.totals(round_), ~news.known
-        totals.done += int((new & news.done).sum())
-        totals.failed += int((new & news.advised & ~news.done).sum())
+        done, failed = new & news.done, new & news.advised & ~news.done
+        self.agents.done[news.number[done]] += 1
+        self.agents.failed[news.number[failed]] += 1
+        totals.done += int(done.sum())
+        totals.failed += int(failed.sum())
         totals.unlisted += int((new & news.done & ~news.advised).sum())
         if whole.any():
             self._learn(round_, news if whole.all() else news.take(whole))

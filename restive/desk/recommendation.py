@@ -12,11 +12,12 @@ import polars as pl
 from restive.api import types
 from restive.desk.config import Config
 from restive.desk.display import as_series
+from restive.desk.events import EXCLUSIONS, ON_MUST
 from restive.desk.explanations import Followed, Person, describe_followed, explain
 from restive.desk.outcomes import PreviousResults, describe_previous
 from restive.desk.roster import ERASED, Names
 from restive.desk.rounds import Round
-from restive.desk.selection import CHOSEN, EXCLUSIONS, MUST, ON_MUST, RESERVE
+from restive.desk.selection import CHOSEN, MUST, RESERVE
 from restive.desk.table_files import write_table_file
 from restive.desk.table_schema import NOT_REACHED
 from restive.formats import finite_or_none

@@ -8,6 +8,7 @@ import numpy as np
 
 from restive.api.types import HistoryEntry
 from restive.desk.events import (
+    EXCLUSIONS,
     Cancelled,
     Corrected,
     Decided,
@@ -20,7 +21,6 @@ from restive.desk.events import (
     interpret,
     write_outcomes,
 )
-from restive.desk.selection import EXCLUSIONS
 from restive.types import Bools, Floats, Ints
 
 UNKNOWN, NOT_DONE, DONE = -1, 0, 1

@@ -24,7 +24,7 @@ import numpy as np
 
 from restive.contract import Draws, Estimate, Ranking, reach_cutoff
 from restive.desk.agents import NEVER
-from restive.desk.events import Decided, DecisionInput, States
+from restive.desk.events import COOLING, EXCLUSIONS, FREE, IN_CONTROL, ON_MUST, ON_NEVER, Decided, DecisionInput, States
 from restive.desk.projection import Projection
 from restive.errors import InputError
 from restive.kernels import rng
@@ -36,9 +36,6 @@ from restive.version import __version__
 
 # Random streams, beyond those of the policies and of the control group.
 GROUPS, REDRAWN, SPARES = (2**32 + stream for stream in (1, 2, 3))
-# Why an agent could not be chosen.
-FREE, IN_CONTROL, ON_NEVER, COOLING, ON_MUST = range(5)
-EXCLUSIONS = ("", "control group", "never list", "cooling down", "must list")
 # The parts of a list: chosen by the policy, on the must list, on the reserve list.
 CHOSEN, MUST, RESERVE = range(3)
 RESERVE_SIZE = 10

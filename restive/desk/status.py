@@ -24,15 +24,14 @@ from restive.api.types import ProgramSummary
 from restive.desk.agents import RewardTotals, RoundTotals
 from restive.desk.config import TEMPLATES, Config, Words
 from restive.desk.effects import FEW_ACTIONS, MIN_PEOPLE, UNKNOWN_EFFECT, Effect, estimate_effects
+from restive.desk.events import FREE
 from restive.desk.explanations import count_people, reward_noun, show_estimate
-from restive.desk.lift import Lift, LiftCurve, Shadow, compare_policies, lift, lift_by_round
+from restive.desk.lift import Lift, LiftCurve, Shadow, compare_policies, lift, lift_by_round, sum_people
 from restive.desk.program import Program
 from restive.desk.projection import Projection
-from restive.desk.selection import FREE
 from restive.errors import InputError
 from restive.formats import finite_or_none, show_percent
 from restive.logs.drift import Alarm, find_alarms
-from restive.logs.estimators import Sums
 from restive.version import __version__
 
 MAX_SHADOW_ROUNDS = 200  # a shadow policy is compared over the last rounds only, so that the log need not be read whole
@@ -93,9 +92,7 @@ def get_progress(program: Program) -> Progress:
 def measure_lift(projection: Projection) -> Lift:
     """The lift of a program, from the sums of its agents in rounds with a control group."""
     agents, config = projection.agents, projection.config
-    seen = agents.compared_seen.astype(float), agents.since_total, agents.since_seen.astype(float)
-    people = Sums(agents.compared_total, *seen, agents.since_seen > 0, agents.listed.astype(float), agents.control)
-    found = lift(people, config.words, int(agents.unlisted.sum()))
+    found = lift(sum_people(agents), config.words, int(agents.unlisted.sum()))
     if config.control_until is None or len(projection.rounds) <= config.control_until:
         return found
     until = f"Measured in rounds 1 to {config.control_until:,}; after them the control group joined the program."

@@ -1,7 +1,9 @@
-"""Lists and whole programs as file downloads, for the API and the pages: written by a thread to a temporary file and sent from there."""
+"""Tables and whole programs as file downloads, for the API and the pages: written by a thread to a temporary file and sent from there."""
 
 import shutil
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -13,6 +15,8 @@ from restive.desk.export import export_zip
 from restive.desk.program import Program
 from restive.desk.recommendation import Recommendation
 from restive.desk.table_files import write_table_file
+from restive.desk.tables import make_table
+from restive.errors import NotFound
 from restive.server.program_pool import Programs
 from restive.server.uploads import TABLE_TYPES
 
@@ -23,17 +27,38 @@ MEDIA_TYPES: dict[str, str] = {ending: media_type for media_type, ending in TABL
 
 
 class Sheet(NamedTuple):
-    """A list to be sent as a file of the format that `ending` names."""
+    """A table of a program to be sent as a file of the format that `ending` names; `write` writes it to a path."""
 
-    recommendation: Recommendation
+    program: str
+    name: str
     ending: str
-    part: SheetPart = "call"
+    write: Callable[[Path], None]
 
     @property
     def filename(self) -> str:
         """The name of the file."""
-        suffix = "" if self.part == "call" else f"-{self.part}"
-        return f"{self.recommendation.program}-round-{self.recommendation.round}{suffix}.{self.ending}"
+        return f"{self.program}-{self.name}.{self.ending}"
+
+
+def make_list_sheet(recommendation: Recommendation, ending: str, part: SheetPart = "call") -> Sheet:
+    """The list of a round, or a part of it."""
+    name = f"round-{recommendation.round}" + ("" if part == "call" else f"-{part}")
+    if part == "missing":
+        write = partial(_write_missing, recommendation)
+    else:
+        write = partial(recommendation.write, full=part == "all")
+    return Sheet(recommendation.program, name, ending, write)
+
+
+def _write_missing(recommendation: Recommendation, path: Path) -> None:
+    write_table_file(recommendation.to_report, path, recommendation.choices)
+
+
+def make_table_sheet(program: Program, table: str, ending: str) -> Sheet:
+    """A table of `restive.desk.tables`."""
+    if ending not in MEDIA_TYPES:
+        raise NotFound(f"There is no table in this format; the formats are {', '.join(MEDIA_TYPES)}.")
+    return Sheet(program.name, table, ending, partial(write_table_file, make_table(program, table)))
 
 
 def make_export(program: Program) -> Response:
@@ -55,22 +80,18 @@ def make_file_response(path: Path, media_type: str, filename: str) -> Response:
 
 
 async def send_sheet(request: Request, sheet: Sheet) -> Response:
-    """The list as a file response."""
+    """The table as a file response."""
     programs: Programs = request.app.state.programs
-    path = await programs.write(request, sheet.recommendation.program, write_file, sheet)
+    path = await programs.write(request, sheet.program, write_file, sheet)
     return make_file_response(path, MEDIA_TYPES[sheet.ending], sheet.filename)
 
 
 def write_file(sheet: Sheet) -> Path:
-    """Write the list to a file in a temporary folder of its own."""
+    """Write the table to a file in a temporary folder of its own."""
     folder = Path(tempfile.mkdtemp(prefix="restive-"))
     try:
-        path = folder / f"list.{sheet.ending}"
-        recommendation = sheet.recommendation
-        if sheet.part == "missing":
-            write_table_file(recommendation.to_report, path, recommendation.choices)
-        else:
-            recommendation.write(path, full=sheet.part == "all")
+        path = folder / f"{sheet.name}.{sheet.ending}"
+        sheet.write(path)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -113,6 +113,9 @@ def test_the_story_of_a_program(client: Client, calls: Program, tmp_path: Path) 
     assert verbs[-1] == "created"
     assert verbs[0] == "changed"
     assert calls.status()["people"]["active"] == 6
+    assert calls.results()["reach"]["people"] + calls.results()["reach"]["control"] == 6
+    assert all(row["why"] for row in calls.unreached())
+    assert calls.report()["title"]
     assert calls.about()["rounds"] == 2
     assert calls.name in [row["name"] for row in client.programs()]
 

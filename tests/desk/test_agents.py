@@ -10,7 +10,7 @@ import pytest
 from desk.stories import call, make
 from restive.desk import Desk
 from restive.desk.agents import NEVER, Agents, RewardTotals, RoundTotals
-from restive.desk.selection import COOLING
+from restive.desk.events import COOLING
 from restive.types import Bools, Ints
 
 

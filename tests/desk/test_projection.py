@@ -205,8 +205,10 @@ def test_who_joins_later_is_as_one_who_was_there_without_a_state(desk: Desk, pol
         record(program, story[2:], first=2)
     assert lines(growing, "agents") == [(5,), (5,), (9,), (9,)]
     assert lines(whole, "agents") == [(9,)] * 4
-    for line in growing.rounds:
-        line.agents = 9
+    assert lines(growing, "absent") == [([0, 0],)] * 4
+    assert lines(whole, "absent") == [([4, 0],), ([4, 0],), ([0, 0],), ([0, 0],)]
+    for line, other in zip(growing.rounds, whole.rounds, strict=True):
+        line.agents, line.absent = 9, other.absent
     assert know(growing) == know(whole)
 
 

@@ -15,7 +15,7 @@ from starlette.types import Message
 
 from restive.desk import Desk
 from restive.server import downloads
-from restive.server.downloads import Sheet, TemporaryFileResponse, write_file
+from restive.server.downloads import Sheet, TemporaryFileResponse, make_list_sheet, write_file
 from restive.server.program_pool import THREADS
 from server.calling import API, Caller
 
@@ -65,7 +65,7 @@ def test_a_file_is_removed_when_the_client_disconnects(decided: Caller, folder: 
         raise ClientDisconnect
 
     async def story() -> None:
-        path = write_file(Sheet(decided.desk.program("shops").recommendation(1), "csv"))
+        path = write_file(make_list_sheet(decided.desk.program("shops").recommendation(1), "csv"))
         assert path.exists()
         with pytest.raises(ClientDisconnect):
             await TemporaryFileResponse(path)(HTTP, asyncio.Event().wait, fail)  # type: ignore[arg-type]
@@ -82,7 +82,7 @@ def test_a_file_that_cannot_be_written_is_removed(
 
     monkeypatch.setattr(downloads, "write_table_file", fail)
     with pytest.raises(OSError):  # noqa: PT011
-        write_file(Sheet(decided.desk.program("shops").recommendation(1), "csv", "missing"))
+        write_file(make_list_sheet(decided.desk.program("shops").recommendation(1), "csv", "missing"))
     assert list(folder.iterdir()) == []
 
 

@@ -211,15 +211,17 @@ def measure_program(desk: Desk, template: str, control: float, seed: int) -> tup
     return held, abs(plain.mean - truth) <= width, (answer.high - answer.low) / (2 * width)
 
 
-def measure_own_lift(program: Program, people: Population) -> float:
-    """What a program brought to its own people, per person and round: with it minus without it."""
+def measure_own_lift(program: Program, people: Population, group: int | None = None) -> float:
+    """What a program brought to its own people, or to those of a group, per person and round: with it minus without it."""
+    agents = program.projection.agents
+    counted = ~agents.control if group is None else ~agents.control & (agents.group == group)
     reward, place = np.array(program.config.rewards), {name: number for number, name in enumerate(people.names)}
     state, gain, seen = people.state, 0.0, 0
     nobody = np.zeros_like(state)
     for line in program.rounds:
         found = program.cache.get_round(line.round)
         state = people.world.advance(state, nobody, people.world.draws(line.round - 1)).after
-        known = (found.after >= 0) & ~program.projection.agents.control[found.number]
+        known = (found.after >= 0) & counted[found.number]
         names = program.names.roster.gather(found.number[known])
         without = reward[state[0, [place[name] for name in names]]]
         gain += float((found.reward[known] - without).sum())

@@ -1,5 +1,14 @@
 """The routes of the HTTP API."""
 
-from restive.server.routes import people, programs, rounds, system, users
+from restive.server.routes import people, programs, results, rounds, system, users
 
-ROUTERS = (system.server, system.router, programs.router, rounds.router, people.router, programs.audit, users.router)
+ROUTERS = (
+    system.server,
+    system.router,
+    programs.router,
+    rounds.router,
+    people.router,
+    results.router,
+    programs.audit,
+    users.router,
+)

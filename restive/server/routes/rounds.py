@@ -10,7 +10,7 @@ from restive.desk.audit import RequestContext
 from restive.desk.export import summarize_rounds
 from restive.desk.program import Program
 from restive.desk.recommendation import Recommendation
-from restive.server.downloads import MEDIA_TYPES, Sheet
+from restive.server.downloads import MEDIA_TYPES, Sheet, make_list_sheet
 from restive.server.openapi import file_response, table_body
 from restive.server.requests import (
     CorrectStatesBody,
@@ -148,7 +148,7 @@ def _add_file_route(ending: str) -> None:
         """The whole list as a file; with `done` filled in, it can be sent back as outcomes."""
 
         def read(program: Program) -> Sheet:
-            return Sheet(program.recommendation(round), ending, query.columns)
+            return make_list_sheet(program.recommendation(round), ending, query.columns)
 
         return await read_program(request, name, read)
 

@@ -14,6 +14,7 @@ from restive.desk.explanations import capitalize, count_people, describe_effect,
 from restive.formats import UNKNOWN
 
 DIGITS, PLOT_DIGITS = 3, 5
+MAX_BARS = 52
 
 Curve = Mapping[str, Any]
 
@@ -138,6 +139,42 @@ def plot_lift(curve: Curve) -> dict[str, Any]:
     return _plot(curve, [_side("lift", "lift", curve["lift"])], zero=True)
 
 
+def plot_states(rounds: Sequence[Mapping[str, Any]], side: str, states: Sequence[str]) -> list[dict[str, Any]]:
+    """Bars of the shares of people by state, a bar for each round, on a scale of 0 to 100; the best state is at the bottom.
+
+    Shares are of all active people, also of those without a known state. With many rounds every second, third ... is shown,
+    always with the last one.
+    """
+    step = -(-len(rounds) // MAX_BARS) or 1
+    shown = [*rounds[::-1][::step]][::-1]
+    return [{"round": each["round"], "parts": _stack(each[side], states, each["round"])} for each in shown]
+
+
+def _stack(counts: Mapping[str, Any], states: Sequence[str], round_: int) -> list[dict[str, Any]]:
+    whole = sum(counts["reported"]) + sum(counts["carried_over"]) + counts["unknown"]
+    parts: list[dict[str, Any]] = []
+    top, shades = 100.0, [shade for _, shade in shade_states(states)]
+    for place in reversed(range(len(states))):
+        for kind in ("reported", "carried_over"):
+            what = f"{states[place]}{', carried over' if kind == 'carried_over' else ''}"
+            parts.append({"kind": kind, "shade": shades[place], "many": counts[kind][place], "what": what})
+    parts.append({"kind": "unknown", "shade": 0, "many": counts["unknown"], "what": "not known"})
+    for part in parts:
+        part["height"] = round(100 * part["many"] / whole, 2) if whole else 0.0
+        top -= part["height"]
+        part["y"] = round(max(top, 0.0), 2)
+    shown = [part for part in parts if part["many"]]
+    for part in shown:
+        share = show_share(part["many"] / whole)
+        part["title"] = f"Round {round_}: {part['many']:,} of {whole:,} {part['what']} ({share})"
+    return shown
+
+
+def shade_states(states: Sequence[str]) -> list[tuple[str, float]]:
+    """The states with the shades of their bars."""
+    return [(state, round(0.12 + 0.88 * place / max(1, len(states) - 1), 2)) for place, state in enumerate(states)]
+
+
 def has_lift(curve: Curve | None) -> bool:
     """Whether the lift of any round is known."""
     return curve is not None and bool(_without_none(curve["lift"]["mean"]))
@@ -205,6 +242,8 @@ FILTERS: Mapping[str, Callable[..., str | None]] = {
 PLOTS: Mapping[str, Callable[..., Any]] = {
     "plot_rewards": plot_rewards,
     "plot_lift": plot_lift,
+    "plot_states": plot_states,
+    "shade_states": shade_states,
     "has_lift": has_lift,
     "place_effect": place_effect,
 }

@@ -18,7 +18,7 @@ from restive.desk.rounds import UNKNOWN
 from restive.desk.tokens import Principal
 from restive.errors import Hint, InputError, NotFound
 from restive.server.auth import need_session
-from restive.server.downloads import Sheet, SheetPart, send_sheet
+from restive.server.downloads import SheetPart, make_list_sheet, send_sheet
 from restive.server.monitoring import Metrics
 from restive.server.views.base import (
     NO_STORE,
@@ -96,7 +96,7 @@ async def download_missing(request: Request, name: str, kind: str, round: str = 
 async def _download(request: Request, name: str, kind: str, round_: str, part: SheetPart) -> Response:
     if kind not in FILE_TYPES:
         raise NotFound(f"There is no list in this format; the formats are {' and '.join(FILE_TYPES)}.")
-    response = await send_sheet(request, Sheet(await ask(request, name, find_list, round_), kind, part))
+    response = await send_sheet(request, make_list_sheet(await ask(request, name, find_list, round_), kind, part))
     response.headers["Cache-Control"] = f"private, {NO_STORE}"
     return response
 

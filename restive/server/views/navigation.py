@@ -11,7 +11,14 @@ REST = (
     ("export.zip", "Export", "admin"),
 )
 # Pages that belong to a place with another path.
-PLACE_OF = {"list": "week", "states": "week", "outcomes": "week", "person": "people"}
+PLACE_OF = {
+    "list": "week",
+    "states": "week",
+    "outcomes": "week",
+    "person": "people",
+    "unreached": "results",
+    "report": "results",
+}
 
 # The section of help about each page of a program, and about each page of the server.
 HELP_OF_PART = {
@@ -23,6 +30,8 @@ HELP_OF_PART = {
     "person": "look-somebody-up",
     "results": "see-whether-it-works",
     "shadow": "see-whether-it-works",
+    "unreached": "see-whether-it-works",
+    "report": "see-whether-it-works",
     "rounds": "earlier-rounds",
     "settings": "settings",
     "audit": "audit-log-and-export",

@@ -18,6 +18,7 @@ FILES = (
     "/programs/{name}/missing.{kind}",
     "/history.{kind}",
     "/programs/{name}/export.zip",
+    "/programs/{name}/tables/",
 )
 OTHERS = ("/api/v1/", "/static/", "/health", "/ready", "/metrics", "/openapi.json", *FILES)
 IMAGE = "<img src=x onerror=alert(1)>"
@@ -156,6 +157,10 @@ SCENES = (
     Scene(f"{PROGRAM}/results", at("demo", "results"), open_all),
     Scene(f"{PROGRAM}/results", at("new", "results")),
     Scene(f"{PROGRAM}/results", at("odd", "results")),
+    Scene(f"{PROGRAM}/unreached", at("demo", "unreached")),
+    Scene(f"{PROGRAM}/unreached", at("odd", "unreached")),
+    Scene(f"{PROGRAM}/report", at("demo", "report")),
+    Scene(f"{PROGRAM}/report", at("new", "report")),
     Scene(f"{PROGRAM}/shadow", at("demo", "shadow")),
     Scene(f"{PROGRAM}/shadow", at("new", "shadow")),
     Scene(f"{PROGRAM}/states", at("demo", "states"), open_all),

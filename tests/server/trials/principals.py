@@ -133,7 +133,7 @@ def _rank(role: str | None) -> int:
 def fill(path: str, program: str = OURS) -> str:
     """An address by its template."""
     path = path.replace("{user}", GUEST).replace("{topic}", "pages")
-    return path.replace("{name}", program).replace("{round}", "1").replace("{kind}", "csv")
+    return path.replace("{name}", program).replace("{round}", "1").replace("{kind}", "csv").replace("{table}", "groups")
 
 
 def is_same(one: httpx.Response, other: httpx.Response) -> bool:

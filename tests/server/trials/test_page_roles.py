@@ -42,6 +42,8 @@ PAGES = {
     f"{P}/person": "viewer",
     f"{P}/results": "viewer",
     f"{P}/shadow": "viewer",
+    f"{P}/unreached": "viewer",
+    f"{P}/report": "viewer",
     f"{P}/states": "operator",
     f"{P}/outcomes": "operator",
     f"{P}/settings": "operator",
@@ -55,6 +57,8 @@ OTHERS = {
     f"{P}/list.{{kind}}": "viewer",
     f"{P}/missing.{{kind}}": "viewer",
     f"{P}/export.zip": "admin",
+    f"{P}/tables/{{table}}.{{kind}}": "viewer",
+    f"{P}/tables/audit.{{kind}}": "admin",
 }  # files and redirects
 FORMS = {
     "/new": "admin",
