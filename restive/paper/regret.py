@@ -41,6 +41,7 @@ BASELINES = ("egt", "wiql", "ucwhittle", "rma2b", "thompson-whittle", "random", 
 INSTANCES = 10
 BASELINES_HORIZON = 10_000
 SECONDS_PER_STEP = 60e-6  # about how many seconds a step of few runs takes
+SECONDS_PER_RUN = 0.15e-6  # about how many seconds each run adds to a step of two agents
 
 
 def curve_horizon(size: Size) -> int:
@@ -52,17 +53,19 @@ def curve_job(size: Size, share: float, policy: str = "theory", scale: float = 1
     """A policy's regret at one threshold; `theory` is eps-GT as theorem 4.4 sets it."""
     theory = policy == "theory"
     steps = curve_horizon(size) if theory else BASELINES_HORIZON // size.pick(1, 5)
+    runs = size.pick(100, 10) if theory and scale == 1.0 else size.pick(20, 5)
     settings = {
         "share": share,
         "policy": size.reading.specify("egt" if theory else policy),
         "theory": theory,
         "instances": INSTANCES,
         "horizon": steps,
-        "runs": size.pick(100, 10) if theory and scale == 1.0 else size.pick(20, 5),
+        "runs": runs,
         "seed": size.seed,
         "scale": scale,
     }
-    return Job("regret", f"regret share={share:g} {policy} scale={scale:g}", settings, SECONDS_PER_STEP * steps)
+    seconds = steps * (SECONDS_PER_STEP / 2 + SECONDS_PER_RUN * INSTANCES * runs)
+    return Job("regret", f"regret share={share:g} {policy} scale={scale:g}", settings, seconds)
 
 
 def curve_jobs(size: Size) -> list[Job]:
