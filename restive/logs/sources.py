@@ -10,6 +10,7 @@ from restive.desk.export import agents_table, records_table
 from restive.desk.features import decode
 from restive.desk.program import Program
 from restive.desk.roster import ERASED
+from restive.desk.selection import EXCLUSIONS, IN_CONTROL
 from restive.desk.table_files import as_frame
 from restive.errors import InputError, NotFound
 from restive.logs.options import ReadOptions
@@ -65,9 +66,14 @@ def _read_export(folder: Path) -> pl.DataFrame:
 
 
 def _join(records: pl.DataFrame, agents: pl.DataFrame) -> pl.DataFrame:
-    """Records of rounds as a history: who was advised with what probability, what was done; erased agents by number."""
+    """Records of rounds as a history: who was advised with what probability, what was done; erased agents by number.
+
+    Nobody has an arm in the rounds after a waiting list, in which people of the control group are not kept off the list.
+    """
     people = agents.drop(AGENT_TOTALS).with_columns(arm=pl.col("control").not_().cast(pl.Int8)).drop("control")
     unnamed = pl.format("{} {}", pl.lit(ERASED), pl.col("number"))
     named = records.with_columns(agent=pl.when(pl.col("agent") == ERASED).then(unnamed).otherwise("agent"))
     joined = named.join(people, on="number", how="left", maintain_order="left")
+    joins = ((pl.col("arm") == 0) & (pl.col("exclusion") != EXCLUSIONS[IN_CONTROL])).any().over("round")
+    joined = joined.with_columns(arm=pl.when(~joins).then("arm"))
     return joined.drop(NOT_READ, strict=False).rename(RECORD_COLUMNS)

@@ -244,17 +244,19 @@ def _adjust(effects: Sequence[Effect], sums: Sums, covariates: Floats, price: fl
 def sum_people(history: History) -> tuple[Sums, Bools, list[str]]:
     """The sums of the people of a trial, whether each person of the history is one of them, and notes.
 
-    Nobody is touched if it is not known who of the control group would have been.
+    Nobody is touched if it is not known who of the control group would have been. Rows without an arm do not count: after a
+    waiting list, the control group of a program has joined it.
     """
     arm, notes = _find_arms(history)
-    mine = arm[history.agent]
+    compared = history.arm >= 0 if history.arm is not None else np.zeros(history.agent.size, np.bool_)
+    mine = np.where(compared, arm[history.agent], -1)
     listed = history.action == 1 if history.advised is None else history.advised == 1
     touch, why = _find_touches(history, mine, listed)
     if why:
         notes.append(f"Only the difference in means is possible: {why}")
     first = np.full(history.n_agents, np.iinfo(np.int64).max)
     np.minimum.at(first, history.agent[touch], history.round[touch])
-    rewarded = ~np.isnan(history.reward)
+    rewarded = ~np.isnan(history.reward) & compared
     since = rewarded & (history.round >= first[history.agent])
     reward = np.where(rewarded, history.reward, 0.0)
 

@@ -7,9 +7,11 @@ import pytest
 
 from restive.desk import Desk, Program
 from restive.desk.config import Config
+from restive.desk.export import export
 from restive.desk.replay import replay
 from restive.desk.status import get_status, measure_lift
 from restive.errors import InputError
+from restive.logs.trial import read_trial
 
 PEOPLE = [f"p-{n:02}" for n in range(40)]
 UNTIL = 2
@@ -111,3 +113,14 @@ def test_the_last_round_is_a_round(wrong: object) -> None:
 def test_a_waiting_list_needs_a_control_group() -> None:
     with pytest.raises(InputError, match="needs a control group"):
         Config(states=("a", "b"), control=0.0, control_until=4)
+
+
+def test_a_trial_read_from_the_program_counts_the_same_rounds(desk: Desk, tmp_path: Path) -> None:
+    program = start(desk)
+    play(program, UNTIL + 1)
+    before = [effect.mean for effect in read_trial(program).effects]
+    play(program, 3)
+    assert measure_lift(program.projection).mean in [pytest.approx(mean) for mean in before]
+    export(program, tmp_path / "export")
+    for source in (program, tmp_path / "export"):
+        assert [effect.mean for effect in read_trial(source).effects] == pytest.approx(before, nan_ok=True)
