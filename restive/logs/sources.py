@@ -6,11 +6,11 @@ from pathlib import Path
 
 import polars as pl
 
+from restive.desk.events import EXCLUSIONS, IN_CONTROL
 from restive.desk.export import agents_table, records_table
 from restive.desk.features import decode
 from restive.desk.program import Program
 from restive.desk.roster import ERASED
-from restive.desk.selection import EXCLUSIONS, IN_CONTROL
 from restive.desk.table_files import as_frame
 from restive.errors import InputError, NotFound
 from restive.logs.options import ReadOptions

@@ -57,7 +57,7 @@ def build_unreached(program: Program, query: Query) -> Data:
 def build_report(program: Program, _: Query) -> Data:
     """The report for a funder, in plain data and as HTML."""
     report = make_report(program)
-    return {"report": report, "html": str(render_body(report))}
+    return {"report": report, "html": render_body(report)}
 
 
 @router.get("/programs/{name}/tables/audit.{kind}", dependencies=[Depends(need_session("admin"))])
