@@ -30,6 +30,7 @@ from restive.desk.cli import desk
 from restive.desk.cli_lifecycle import VERBS as LIFECYCLE
 from restive.desk.cli_results import VERBS as RESULTS
 from restive.desk.cli_tokens import token
+from restive.desk.cli_webhooks import webhook
 from restive.errors import InputError, check_whole
 from restive.kernels.rng import MAX_SEED
 from restive.logs.cli import GROUPS, VERBS, check_targets
@@ -53,6 +54,7 @@ app = typer.Typer(
 )
 app.add_typer(desk)
 desk.add_typer(token)
+desk.add_typer(webhook)
 for verb in (*LIFECYCLE, *RESULTS):
     desk.command()(verb)
 app.command(context_settings=ENVIRONMENT)(serve)

@@ -31,6 +31,7 @@ from restive.api.results import Report, Results, Unreached
 from restive.api.settings import Changes, NewProgram, TableReading
 from restive.api.status import Status, Undone
 from restive.client.transport import PREFIX, Body, Query, Transport, make_key
+from restive.client.webhooks import Webhooks
 from restive.errors import Hint, InputError
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class Program:
             raise InputError(f"The program's name is {name!r}; it has letters, digits, dots, dashes or underscores.")
         self.name = name
         self._transport, self._path = transport, f"{PREFIX}/programs/{quote(name)}"
+        self.webhooks = Webhooks(transport, self._path)
 
     def __repr__(self) -> str:
         return f"Program({self.name!r} at {self._transport.address})"

@@ -15,6 +15,7 @@ snapshots  a projection after so many events, in slots, cut into pieces
 audit_log  who had what recorded, by which key, and the answer; program null: it concerned the whole store
 tokens     who may use a server, by the digest of a secret; grants: in which role and program (null: all)
 sessions   who is signed in, by the digest of a cookie; invitations: who may sign in once, by the digest of a code
+webhooks   where a server sends messages about a program, and the secret that signs them; deliveries: the messages
 """
 
 import importlib.util
@@ -85,7 +86,7 @@ WORDS = {
 }
 
 
-VERSION = 6
+VERSION = 7
 LOCK = 0x7265737469766531  # PostgreSQL's advisory lock while tables are created: "restive1" in ASCII
 LONG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite numbers rows by an INTEGER PRIMARY KEY only
 
@@ -201,6 +202,38 @@ invitations = sa.Table(
     sa.Column("digest", sa.Text, primary_key=True),
     sa.Column("token", LONG, sa.ForeignKey("tokens.id"), nullable=False, index=True),
     sa.Column("expires", sa.Text, nullable=False),
+)
+webhooks = sa.Table(
+    "webhooks",
+    metadata,
+    sa.Column("id", LONG, primary_key=True, autoincrement=True),
+    sa.Column("program", LONG, sa.ForeignKey("programs.id"), nullable=False, index=True),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("events", sa.Text, nullable=False),  # separated by spaces
+    sa.Column("secret", sa.Text, nullable=False),
+    sa.Column("enabled", sa.Boolean, nullable=False),
+    sa.Column("created", sa.Text, nullable=False),
+)
+deliveries = sa.Table(
+    "deliveries",
+    metadata,
+    sa.Column("id", LONG, primary_key=True, autoincrement=True),  # in the order of occurrence within a program
+    sa.Column("program", LONG, sa.ForeignKey("programs.id"), nullable=False, index=True),
+    sa.Column("webhook", LONG, sa.ForeignKey("webhooks.id"), nullable=False),
+    sa.Column("message", sa.Text, nullable=False),  # the webhook-id
+    sa.Column("type", sa.Text, nullable=False),
+    sa.Column("round", LONG),
+    sa.Column("event", LONG),  # the last one of the request that it is about
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("undone", sa.Boolean, nullable=False),  # whether that request was undone
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("attempted", sa.Text),  # when it was last sent
+    sa.Column("due", sa.Text, nullable=False),  # when it may be sent next; during an attempt, until when it is leased
+    sa.Column("result", sa.Text),
+    sa.Index("deliveries_by_webhook", "webhook", "id"),
+    sa.Index("deliveries_by_status", "status", "due"),
 )
 
 

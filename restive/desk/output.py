@@ -13,6 +13,7 @@ from rich.padding import Padding
 
 from restive.api.status import NextStep, RewardRange, Status
 from restive.api.types import HistoryEntry
+from restive.api.webhooks import Delivery, Webhook
 from restive.console import as_text, make_console, print_json, print_line, print_notices, print_table
 from restive.desk.config import Words
 from restive.desk.explanations import capitalize, count_people, describe_effect, rounded, show_estimate
@@ -276,6 +277,33 @@ def print_tokens(rows: Sequence[Row], as_json: bool = False) -> None:
         for row in rows
     ]
     print_table(lines, ("name", "grants"), empty="No tokens yet.", console=make_console())
+
+
+def print_webhooks(rows: Sequence[Webhook], as_json: bool = False) -> None:
+    """Print the webhooks of a program, each with its last message."""
+    if as_json:
+        print_json({"webhooks": rows})
+        return
+    lines = []
+    for row in rows:
+        last = row["deliveries"][0] if row["deliveries"] else None
+        lines.append(
+            {
+                "id": row["id"],
+                "url": row["url"] + ("" if row["enabled"] else " (disabled)"),
+                "events": ", ".join(row["events"]),
+                "pending": row["pending"],
+                "failed": row["failed"],
+                "last message": _describe_delivery(last) if last else "",
+            }
+        )
+    print_table(lines, ("url", "events", "last message"), empty="No webhooks yet.", console=make_console())
+
+
+def _describe_delivery(last: Delivery) -> str:
+    about = f" of round {last['round']}" if last["round"] else ""
+    result = f" ({last['result']})" if last["result"] else ""
+    return f"{last['type']}{about}: {last['status']}{result}"
 
 
 def print_templates(rows: Sequence[Row], as_json: bool = False) -> None:

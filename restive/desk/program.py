@@ -49,6 +49,7 @@ from restive.desk.ingest import (
     read_list,
     read_round_input,
 )
+from restive.desk.outbox import record_messages
 from restive.desk.outcomes import (
     PreviousResults,
     describe_learned,
@@ -391,9 +392,12 @@ class Program:
         self.cache.last_known()
         try:
             with self.store.writing(self.id, context, verb) as writer:
-                yield writer, self.cache.projection_for(writer)
+                projection = self.cache.projection_for(writer)
+                yield writer, projection
                 if dry_run:
                     writer.rollback()
+                else:
+                    record_messages(writer, projection, self.store, self.name)
         except Repeated:
             raise
         except BaseException as error:

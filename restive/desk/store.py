@@ -64,7 +64,7 @@ from restive.types import Ints
 
 __all__ = ["Event", "ProgramRow", "Store", "StoreError", "Writer"]
 
-ALLOWED_VERBS = ("archived", "restored", "erased")  # of an archived program
+ALLOWED_VERBS = ("archived", "restored", "erased", "webhook changed", "webhook removed")  # of an archived program
 TABLES_WITH_NAMES = (roster.name, display.name, audit_log.name)
 LOCKED_ROW = (
     sa.select(programs.c.id, programs.c.name, programs.c.archived)

@@ -69,7 +69,7 @@ def read_display(
 
 
 class Writer:
-    """Writes to a program; `length` is the number of events, those of this writer included."""
+    """Writes to a program; `length` is the number of events, those of this writer (`appended`) included."""
 
     def __init__(
         self,
@@ -80,6 +80,7 @@ class Writer:
     ) -> None:
         self.program, self.context = program, context
         self.erased = self.rolled_back = False
+        self.appended: list[Event] = []
         self._erasing: dict[int, pl.Series] = {}
         self._erased_agents: list[int] = []
         self._connection = connection
@@ -119,7 +120,15 @@ class Writer:
             self._connection.execute(ADD_PART, rows)
         self.length += 1
         whole = {name: dict(some) for name, some in extra.items()}
-        return Event(self.length - 1, kind, round, self._at, json.loads(text), dict(columns), whole, self._digest)
+        event = Event(self.length - 1, kind, round, self._at, json.loads(text), dict(columns), whole, self._digest)
+        self.appended.append(event)
+        return event
+
+    def execute(
+        self, statement: sa.Executable, rows: Sequence[Mapping[str, Any]] | None = None
+    ) -> sa.CursorResult[Any]:
+        """Run a statement on tables beside the log, in this transaction."""
+        return self._connection.execute(statement, rows)
 
     def set_archived(self, archived: bool) -> bool:
         """Archive the program or restore it; returns whether that changes anything."""

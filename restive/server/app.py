@@ -1,11 +1,12 @@
 """The ASGI app: API routes, pages, middleware and error handlers over a desk.
 
-`app.state` has the desk, the pool of programs and the settings. An error on a page is shown as a page; all other errors
-are problem documents (RFC 9457), including unknown paths and methods.
+`app.state` has the desk, the pool of programs, the settings and the sender of webhooks. An error on a page is shown as
+a page; all other errors are problem documents (RFC 9457), including unknown paths and methods.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -20,10 +21,12 @@ from restive.server.openapi import find_methods, make_document
 from restive.server.openapi import router as document
 from restive.server.program_pool import Programs
 from restive.server.routes import ROUTERS
+from restive.server.routes.webhooks import messages
 from restive.server.settings import Settings
 from restive.server.views import router as pages
 from restive.server.views import static_files
 from restive.server.views.base import is_page, show_failure
+from restive.server.webhooks import Sender
 from restive.version import __version__
 
 
@@ -37,18 +40,24 @@ def make_app(desk: Desk, settings: Settings) -> FastAPI:
     app.state.histories = HistoryReports(settings.reports)
     for router in (*ROUTERS, document, pages):
         app.router.routes.extend(router.routes)  # include_router would build every route again for every app
+    app.webhooks.routes.extend(messages.routes)
     app.mount("/static", static_files())
     app.openapi = lambda: make_document(app)  # type: ignore[method-assign]
     for kind in (InputError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _show_error)
     add_middleware(app, settings)
+    app.state.sender = Sender(app.state.programs, settings, app.state.metrics)
     return app
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.openapi()  # cached, so that the first request does not wait for it
+    sending = asyncio.create_task(app.state.sender.run())
     yield
+    sending.cancel()
+    with suppress(asyncio.CancelledError):
+        await sending
     app.state.histories.close()
     app.state.programs.close()
 

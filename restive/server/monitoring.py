@@ -24,7 +24,12 @@ from starlette.types import Scope
 from restive.version import __version__
 
 LOGGER = logging.getLogger("restive.server")
-LIBRARIES = {"uvicorn": logging.ERROR, "asyncio": logging.WARNING, "concurrent.futures": logging.WARNING}
+LIBRARIES = {
+    "uvicorn": logging.ERROR,
+    "asyncio": logging.WARNING,
+    "concurrent.futures": logging.WARNING,
+    "httpx": logging.WARNING,
+}
 NO_ROUTE = "(none)"
 PROGRAM = re.compile(r"[\w.-]{1,100}")
 VALUE = re.compile(r"[(<\[{'\"=]")  # what begins a value in the message of a library
@@ -55,6 +60,9 @@ class Metrics:
         self.outcomes = Counter("restive_outcomes_recorded", "Outcomes recorded.", registry=registry)
         self.store_errors = Counter(
             "restive_store_errors", "Requests that failed because of the store.", registry=registry
+        )
+        self.webhooks = Counter(
+            "restive_webhook_deliveries", "Attempts to deliver a webhook.", ("type", "outcome"), registry=registry
         )
         Info("restive_build", "The version.", registry=registry).info({"version": __version__})
 

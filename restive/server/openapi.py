@@ -17,8 +17,8 @@ from pydantic.json_schema import models_json_schema
 from starlette.routing import compile_path
 from typing_extensions import get_original_bases, is_typeddict
 
-from restive.api import administration, status, types
-from restive.server import requests
+from restive.api import administration, status, types, webhooks
+from restive.server import admin_requests, requests
 from restive.server.errors import CODES, HTTP_CODES, PROBLEM
 from restive.server.uploads import JSON, TABLE_TYPES
 from restive.server.views.base import render
@@ -36,13 +36,15 @@ TAGS = [
     {"name": "rounds", "description": "Decide, list, correct and cancel rounds."},
     {"name": "people", "description": "Outcomes, people and their history; people who leave or are erased."},
     {"name": "audit", "description": "The event log and the audit log."},
+    {"name": "webhooks", "description": "Where the server sends messages about a program."},
     {"name": "users", "description": "People and systems that can sign in, their roles and invitations."},
     {"name": "store", "description": "Templates, policies, the token and the audit log of the store."},
     {"name": "server", "description": "Health and metrics."},
 ]
 BODIES = (
     requests.CreateBody, requests.ChangeBody, requests.DecideBody, requests.OutcomesBody, requests.CorrectStatesBody,
-    requests.LeaveBody, requests.EraseBody, requests.GrantsBody, requests.InviteBody,
+    requests.LeaveBody, requests.EraseBody, admin_requests.GrantsBody, admin_requests.InviteBody, admin_requests.WebhookBody,
+    admin_requests.ChangeWebhookBody,
 )  # fmt: skip
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 SCHEMA = "#/components/schemas/{model}"
@@ -115,7 +117,13 @@ def make_document(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI document of the app, built once."""
     if app.openapi_schema is None:
         made = get_openapi(
-            title="restive", version=__version__, summary=SUMMARY, description=DESCRIPTION, routes=app.routes, tags=TAGS
+            title="restive",
+            version=__version__,
+            summary=SUMMARY,
+            description=DESCRIPTION,
+            routes=app.routes,
+            webhooks=app.webhooks.routes,
+            tags=TAGS,
         )
         schemas = made["components"]["schemas"]
         bodies = models_json_schema([(model, "validation") for model in BODIES], ref_template=SCHEMA)[1]
@@ -131,7 +139,7 @@ def make_document(app: FastAPI) -> dict[str, Any]:
 def _describe_responses(path: str, method: str, operation: dict[str, Any]) -> None:
     """Add the problems and headers that follow from what an operation is."""
     writes, of_program = method != "get", "{name}" in path
-    cached = of_program and not writes and not path.endswith("/audit")
+    cached = of_program and not writes and not path.endswith(("/audit", "/webhooks"))
     conditions = {401: "security" in operation, 404: "{" in path, 409: writes}
     conditions |= dict.fromkeys((400, 415), "requestBody" in operation)
     responses: dict[str, Any] = operation["responses"]
@@ -148,7 +156,7 @@ def _describe_responses(path: str, method: str, operation: dict[str, Any]) -> No
 
 def _inherit_descriptions(schemas: dict[str, Any]) -> None:
     """Describe inherited fields: pydantic reads the texts below the fields of a class, not of its bases."""
-    for name, kind in (vars(types) | vars(status) | vars(administration)).items():
+    for name, kind in (vars(types) | vars(status) | vars(administration) | vars(webhooks)).items():
         if name in schemas and is_typeddict(kind):
             for field, description in _field_descriptions(kind).items():
                 schemas[name]["properties"][field].setdefault("description", description)

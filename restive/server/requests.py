@@ -13,8 +13,6 @@ from restive.desk.config import MAX_BUDGET, MAX_HORIZON, MAX_STATES, MAX_TITLE
 from restive.desk.roster import MAX_ID
 from restive.desk.table_files import MAX_HEADER
 from restive.desk.table_mapping import MAX_COUNTRY
-from restive.desk.tokens import MAX_DAYS
-from restive.errors import InputError
 from restive.kernels.rng import MAX_SEED
 
 MAX_ROUND = 10**9
@@ -199,7 +197,8 @@ TITLE = "What people call the program, on one line; empty: its name."
 KEEP = "The number of rounds for which a state that is not reported is carried over."
 
 
-def _example(**fields: Any) -> ConfigDict:
+def make_example(**fields: Any) -> ConfigDict:
+    """The config of a model whose documentation shows these fields as an example."""
     return ConfigDict(json_schema_extra={"examples": [fields]})
 
 
@@ -256,7 +255,7 @@ class OutcomeSettings(DryRun):
 class DecideBody(ReadingBody, DecideSettings):
     """The input of a decision; every field may be left out."""
 
-    model_config = _example(states=[{"agent": "ann", "state": "low"}, {"agent": "ben", "state": "high"}], budget=1)
+    model_config = make_example(states=[{"agent": "ann", "state": "low"}, {"agent": "ben", "state": "high"}], budget=1)
 
     states: SkipValidation[list[StateRow] | StateColumns | None] = Field(
         None, description="The current states; absent: the last known ones."
@@ -266,7 +265,7 @@ class DecideBody(ReadingBody, DecideSettings):
 class OutcomesBody(ReadingBody, OutcomeSettings):
     """Outcomes to record."""
 
-    model_config = _example(outcomes=[{"agent": "ann", "done": True, "next_state": "high"}], round=1)
+    model_config = make_example(outcomes=[{"agent": "ann", "done": True, "next_state": "high"}], round=1)
 
     outcomes: SkipValidation[list[OutcomeRow] | OutcomeColumns] = Field(description="One row per person.")
 
@@ -274,7 +273,7 @@ class OutcomesBody(ReadingBody, OutcomeSettings):
 class CorrectStatesBody(Body, DryRun):
     """Corrected states of a round."""
 
-    model_config = _example(states=[{"agent": "ann", "state": "high"}])
+    model_config = make_example(states=[{"agent": "ann", "state": "high"}])
 
     states: SkipValidation[list[StateRow] | StateColumns] = Field(description="The people whose state was wrong.")
 
@@ -292,42 +291,6 @@ class EraseBody(Body, DryRun):
         description="The ids of the people. An empty list removes what earlier erasures left in the store's files.",
         examples=[["ann"]],
     )
-
-
-class GrantBody(Body):
-    """A role in a program."""
-
-    program: str | None = Field(max_length=60, description="The name of a program; null: all programs.")
-    role: Literal["viewer", "operator", "admin"]
-
-
-class GrantsBody(Body):
-    """The roles of a user."""
-
-    model_config = _example(grants=[{"program": None, "role": "operator"}])
-
-    grants: Annotated[list[GrantBody], SHORT] = Field(min_length=1, description="At most one role for each program.")
-
-    def as_mapping(self) -> dict[str | None, str]:
-        """The roles by program."""
-        found: dict[str | None, str] = {grant.program: grant.role for grant in self.grants}
-        if len(found) < len(self.grants):
-            raise InputError("A program is named twice; give one role for each program.", location="grants")
-        return found
-
-
-class InviteBody(GrantsBody):
-    """A new user, who signs in by a link."""
-
-    model_config = _example(name="ann", grants=[{"program": None, "role": "operator"}])
-
-    name: str = Field(
-        min_length=1,
-        max_length=60,
-        pattern=r"^\w[\w.\-]*$",
-        description="The person. Letters, digits, dots, dashes and underscores; the first is a letter or digit.",
-    )
-    days: int | None = Field(None, ge=1, le=MAX_DAYS, description="Days until access ends; null: until it is revoked.")
 
 
 class WordsBody(Body):
@@ -362,7 +325,7 @@ SPEND = "Whether the budget is spent in any case, or only on people who are expe
 class CreateBody(Body):
     """A new program: a template and the settings that differ from it, or states and settings of its own."""
 
-    model_config = _example(name="shops", template="pharmacy", budget=20)
+    model_config = make_example(name="shops", template="pharmacy", budget=20)
 
     name: str = Field(
         min_length=1,

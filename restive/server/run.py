@@ -33,7 +33,7 @@ from restive.server.settings import MIB, Settings, is_local
 if TYPE_CHECKING:
     from restive.desk.desk import Desk
 
-REQUIRED_PACKAGES = ("fastapi", "jinja2", "prometheus_client", "python_multipart", "uvicorn")
+REQUIRED_PACKAGES = ("fastapi", "httpx", "jinja2", "prometheus_client", "python_multipart", "uvicorn")
 TABLE_TO_JSON = 8  # a JSON body may have this fraction of the size of a table
 BACKLOG = 1024
 SPARE_FILES = 256  # open files beside connections
@@ -99,6 +99,12 @@ def serve(
     session_days: Annotated[
         float, typer.Option(help="Days until a browser has to sign in again.")
     ] = Settings.session_days,
+    webhook_network: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Address or network that webhooks may reach beside public ones; can be repeated.", show_default="none"
+        ),
+    ] = None,
     rate: Annotated[float, typer.Option(help="Requests a second per token or address; bursts of twice as many.")] = (
         300.0
     ),
@@ -118,6 +124,7 @@ def serve(
         identity_header=identity_header,
         session_days=session_days,
         plain_http=plain_http,
+        webhook_networks=tuple(webhook_network or ()),
         rate=rate,
         burst=max(int(2 * rate), 1) if math.isfinite(rate) else 1,
         log=log,

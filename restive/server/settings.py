@@ -64,6 +64,10 @@ class Settings:
     shutdown_seconds: float = 60.0
     log: str = "json"
     uploads: UploadLimits = field(default_factory=UploadLimits)
+    webhook_networks: tuple[str, ...] = ()  # addresses or networks that webhooks may reach beside public ones
+    webhook_timeout_seconds: float = 15.0  # for one attempt; a server has leased the message for twice as long
+    webhook_retry_seconds: float = 5.0  # until the second attempt
+    webhook_poll_seconds: float = 1.0
     reports: UploadLimits = UploadLimits(cpu_seconds=900, timeout_seconds=900.0, max_concurrent=1)  # on histories
 
     def __post_init__(self) -> None:
@@ -89,8 +93,8 @@ class Settings:
             raise InputError(f"log is {self.log!r}; it must be one of {', '.join(LOG_FORMATS)}.")
         if self.open and (self.behind_proxy or not is_local(self.host)):
             raise InputError(f"A server on {self.host} can be reached from other machines, so it needs tokens.")
-        for proxy in self.trusted_proxies:
-            check_network(proxy)
+        for network in (*self.trusted_proxies, *self.webhook_networks):
+            check_network(network)
 
     @property
     def secure(self) -> bool:
@@ -124,4 +128,4 @@ def check_network(text: str) -> None:
     try:
         ipaddress.ip_network(text, strict=False)
     except ValueError:
-        raise InputError(f"{text!r} is not a proxy address; write 10.0.0.7 or 10.0.0.0/24.") from None
+        raise InputError(f"{text!r} is not an address or network; write 10.0.0.7 or 10.0.0.0/24.") from None

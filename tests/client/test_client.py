@@ -21,6 +21,7 @@ from restive.desk.tokens import make_token, revoke_token
 from restive.errors import InputError
 
 STATES = {f"00{n}": ("low", "high")[n % 2] for n in range(8)}
+URL = "https://no-such-host.invalid/hook"
 PLAN: dict[str, Any] = {"states": ["low", "high"], "rewards": [0, 1], "budget": 2, "control": 0}
 
 
@@ -76,6 +77,19 @@ def test_the_story_of_a_user(client: Client, calls: Program, served: Served) -> 
     assert "nora" in [user["name"] for user in client.users()]
     assert client.revoke_user("nora")["revoked"] is not None
     assert "nora" not in [user["name"] for user in client.users()]
+
+
+def test_the_story_of_a_webhook(calls: Program) -> None:
+    made = calls.webhooks.add(URL)
+    number = made["webhook"]["id"]
+    assert made["secret"].startswith("whsec_")
+    assert calls.webhooks.change(number, events=["round.decided"])["events"] == ["round.decided"]
+    calls.decide(STATES)
+    assert [each["type"] for each in next(iter(calls.webhooks))["deliveries"]] == ["round.decided"]
+    assert calls.webhooks.test(number)["status"] == "failed"  # there is no such host
+    assert calls.webhooks.remove(number, dry_run=True)["recorded"] is False
+    assert calls.webhooks.remove(number)["recorded"] is True
+    assert list(calls.webhooks) == []
 
 
 def test_the_story_of_a_program(client: Client, calls: Program, tmp_path: Path) -> None:

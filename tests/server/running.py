@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -152,11 +152,16 @@ def read_all(connection: socket.socket) -> bytes:
 class Command:
     """`restive serve` in a process of its own."""
 
-    def __init__(self, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        start: Sequence[str] = ("-m", "restive", "serve", "--port", "0"),
+    ) -> None:
         self.lines: queue.Queue[str | None] = queue.Queue()
         self.said: list[str] = []
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "restive", "serve", "--port", "0", *arguments],
+            [sys.executable, *start, *arguments],
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, **(environment or {})},

@@ -357,7 +357,7 @@ def test_a_store_that_does_not_answer_is_an_error_without_its_password() -> None
         ({"rate": 1e300}, "rate is 1e+300; it must be"),
         ({"max_body": 0}, "--max-body is 0; it must be a whole number from 1 to 4096."),
         ({"log": "loud"}, "log is 'loud'; it must be one of text, json, none."),
-        ({"trusted_proxy": "proxy"}, "'proxy' is not a proxy address"),
+        ({"trusted_proxy": "proxy"}, "'proxy' is not an address or network"),
         ({"certificate": Path("a.pem")}, "TLS needs both --certificate and --key."),
         ({"store": "table.csv"}, "a store is a file that ends in .db"),
     ],

@@ -33,7 +33,7 @@ def test_a_server_for_this_machine_may_be_open(host: str) -> None:
         ({"log": "loud"}, "log is 'loud'; it must be one of text, json, none."),
         ({"max_concurrent_requests": 0}, "max_concurrent_requests is 0; it must be a whole number from 1 on."),
         ({"max_table_bytes": 0}, "max_table_bytes is 0; it must be a whole number from 1 on."),
-        ({"trusted_proxies": ("proxy",)}, "'proxy' is not a proxy address; write 10.0.0.7 or 10.0.0.0/24."),
+        ({"trusted_proxies": ("proxy",)}, "'proxy' is not an address or network; write 10.0.0.7 or 10.0.0.0/24."),
     ],
 )
 def test_invalid_settings_are_rejected_with_one_sentence(wrong: dict[str, Any], sentence: str) -> None:

@@ -1,6 +1,6 @@
 """The routes of the HTTP API."""
 
-from restive.server.routes import people, programs, results, rounds, system, users
+from restive.server.routes import people, programs, results, rounds, system, users, webhooks
 
 ROUTERS = (
     system.server,
@@ -11,4 +11,5 @@ ROUTERS = (
     results.router,
     programs.audit,
     users.router,
+    webhooks.router,
 )

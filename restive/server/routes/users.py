@@ -19,9 +19,9 @@ from restive.desk.tokens import (
     list_tokens,
     revoke_token,
 )
+from restive.server.admin_requests import GrantsBody, InviteBody
 from restive.server.auth import check_invited, check_other, invitation_link
 from restive.server.openapi import json_body
-from restive.server.requests import GrantsBody, InviteBody
 from restive.server.routes.deps import (
     NO_QUERY,
     PREFIX,

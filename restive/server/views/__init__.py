@@ -16,6 +16,7 @@ from restive.server.views import (
     status,
     upload,
     users,
+    webhooks,
 )
 from restive.server.views.base import router, static_files
 
@@ -34,4 +35,5 @@ __all__ = [
     "status",
     "upload",
     "users",
+    "webhooks",
 ]

@@ -70,6 +70,14 @@ def _describe_token(verb: str, answer: Mapping[str, Any]) -> str:
     return f"{verb} token {answer.get('token', '')}" + (f": {', '.join(grants)}" if grants else "")
 
 
+def _describe_webhook(verb: str, answer: Mapping[str, Any]) -> str:
+    changes = [*answer.get("events", ())]
+    if "enabled" in answer:
+        changes.append("enabled" if answer["enabled"] else "disabled")
+    host = f" to {answer['host']}" if "host" in answer else ""
+    return f"{verb} webhook {answer.get('webhook', '')}{host}" + (f": {', '.join(changes)}" if changes else "")
+
+
 DESCRIPTIONS: Mapping[str, Callable[[int | None, Mapping[str, Any]], str]] = {
     "created": lambda *_: "created the program",
     "decided": lambda round_, answer: f"decided round {round_}: {answer.get('listed', 0):,} on the list",
@@ -90,5 +98,9 @@ DESCRIPTIONS: Mapping[str, Callable[[int | None, Mapping[str, Any]], str]] = {
     "token revoked": lambda _, answer: _describe_token("revoked", answer),
     "invited": lambda _, answer: _describe_token("invited", answer),
     "joined": lambda _, answer: _describe_token("signed in by invitation:", answer),
+    "webhook added": lambda _, answer: _describe_webhook("added", answer),
+    "webhook changed": lambda _, answer: _describe_webhook("changed", answer),
+    "webhook tested": lambda _, answer: _describe_webhook("tested", answer),
+    "webhook removed": lambda _, answer: _describe_webhook("removed", answer),
     "roles changed": lambda _, answer: _describe_token("changed roles of", answer),
 }

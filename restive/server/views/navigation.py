@@ -34,6 +34,7 @@ HELP_OF_PART = {
     "report": "see-whether-it-works",
     "rounds": "earlier-rounds",
     "settings": "settings",
+    "webhooks": "settings",
     "audit": "audit-log-and-export",
 }
 HELP_OF_PAGE = {

@@ -131,6 +131,8 @@ SCENES = (
     Scene("/users/{user}", "/users/the-viewer", show_link, called="link"),
     Scene("/join", "/join", signed_in=False),
     Scene("/join", f"/join?code=rsi_1_{'a' * 43}", signed_in=False),
+    Scene(f"{PROGRAM}/webhooks", at("demo", "webhooks"), open_all),
+    Scene(f"{PROGRAM}/webhooks", at("demo", "webhooks"), press("Add", url="https://10.0.0.1/hook"), called="refused"),
     Scene(PROGRAM, "/programs/demo"),
     Scene(f"{PROGRAM}/week", at("new", "week")),
     Scene(f"{PROGRAM}/status", at("demo", "status")),

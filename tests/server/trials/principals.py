@@ -15,6 +15,7 @@ import httpx
 
 from restive.desk import Desk
 from restive.desk.tokens import ROLES, invite, make_token, open_session, revoke_token
+from restive.desk.webhooks import add_webhook
 from restive.server.app import make_app
 from restive.server.settings import Settings
 
@@ -53,6 +54,7 @@ def furnish(desk: Desk) -> dict[str, str]:
         "policy": "egt",
     }
     ours = desk.create(OURS, **config, shadow="egt")
+    add_webhook(ours, "https://localhost/hook")
     ours.decide(dict.fromkeys(PEOPLE, "low"))
     desk.create(THEIRS, **config)
     invite(desk.store, GUEST, {OURS: "viewer"})
@@ -132,7 +134,7 @@ def _rank(role: str | None) -> int:
 
 def fill(path: str, program: str = OURS) -> str:
     """An address by its template."""
-    path = path.replace("{user}", GUEST).replace("{topic}", "pages")
+    path = path.replace("{user}", GUEST).replace("{topic}", "pages").replace("{webhook}", "1")
     return path.replace("{name}", program).replace("{round}", "1").replace("{kind}", "csv").replace("{table}", "groups")
 
 

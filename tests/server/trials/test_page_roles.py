@@ -48,6 +48,7 @@ PAGES = {
     f"{P}/outcomes": "operator",
     f"{P}/settings": "operator",
     f"{P}/audit": "admin",
+    f"{P}/webhooks": "admin",
 }
 REPORT_FILE = "/history.{kind}"
 OTHERS = {
@@ -71,6 +72,7 @@ FORMS = {
     f"{P}/list": "operator",
     f"{P}/settings": "operator",
     f"{P}/delete": "admin",
+    f"{P}/webhooks": "admin",
 }
 STEPS = {
     "archive": "admin",

@@ -72,6 +72,11 @@ WAYS: dict[str, Way] = {
     f"POST {P}/erase": Way("admin", {"agents": [PEOPLE[0]], "dry_run": True}),
     f"GET {P}/events": Way("viewer"),
     f"GET {P}/audit": Way("admin"),
+    f"GET {P}/webhooks": Way("admin"),
+    f"POST {P}/webhooks": Way("admin", {"url": ""}, status=201),
+    f"PATCH {P}/webhooks/{{webhook}}": Way("admin", {"enabled": True}),
+    f"POST {P}/webhooks/{{webhook}}/test": Way("admin"),
+    f"DELETE {P}/webhooks/{{webhook}}": Way("admin", query="?dry_run=true"),
 }
 
 
@@ -90,7 +95,8 @@ def make_request(operation: str, way: Way, program: str) -> tuple[str, str, dict
     method, path = operation.split(" ")
     if way.body is None:
         return method, fill(path + way.query, program), {}
-    fresh = {"name": f"fresh-{next(FRESH)}"} if "name" in way.body else {}
+    fresh = {"name": f"fresh-{next(FRESH)}", "url": f"https://example.org/{next(FRESH)}"}
+    fresh = {name: value for name, value in fresh.items() if name in way.body}
     return method, fill(path, program) + way.query, {"json": way.body | fresh}
 
 
