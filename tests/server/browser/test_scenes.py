@@ -144,7 +144,11 @@ SAMPLES = {  # always checked, on two screens; the rest is for `make soak`
         "dark",
         ("/programs/odd/list", "/programs/demo/list", "/programs/demo/states wrong", "/programs/demo/status asked"),
     ),
-    "desktop": (DESKTOP, "light", ("/programs/new/status", "/programs/odd/states right", "/login refused")),
+    "desktop": (
+        DESKTOP,
+        "light",
+        ("/programs/new/status", "/programs/demo/results", "/programs/odd/states right", "/login refused"),
+    ),
 }
 
 
