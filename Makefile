@@ -7,7 +7,7 @@ SOAK ?= tests
 
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: help setup run demo test browser lint types kernels bench soak reproduce compare acceptance lock clean
+.PHONY: help setup run demo test browser lint types bench soak reproduce compare acceptance lock clean
 .DELETE_ON_ERROR:
 
 help:  ## Say what there is
@@ -18,9 +18,8 @@ setup: .venv/ready  ## Make .venv with exactly the pinned dependencies
 .venv/ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("restive needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
-	-@$(BIN)/python -m compileall -qq -j 0 .venv/lib restive
 	@touch $@
 
 run: setup  ## The paper's two-state comparison in a small form: a table, a figure, a page
@@ -34,8 +33,7 @@ results/demo.db: | setup
 	@mkdir -p results
 	$(BIN)/restive desk demo --name pharmacists --store $@ > /dev/null
 
-test: setup browser  ## Lint, strict types, and every test but the exhaustive ones
-	$(MAKE) --jobs 2 types kernels lint
+test: setup browser lint types  ## Lint, strict types, and every test but the exhaustive ones
 	$(BIN)/python -m pytest -m "not soak" -n $(TEST_PROCESSES) --dist worksteal
 
 browser:  ## The browser that tests of the pages drive, and curl, from Debian where they are missing
@@ -50,10 +48,6 @@ lint: setup  ## Style
 
 types: setup  ## Strict types
 	$(BIN)/mypy
-
-kernels: setup  ## Compile the kernels that most tests use, so that parallel tests need not all compile them
-	$(BIN)/restive desk demo --agents 20 --rounds 2 --seed 3 > /dev/null
-	$(BIN)/restive simulate --policy all --instances 1 --runs 1 --agents 6 --budget 2 --horizon 5 > /dev/null
 
 bench: setup  ## Speed and memory as ratios, measured side by side (keep the machine quiet)
 	$(BIN)/python -m benchmarks

@@ -1,10 +1,15 @@
-"""Numbers as people read them, for terminals, reports and pages: a dash for what is not known, and a real minus sign."""
+"""Numbers and dates as people read them, for terminals, reports and pages: a dash for what is not known, and a real minus sign."""
 
 import math
 from collections.abc import Iterable
+from datetime import date
 
 UNKNOWN = "–"
 MINUS = "\u2212"
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)  # not by strftime, whose names depend on the locale of the process
 
 
 def finite_or_none(value: float | None) -> float | None:
@@ -69,6 +74,15 @@ def show_mean(mean: float, error: float) -> str:
         decimals += 1
     shown = show_fixed(mean, decimals)
     return shown if math.isnan(error) else f"{shown} ± {show_fixed(error, decimals)}"
+
+
+def show_date(day: date) -> str:
+    """A date with the short name of its month.
+
+    >>> show_date(date(2026, 11, 3))
+    '3 Nov 2026'
+    """
+    return f"{day.day} {MONTHS[day.month - 1][:3]} {day.year}"
 
 
 def show_minute(time: str | None) -> str:

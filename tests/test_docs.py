@@ -2,11 +2,10 @@
 
 A page is executed from top to bottom in one namespace and one empty folder: `>>>` examples, plain ```python blocks
 (with their printed output in a ```text block right below; one that begins with `# name.py` is also saved as that file),
-and ```console blocks, whose `$ restive` (by way of `fork_server`), `$ curl`, `$ grep` and `$ export` lines are run.
-`$ restive serve ... &` starts a server that runs until the page ends, on a free port; the port of the page (8787, or the
-one it names) is replaced in commands and in their output. `examples` is the folder of this repository. JSON that curl
-prints gets a blank after each comma and colon, so that a page can break its lines. `...` matches anything; speeds are
-not compared.
+and ```console blocks, whose `$ restive`, `$ curl`, `$ grep` and `$ export` lines are run. `$ restive serve ... &`
+starts a server that runs until the page ends, on a free port; the port of the page (8787, or the one it names) is
+replaced in commands and in their output. `examples` is the folder of this repository. JSON that curl prints gets a blank
+after each comma and colon, so that a page can break its lines. `...` matches anything; speeds are not compared.
 """
 
 import contextlib
@@ -26,7 +25,6 @@ from typing import Any, NamedTuple
 
 import pytest
 import typer.main
-from fork_server import run_fork_server
 
 import restive
 from restive.cli import app
@@ -158,9 +156,8 @@ def take_command(text: str) -> tuple[str, str]:
 class Shell:
     """Runs the commands of a page in one environment; its servers stop at the end of the page."""
 
-    def __init__(self, commands: Path) -> None:
-        path = os.pathsep.join([str(commands), str(Path(sys.executable).parent), os.environ["PATH"]])
-        self._environment = {**os.environ, "PATH": path}
+    def __init__(self) -> None:
+        self._environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
         self._servers: list[subprocess.Popen[bytes]] = []
         self._ports: dict[str, str] = {}  # the port on the page, and the real one
 
@@ -232,12 +229,12 @@ def lay_out(printed: str) -> str:
     return "\n".join(lines)
 
 
-def run_page(text: str, page: str, commands: Path) -> list[str]:
-    """Run all examples of a page, with the commands of a folder, and return the failures."""
+def run_page(text: str, page: str) -> list[str]:
+    """Run all examples of a page and return the failures."""
     names: dict[str, object] = {"__name__": "__main__"}
     pieces = [piece for piece in cut(text) if piece.language or piece.text.strip()]
     failed: list[str] = []
-    with Shell(commands) as shell:
+    with Shell() as shell:
         for piece, below in zip(pieces, [*pieces[1:], None], strict=True):
             if piece.language == "console":
                 failed += run_console(piece, shell)
@@ -248,61 +245,49 @@ def run_page(text: str, page: str, commands: Path) -> list[str]:
     return failed
 
 
-@pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of the command that pages call."""
-    folder = tmp_path_factory.mktemp("commands")
-    with run_fork_server(folder):
-        yield folder
-
-
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_page_shows_what_its_examples_print(
-    page: Path, commands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_page_shows_what_its_examples_print(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("examples").symlink_to(ROOT / "examples")
-    failed = run_page(page.read_text(encoding="utf-8"), name_of(page), commands)
+    failed = run_page(page.read_text(encoding="utf-8"), name_of(page))
     assert not failed, "\n".join(failed)
 
 
-def test_a_wrong_example_of_every_kind_is_found(commands: Path) -> None:
+def test_a_wrong_example_of_every_kind_is_found() -> None:
     wrong = ["    >>> 1 + 1\n    3\n", "```python\n>>> 1 + 1\n3\n```\n", "```python\nprint(2)\n```\n```text\n3\n```\n",
             "```console\n$ restive --version\n9.9.9\n```\n",
             "```console\n$ restive simulate --policy nobody\n```\n",
             "```console\n$ curl -s http://127.0.0.1:1/health\nall is well\n```\n",
             "```console\n$ make test\nall is well\n```\n"]  # fmt: skip
-    assert [len(run_page(each, "page", commands)) > 0 for each in wrong] == [True] * len(wrong)
+    assert [len(run_page(each, "page")) > 0 for each in wrong] == [True] * len(wrong)
 
 
-def test_blocks_of_a_page_share_names_and_speeds_are_ignored(tmp_path: Path) -> None:
+def test_blocks_of_a_page_share_names_and_speeds_are_ignored() -> None:
     page = "```python\na = 2\nprint(a)\n```\n```text\n2\n```\n\n    >>> b = a + 1\n\n```python\n>>> a + b\n5\n```\n"
-    assert not run_page(page, "page", tmp_path)
+    assert not run_page(page, "page")
     assert agree("egt  9.1 ± 0.2  0.75 [0.69, 0.81]  7.1\n───", "egt  9.1 ± 0.2  0.75 [0.69, 0.81]  12.3  \n─────")
     assert not agree("egt  9.1 ± 0.2  0.75 [0.69, 0.81]  7.1", "egt  9.1 ± 0.2  0.75 [0.69, 0.82]  7.1")
     assert agree("random  9.1 ± 0.2      0    7.1", "random  9.1 ± 0.2      0   12.3")
     assert not agree("random  9.1 ± 0.2      0    7.1", "random  9.1 ± 0.2      1    7.1")
 
 
-def test_a_server_of_a_page_runs_until_the_page_ends(
-    commands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_of_a_page_runs_until_the_page_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PLACE", raising=False)
     begun = "$ restive serve --store a.db --port 9911 &\nrestive: listening on http://127.0.0.1:9911, ...\n...\n"
     asked = '$ export PLACE=http://127.0.0.1:9911\n$ curl -s $PLACE/health\n{"status": "ok",\n "version": ...}\n'
     page = f"```console\n{begun}{asked}$ grep -c listening server-0.txt\n1\n```\n"
-    assert not run_page(page, "page", commands)
+    assert not run_page(page, "page")
     assert "PLACE" not in os.environ
     (address,) = re.findall(r"http://[\w.:]+", Path("server-0.txt").read_text())
-    assert len(run_page(f"```console\n$ curl -s {address}/health\n```\n", "page", commands)) == 1  # it is gone
+    assert len(run_page(f"```console\n$ curl -s {address}/health\n```\n", "page")) == 1  # it is gone
 
 
 def test_a_block_that_names_its_file_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     page = "```python\n# mine.py\na = 2\n```\n\n    >>> import mine\n    >>> mine.a\n    2\n"
     monkeypatch.syspath_prepend(tmp_path)
-    assert not run_page(page, "page", tmp_path)
+    assert not run_page(page, "page")
 
 
 @pytest.mark.parametrize("page", [page for page in DOCS.rglob("*.md") if page.name != "index.md"], ids=name_of)

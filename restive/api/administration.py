@@ -1,4 +1,6 @@
-"""Answers of the HTTP API to administrators: users, invitations, and the end of a program."""
+"""Answers of the HTTP API about administration: users, invitations, logs, and the end of a program."""
+
+from typing import Any
 
 from restive.api.types import Answer, Grant, Result
 
@@ -41,3 +43,30 @@ class DeletedProgram(Result):
 
     events: int
     """Events of its log that were deleted."""
+
+
+class Event(Answer):
+    """An event of a program's log without its columns; it refers to people by number, never by id."""
+
+    number: int
+    """From 0, without gaps."""
+    kind: str
+    round: int | None
+    at: str
+    header: dict[str, Any]
+    digest: str
+    """SHA-256 of the event and the digest of the event before it."""
+
+
+class AuditEntry(Answer):
+    """An entry of the audit log."""
+
+    number: int
+    program: str | None
+    """Null: the entry is about the store itself, such as a new token."""
+    at: str
+    by: str
+    verb: str
+    round: int | None
+    answer: dict[str, Any]
+    """A summary of the answer to the request."""

@@ -37,6 +37,9 @@ class NewProgram(TableReading, total=False):
     pseudonyms: bool
     states_are_outcomes: bool
     title: str
+    timezone: str
+    rhythm: str
+    first_due: str
     words: dict[str, str]
 
 
@@ -51,3 +54,6 @@ class Changes(TableReading, total=False):
     display: list[str]
     states_are_outcomes: bool
     title: str
+    timezone: str
+    rhythm: str
+    first_due: str | None

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from restive.api.types import Answer, Result, Words
+from restive.api.types import Answer, DueRound, Result, Words
 
 
 class PeopleCounts(Answer):
@@ -21,6 +21,10 @@ class StatusRound(Answer):
     """One round in the status of a program; means are per person."""
 
     round: int
+    label: str
+    """The name of the round, by its due date: Week of 16 Nov 2026."""
+    due: str
+    """The date when the round was due, in ISO 8601; without a rhythm, the day of the decision."""
     at: str
     present: int
     budget: int
@@ -38,6 +42,7 @@ class WaitingRound(Answer):
     """A round with missing outcomes."""
 
     round: int
+    label: str
     missing: int
     """People whose outcome is missing."""
 
@@ -177,6 +182,10 @@ class Progress(Answer):
     drift: list[DriftAlarm]
     """Changes that were found in the last rounds; empty if nothing changed."""
     horizon: int | None
+    timezone: str
+    """The time zone of the dates."""
+    due: DueRound | None
+    """The next round; null without a rhythm, before the first round of a program without a first date, and after the end."""
     steps: list[NextStep]
     """What to do next, the most urgent first."""
     version: str

@@ -4,7 +4,7 @@ Times are UTC in ISO 8601, rounds count from 1, and a number is finite or null. 
 description in the OpenAPI document. Nothing is validated at run time; the tests check every answer against its type.
 """
 
-from typing import Any, Generic, Literal, NotRequired, TypeVar
+from typing import Generic, Literal, NotRequired, TypeVar
 
 from typing_extensions import TypedDict
 
@@ -149,6 +149,21 @@ class PolicyInfo(Answer):
     settings: list[PolicySetting]
 
 
+class DueRound(Answer):
+    """The next round and when it is due, in the time zone of the program."""
+
+    round: int
+    due: str
+    """The date, in ISO 8601."""
+    label: str
+    """The name of the round, such as Week of 23 Nov 2026."""
+    days: int
+    """From today to the due date; negative: so many days late."""
+    when: str
+    """`due today`, `due tomorrow`, `due in 3 days`, `2 days late`."""
+    sentence: str
+
+
 class ProgramSummary(Answer):
     """A program in a list of programs; if it cannot be read, `error` says why and the counts are null."""
 
@@ -161,6 +176,8 @@ class ProgramSummary(Answer):
     events: int | None
     waiting: int | None
     """Missing outcomes."""
+    due: DueRound | None
+    """The next round; null without a rhythm, before the first round of a program without a first date, and after the end."""
     policy: str | None
     template: str | None
     """The template that the program was created from."""
@@ -221,6 +238,12 @@ class Config(Answer):
     """Whether the states of a round are also recorded as the outcomes of the round before."""
     title: str
     """What people call the program; empty: its name."""
+    timezone: str
+    """The time zone of dates and times that people see, such as Asia/Kolkata."""
+    rhythm: str
+    """How often a round is due: `day`, `week`, `two weeks`, `month`, a number of days such as `10 days`, or `none`."""
+    first_due: str | None
+    """The first due date, in ISO 8601; null: the day of the first decision."""
     columns: dict[str, str]
     """The header of each column that has another name in the team's tables; empty: it is not read."""
     values: dict[str, str]
@@ -252,33 +275,6 @@ class ProgramConfig(Answer):
     config: Config
     notes: list[str]
     """How large an effect the control group can show, and settings that are probably not meant."""
-
-
-class Event(Answer):
-    """An event of a program's log without its columns; it refers to people by number, never by id."""
-
-    number: int
-    """From 0, without gaps."""
-    kind: str
-    round: int | None
-    at: str
-    header: dict[str, Any]
-    digest: str
-    """SHA-256 of the event and the digest of the event before it."""
-
-
-class AuditEntry(Answer):
-    """An entry of the audit log."""
-
-    number: int
-    program: str | None
-    """Null: the entry is about the store itself, such as a new token."""
-    at: str
-    by: str
-    verb: str
-    round: int | None
-    answer: dict[str, Any]
-    """A summary of the answer to the request."""
 
 
 class ShadowChoice(Answer):
@@ -318,6 +314,10 @@ class Decision(Answer):
 
     program: str
     round: int
+    label: str
+    """The name of the round, by its due date: Week of 16 Nov 2026."""
+    due: str
+    """The date when the round was due, in ISO 8601; without a rhythm, the day of the decision."""
     decided_at: str
     budget: int
     present: int
@@ -342,6 +342,7 @@ class PreviousResults(Answer):
     """The outcomes of the round before, as far as they follow from the states of a new round."""
 
     round: int
+    label: str
     decided_at: str
     recorded: int
     """People whose outcome is recorded with the decision."""
@@ -375,6 +376,10 @@ class RoundSummary(Answer):
     """The totals of a round."""
 
     round: int
+    label: str
+    """The name of the round, by its due date: Week of 16 Nov 2026."""
+    due: str
+    """The date when the round was due, in ISO 8601; without a rhythm, the day of the decision."""
     at: str
     """When it was decided."""
     budget: int
@@ -412,6 +417,8 @@ class OutcomeCounts(Result):
 
     rounds: list[int]
     """The rounds that the outcomes belong to."""
+    labels: list[str]
+    """The names of these rounds, by their due dates."""
     new: int
     corrected: int
     repeated: int
@@ -465,6 +472,10 @@ class HistoryEntry(Answer):
     """One round of a person's history; unknown fields are left out."""
 
     round: int
+    label: str
+    """The name of the round, by its due date: Week of 16 Nov 2026."""
+    due: str
+    """The date when the round was due, in ISO 8601."""
     at: str
     state: NotRequired[str]
     chosen: NotRequired[bool]

@@ -25,7 +25,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 from urllib.parse import quote
 
-from restive.api import types
+from restive.api import administration, types
 from restive.api.administration import Invitation, User
 from restive.api.results import Report, Results, Unreached
 from restive.api.settings import Changes, NewProgram, TableReading
@@ -298,11 +298,11 @@ class Program:
         """The history of a person, round by round."""
         return [*self._transport.get_pages(f"{self._path}/history", {"agent": agent})]
 
-    def events(self, after: int = 0) -> Iterator[types.Event]:
+    def events(self, after: int = 0) -> Iterator[administration.Event]:
         """The event log without columns, from event number `after` on."""
         return self._get_pages("/events", {"after": after or None})
 
-    def audit(self) -> Iterator[types.AuditEntry]:
+    def audit(self) -> Iterator[administration.AuditEntry]:
         """The audit log of the program, the newest entry first."""
         return self._get_pages("/audit")
 
@@ -413,7 +413,7 @@ class Client:
         answer: User = self._transport.send("DELETE", f"{PREFIX}/users/{quote(name, safe='')}")
         return answer
 
-    def audit(self) -> Iterator[types.AuditEntry]:
+    def audit(self) -> Iterator[administration.AuditEntry]:
         """The audit log of the whole store, the newest entry first."""
         return self._transport.get_pages(f"{PREFIX}/audit", {"limit": PAGE_SIZE})
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from restive.desk.schedule import label_round, mention_round
 from restive.types import Bools, Floats, Ints
 
 # A round so long ago that no rule remembers it.
@@ -32,6 +33,8 @@ class RoundTotals:
 
     round: int
     at: str  # when it was decided
+    due: str  # the date when it was due, by the schedule of that time
+    rhythm: str  # of that time
     event: int  # the number of its event
     budget: int
     present: int
@@ -59,6 +62,16 @@ class RoundTotals:
     def as_json(self) -> dict[str, Any]:
         """Plain data; not by asdict, which copies deeply and is slow where there are many rounds."""
         return {**vars(self), "treated": {**vars(self.treated)}, "control": {**vars(self.control)}}
+
+    @property
+    def label(self) -> str:
+        """The name of the round, by its date."""
+        return label_round(self.due, self.rhythm)
+
+    @property
+    def mention(self) -> str:
+        """The round in the middle of a sentence."""
+        return mention_round(self.label, self.round)
 
     @property
     def waiting(self) -> int:

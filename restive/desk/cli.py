@@ -15,10 +15,13 @@ from restive.desk.cli_options import (
     ColumnOption,
     CoolDownOption,
     CutPointsOption,
+    FirstDueOption,
     PhoneCountryOption,
+    RhythmOption,
     SpendOption,
     StatesAreOutcomes,
     StoreOption,
+    TimezoneOption,
     ValueOption,
 )
 from restive.errors import InputError
@@ -63,6 +66,13 @@ def open_program(name: str, store: str | None, out: Path | None = None, overwrit
 
             check_output_file(out, overwrite)
         yield program
+
+
+def _name_round(program: "Program", number: int) -> str:
+    """A round at the start of a sentence."""
+    from restive.desk.explanations import capitalize
+
+    return capitalize(program.projection.totals(number).mention)
 
 
 def _given(**settings: Any) -> dict[str, Any]:
@@ -111,6 +121,9 @@ def init(
     ] = None,
     states_are_outcomes: StatesAreOutcomes = None,
     title: TitleOption = None,
+    timezone: TimezoneOption = None,
+    rhythm: RhythmOption = None,
+    first_due: FirstDueOption = None,
     column: ColumnOption = None,
     value: ValueOption = None,
     cut_points: CutPointsOption = None,
@@ -127,6 +140,7 @@ def init(
     from restive.desk.desk import make_config, refuse_taken
     from restive.desk.features import parse_features
     from restive.desk.output import print_config
+    from restive.desk.schedule import find_local_timezone
     from restive.desk.table_mapping import parse_mapping
     from restive.desk.warm_start import read_model
 
@@ -136,7 +150,8 @@ def init(
         control_until=control_until,
         shares=parse_shares(share) if share else None, horizon=horizon, reward_range=reward_range, seed=seed,
         words=parse_words(word) if word else None, features=parse_features(feature) if feature else None,
-        display=display, states_are_outcomes=states_are_outcomes, title=title,
+        display=display, states_are_outcomes=states_are_outcomes, title=title, rhythm=rhythm, first_due=first_due,
+        timezone=timezone or find_local_timezone(),
         **parse_mapping(column, value, cut_points, phone_country),
     )  # fmt: skip
     if rewards is not None:
@@ -230,7 +245,7 @@ def correct(
     """Correct states of an earlier round; `learn --correct` corrects outcomes."""
     with open_program(name, store) as program:
         corrected = program.correct_states(states, round_, dry_run)
-    print(f"Round {round_}: {corrected:,} states {'would be ' * dry_run}corrected.")
+        print(f"{_name_round(program, round_)}: {corrected:,} states {'would be ' * dry_run}corrected.")
 
 
 @desk.command()
@@ -244,7 +259,7 @@ def withdraw(
     """Withdraw what was reported of people in a round, as if it had not been."""
     with open_program(name, store) as program:
         withdrawn = program.withdraw(agent, round_, dry_run)
-    print(f"Round {round_}: {withdrawn:,} reports {'would be ' * dry_run}withdrawn.")
+        print(f"{_name_round(program, round_)}: {withdrawn:,} reports {'would be ' * dry_run}withdrawn.")
 
 
 @desk.command()
@@ -290,8 +305,8 @@ def cancel(
 ) -> None:
     """Cancel a round that was decided by mistake: its list is void and no outcomes are expected."""
     with open_program(name, store) as program:
-        listed = program.cancel(number, dry_run)
-    print(f"Round {number} of {name} {'would be' if dry_run else 'is'} cancelled; its list had {listed:,} people.")
+        listed, round_ = program.cancel(number, dry_run), _name_round(program, number)
+    print(f"{round_} of {name} {'would be' if dry_run else 'is'} cancelled; its list had {listed:,} people.")
 
 
 @desk.command()
@@ -324,6 +339,9 @@ def change(
     ] = None,
     states_are_outcomes: StatesAreOutcomes = None,
     title: TitleOption = None,
+    timezone: TimezoneOption = None,
+    rhythm: RhythmOption = None,
+    first_due: FirstDueOption = None,
     column: ColumnOption = None,
     value: ValueOption = None,
     cut_points: CutPointsOption = None,
@@ -346,6 +364,9 @@ def change(
         display=None if display is None else [name for name in display if name],
         states_are_outcomes=states_are_outcomes,
         title=title,
+        timezone=timezone,
+        rhythm=rhythm,
+        first_due=first_due,
     ) | parse_mapping(column, value, cut_points, phone_country)
     if not settings:
         raise InputError("Nothing to change; see `restive desk change --help`.")
@@ -424,7 +445,7 @@ def history(
     from restive.desk.output import print_history
 
     with open_program(name, store) as program:
-        print_history(program.history(agent), program.config.words, agent, as_json)
+        print_history(program.history(agent), program.config, agent, as_json)
 
 
 @desk.command(name="list")
@@ -439,15 +460,6 @@ def list_(store: StoreOption = None, as_json: JsonOption = False) -> None:
         with open_store(store) as opened:
             address, rows = opened.store.address, [summarize(program) for program in opened.programs()]
     print_programs(rows, address, as_json)
-
-
-@desk.command()
-def templates(as_json: JsonOption = False) -> None:
-    """List the templates that a program can start from."""
-    from restive.desk.config import TEMPLATES
-    from restive.desk.output import print_templates
-
-    print_templates([*TEMPLATES.values()], as_json)
 
 
 @desk.command()

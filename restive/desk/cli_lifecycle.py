@@ -1,12 +1,13 @@
-"""`restive desk replay`, `export`, `archive`, `restore` and `delete`: what is done with a program as a whole."""
+"""`restive desk templates`, `calendar`, `replay`, `export`, `archive`, `restore` and `delete`: about a program as a whole."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from restive.desk.cli import DryRunOption, JsonOption, ProgramName, open_program, open_store
+from restive.desk.cli import DryRunOption, JsonOption, OverwriteOption, ProgramName, open_program, open_store
 from restive.desk.cli_options import StoreOption
+from restive.errors import Hint, InputError
 
 
 def replay(name: ProgramName, store: StoreOption = None, as_json: JsonOption = False) -> None:
@@ -37,6 +38,30 @@ def export(
     print(f"{len(files):,} files in {out}: {files[0].name}, {files[1].name} and records/.")
 
 
+def templates(as_json: JsonOption = False) -> None:
+    """List the templates that a program can start from."""
+    from restive.desk.config import TEMPLATES
+    from restive.desk.output import print_templates
+
+    print_templates([*TEMPLATES.values()], as_json)
+
+
+def calendar(
+    name: ProgramName,
+    out: Annotated[Path, typer.Option(help="A .ics file for a calendar app.", show_default=False)],
+    overwrite: OverwriteOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Write the due dates of lists as a calendar file with reminders."""
+    from restive.desk.status import write_calendar
+
+    with open_program(name, store) as program:
+        if out.exists() and not overwrite:
+            raise InputError(f"{out} already exists.", code="file_exists", hint=Hint.OVERWRITE)
+        out.write_bytes(write_calendar(program).encode())
+    print(f"wrote {out}; open it with your calendar app.")
+
+
 def archive(name: ProgramName, store: StoreOption = None, dry_run: DryRunOption = False) -> None:
     """Make a program read-only, but for erasing ids, and hide it from the first page of the server."""
     with open_program(name, store) as program:
@@ -65,4 +90,4 @@ def delete(
     print(f"{name} {'would be' if dry_run else 'is'} deleted, with {events:,} events.")
 
 
-VERBS = (replay, export, archive, restore, delete)
+VERBS = (templates, calendar, replay, export, archive, restore, delete)

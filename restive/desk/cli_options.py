@@ -18,6 +18,14 @@ StatesAreOutcomes = Annotated[
     bool | None, typer.Option(help="The states of a round are also the outcomes of the round before.")
 ]
 CoolDownOption = Annotated[int | None, typer.Option(help="Number of rounds within which nobody is chosen twice.")]
+TimezoneOption = Annotated[str | None, typer.Option(help="The time zone of dates and times, such as Asia/Kolkata.")]
+RhythmOption = Annotated[
+    str | None, typer.Option(help="A list is due every `day`, `week`, `two weeks`, `month` or `10 days`; or `none`.")
+]
+FirstDueOption = Annotated[
+    str | None,
+    typer.Option(help="The first due date, such as 2026-11-23.", show_default="the day of the first decision"),
+]
 ColumnOption = Annotated[
     list[str] | None, typer.Option(help="A column that has another name: agent=customer_id; repeatable, remembered.")
 ]

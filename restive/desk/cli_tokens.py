@@ -30,7 +30,7 @@ def make_token(
     """Create a token; its secret is printed once and never again."""
     from restive.console import print_json, print_notices
     from restive.desk import tokens
-    from restive.formats import show_minute
+    from restive.desk.schedule import show_time
 
     grants = _parse_grants(program or [], role)
     # An admin of all programs may create the first program through the server, so the store may be new.
@@ -41,7 +41,7 @@ def make_token(
         print_json({**made.as_json(), "secret": secret})
     else:
         print(secret, flush=True)  # alone on its line, so that it can be piped
-    until = f" It expires at {show_minute(made.expires)} UTC." if made.expires else ""
+    until = f" It expires at {show_time(made.expires)} UTC." if made.expires else ""
     print_notices(f"this is the secret of the token {name}; store it now, it is not shown again.{until}")
 
 
@@ -60,7 +60,7 @@ def invite(
     """Invite a person by a link that signs one browser in, once; without a role, a new link for a known person."""
     from restive.console import print_json, print_notices
     from restive.desk import tokens
-    from restive.formats import show_minute
+    from restive.desk.schedule import show_time
 
     again = not program and role is None
     grants = {} if again else _parse_grants(program or [], role)
@@ -74,7 +74,7 @@ def invite(
         print_json({"name": name, "link": link, "expires": made.expires})
     else:
         print(link, flush=True)
-    print_notices(f"send this link to {name} only; it works once, until {show_minute(made.expires)} UTC.")
+    print_notices(f"send this link to {name} only; it works once, until {show_time(made.expires)} UTC.")
 
 
 @token.command(name="change")

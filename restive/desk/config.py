@@ -2,6 +2,7 @@
 
 The config is the first event of a program's log. `rewards` are those of arriving in each state, or None if a reward is
 reported with each outcome; `reward_range` is then the largest difference of two rewards, which some policies need.
+`timezone`, `rhythm` and `first_due` name rounds and say when they are due, see `schedule`; decisions do not depend on them.
 `states_are_outcomes`: the states of a round are also the next states of the round before. `columns`, `values`,
 `cut_points` and `phone_country` say how tables are read, see `table_mapping`.
 A template has the words and defaults of a new program for an application domain, read from templates.toml.
@@ -14,6 +15,7 @@ import reprlib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import date
 from importlib.resources import files
 from pathlib import Path, PureWindowsPath
 from typing import Any, cast
@@ -25,6 +27,7 @@ from restive.contract import Shape
 from restive.desk.display import check_display
 from restive.desk.features import check_features, count_columns
 from restive.desk.roster import JOINERS, MAX_ID, normalize_name
+from restive.desk.schedule import Schedule, check_first_due, check_rhythm, check_timezone, word_for
 from restive.desk.table_mapping import (
     CutPoints,
     TableMapping,
@@ -92,6 +95,9 @@ class Config:
     template: str | None = None
     states_are_outcomes: bool = True
     title: str = ""  # shown instead of the technical name
+    timezone: str = "UTC"
+    rhythm: str | None = None  # None: by the word for the length of a round
+    first_due: str | None = None  # None: the day of the first decision
     columns: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
     cut_points: CutPoints | None = None
@@ -115,6 +121,10 @@ class Config:
         for name, low, high in WHOLE:
             object.__setattr__(self, name, check_whole(name, getattr(self, name), low, high))
         object.__setattr__(self, "title", _title(self.title))
+        object.__setattr__(self, "timezone", check_timezone(self.timezone))
+        object.__setattr__(self, "rhythm", check_rhythm(self.rhythm, self.words.every))
+        object.__setattr__(self, "words", replace(self.words, every=word_for(str(self.rhythm), self.words.every)))
+        object.__setattr__(self, "first_due", check_first_due(self.first_due))
         if not isinstance(self.states_are_outcomes, bool):
             given = reprlib.repr(self.states_are_outcomes)
             raise InputError(
@@ -155,6 +165,11 @@ class Config:
     def mapping(self) -> TableMapping:
         """How tables are read."""
         return TableMapping(self.columns, self.values, self.cut_points, self.phone_country)
+
+    def schedule(self, first_round: str | None = None) -> Schedule:
+        """When rounds are due; `first_round` is the due date of the first one, if it is decided."""
+        first = self.first_due or first_round
+        return Schedule(self.timezone, str(self.rhythm), None if first is None else date.fromisoformat(first))
 
     def read_as(self, given: Mapping[str, Any]) -> "Config":
         """The config with some settings of the mapping; headers and texts are added to those that are known."""
@@ -207,7 +222,12 @@ class Config:
 POLICY_FILE = re.compile(r"((?:[A-Za-z]:(?=[/\\]))?[^:]*\.py)(:.*)?", re.DOTALL)
 ADDED = ("columns", "values")  # a table adds entries to these
 MAPPING = (*ADDED, "cut_points", "phone_country")
-CHANGEABLE = ("budget", "spend", "cool_down", "keep", "shares", "display", "states_are_outcomes", "title", *MAPPING)
+CALENDAR = ("timezone", "rhythm", "first_due")
+CHANGEABLE = (
+    *("budget", "spend", "cool_down", "keep", "shares", "display", "states_are_outcomes", "title"),
+    *CALENDAR,
+    *MAPPING,
+)
 
 
 def _title(given: object) -> str:

@@ -10,8 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from restive.desk.agents import RoundTotals
 from restive.desk.cache import ProgramCache
 from restive.desk.events import Corrected, Outcomes, States, Withdrawn
+from restive.desk.explanations import capitalize
 from restive.desk.ingest import agent_faults
 from restive.desk.projection import Projection
 from restive.desk.roster import Names
@@ -49,13 +51,15 @@ def correct_outcomes(
     _correct_later_rounds(cache, writer, projection, found.round, latest)
 
 
-def find_wrong_states(table: pl.DataFrame, where: str, names: Names, found: Round) -> tuple[Ints, Ints]:
+def find_wrong_states(
+    table: pl.DataFrame, where: str, names: Names, found: Round, totals: RoundTotals
+) -> tuple[Ints, Ints]:
     """The agents whose state in a round differs from the table, in ascending order, and their states in the table."""
     number = names.find(names.inward(table["agent"])).fill_null(-1).to_numpy().astype(np.int64)
     places, there = found.find(number)
     reported = table["state"].is_not_null().to_numpy()
     if not (there & reported).all():
-        why = f"took no part in round {found.round}, or has no state here"
+        why = f"took no part in {totals.mention}, or has no state here"
         raise TableError(where, agent_faults(table, ~(there & reported), why))
     state = table["state"].cast(pl.Int64).to_numpy()
     wrong = np.flatnonzero(found.state[places] != state)
@@ -84,10 +88,10 @@ def withdraw_reports(cache: ProgramCache, writer: Writer, projection: Projection
     number = number[found.find(number)[1]]
     number = number[found.done[found.find(number)[0]] != UNKNOWN]
     reported_at = found.reported_at[found.find(number)[0]]
-    last = projection.rounds[-1]
+    last, this = projection.rounds[-1], projection.totals(found.round)
     if ((reported_at >= 0) & (reported_at < last.event)).any():
         raise Conflict(
-            f"Round {last.round} was decided from this outcome of round {found.round}; it can be corrected, but not withdrawn."
+            f"{capitalize(last.mention)} was decided from this outcome of {this.mention}; it can be corrected, but not withdrawn."
         )
     if number.size:
         cache.append(writer, Withdrawn(number), found.round)

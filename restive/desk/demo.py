@@ -5,7 +5,7 @@ and some outcomes of the last round are still missing at the end.
 """
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from restive.api import types
 from restive.desk.config import find_template
 from restive.desk.desk import Desk
 from restive.desk.program import Program
+from restive.desk.schedule import LENGTHS, MONTH, add_months
 from restive.errors import check_whole
 from restive.kernels import rng
 from restive.problems import make_problems
@@ -23,7 +24,6 @@ from restive.world import World
 
 FAILED_SHARE, MISSING_SHARE, LATE_SHARE = 0.1, 0.03, 0.1  # of actions, of states, of people
 LATE_ROUND = 5  # in which late people join
-DAYS_APART = {"week": 7, "month": 30}  # rounds, by the template's word for them
 # Random streams of the demo, beyond those of the world and of the desk.
 FAIL, MISS = (2**33 + stream for stream in range(2))
 
@@ -76,14 +76,21 @@ def run_demo(
     check_whole("agents", agents, 10, 1_000_000)
     check_whole("rounds", rounds, 1, 10_000)
     people = Population(find_template(template), agents, seed)
-    period = timedelta(days=DAYS_APART[find_template(template)["every"]])
     now, played = desk.store.clock(), 0
-    past = desk.with_clock(lambda: now - (rounds - played) * period)
+    past = desk.with_clock(lambda: _go_back(now, find_template(template)["every"], rounds - played))
     program = past.create(name, template=template, **{"seed": seed, "shadow": "egt", **settings})
     for played in range(1, rounds + 1):
         _play_round(program, people, last=played == rounds)
         progress(played, rounds)
     return desk.program(name)
+
+
+def _go_back(now: datetime, every: str, rounds: int) -> datetime:
+    """The same time of day so many weeks or months ago."""
+    days = LENGTHS.get(every, 0) * rounds
+    return datetime.combine(
+        add_months(now.date(), -rounds) if every == MONTH else now.date() - timedelta(days), now.timetz()
+    )
 
 
 def _play_round(program: Program, people: Population, last: bool) -> None:

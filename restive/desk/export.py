@@ -107,8 +107,8 @@ def summarize_rounds(program: Program) -> list[RoundSummary]:
     """The totals of each round."""
     return [
         {
-            "round": line.round, "at": line.at, "budget": line.budget, "present": line.present,
-            "carried_over": line.carried_over, "cancelled": line.cancelled, "advised": line.advised,
+            "round": line.round, "label": line.label, "due": line.due, "at": line.at, "budget": line.budget,
+            "present": line.present, "carried_over": line.carried_over, "cancelled": line.cancelled, "advised": line.advised,
             "explored": line.explored, "done": line.done - line.unlisted,
             "failed": line.failed, "unlisted": line.unlisted, "outcomes": line.outcomes,
             "treated_outcomes": line.treated.seen, "treated_reward": line.treated.total,

@@ -16,7 +16,7 @@ import polars as pl
 from restive.desk.cache import ProgramCache
 from restive.desk.config import MAX_BUDGET, Config, Words
 from restive.desk.events import DecisionInput, Grouped, Joined, States
-from restive.desk.explanations import count_people
+from restive.desk.explanations import capitalize, count_people
 from restive.desk.features import encode
 from restive.desk.projection import Projection
 from restive.desk.roster import Names, normalize_names
@@ -26,7 +26,6 @@ from restive.desk.table_files import TableFile, as_frame, open_table_file
 from restive.desk.table_mapping import NO_MAPPING, TableMapping, days_before, normalize_header, spell_phones
 from restive.desk.table_schema import count_normalized, read_agents, read_states, state_columns
 from restive.errors import Conflict, Hint, InputError, check_whole, did_you_mean
-from restive.formats import show_minute
 from restive.types import Bools, Floats, Ints
 
 MAX_NAMED = 5  # people or rounds in a sentence
@@ -271,7 +270,7 @@ def describe_round(projection: Projection, present: States, names: Names) -> lis
     if config.horizon is not None and round_ > config.horizon:
         notes.append(f"round {round_} is beyond the horizon of {config.horizon} rounds")
     if projection.rounds and projection.rounds[-1].waiting == projection.rounds[-1].present:
-        notes.append(f"round {len(projection.rounds)} has no outcomes yet")
+        notes.append(f"{projection.rounds[-1].mention} has no outcomes yet")
     return notes
 
 
@@ -311,8 +310,8 @@ def find_arrivals(
         must, never, _ = _find_lists(requested, names)
         if projection.read(last.event).header["input"] == _digest_request(used, budget, must, never):
             raise AlreadyDecided(
-                f"Round {last.round} of {cache.name} was decided at {show_minute(last.at)} UTC from the same states, and nothing "
-                "was recorded since.",
+                f"{capitalize(last.mention)} of {cache.name} was decided on {projection.show_time(last.at)} from the same states, "
+                "and nothing was recorded since.",
                 hint=Hint.AGAIN,
             )
     if arrivals is not None and not requested.new:

@@ -20,13 +20,13 @@ from restive.desk.ingest import NumberedStates, agent_faults, as_integers, descr
 from restive.desk.projection import Projection
 from restive.desk.roster import Names
 from restive.desk.rounds import DONE, UNKNOWN, Round
+from restive.desk.schedule import mention_round
 from restive.desk.store import Writer
 from restive.desk.table_columns import Fault, TableColumns, TableError, accept
 from restive.desk.table_files import ROW
 from restive.desk.table_mapping import TableMapping, spell_phones
 from restive.desk.table_schema import OUTCOMES, read_outcomes
 from restive.errors import Hint, InputError, check_whole
-from restive.formats import show_minute
 
 MAX_REWARD = 1e100  # squares of rewards are summed
 
@@ -127,7 +127,7 @@ def sort_outcomes(
     similar = names.find_alike(agent.filter(unknown)) if unknown.any() else {}
     faults = agent_faults(table, unknown, "is not in the program", similar=similar)
     if not present.any():
-        faults += agent_faults(table, ~unknown, f"took no part in round {found.round}")
+        faults += agent_faults(table, ~unknown, f"took no part in {projection.totals(found.round).mention}")
     if projection.config.rewards is None:
         faults += _reward_faults(table)
     if faults:
@@ -144,7 +144,7 @@ def sort_outcomes(
     has_done, had_done, other = given >= 0, known & ~assumed, done != (old_done == DONE)
     differs = (has_done & had_done & other) | (has_state & had_state & ((after != old_after) | (reward != old_reward)))
     if differs.any() and not correct:
-        why = f"already has another outcome in round {found.round}"
+        why = f"already has another outcome in {projection.totals(found.round).mention}"
         raise TableError(where, agent_faults(table, differs, why), hint=Hint.CORRECT)
     replaced = has_done & assumed & other & ~differs
     new = ((has_state & ~had_state) | (has_done & ~had_done)) & ~replaced & ~(differs & had_state)
@@ -209,7 +209,8 @@ def _learn_round(
 ) -> LearnedRound:
     found = cache.get_round(number)
     if found.cancelled:
-        raise InputError(f"{where}: round {number} was cancelled, so it has no outcomes.", location=where)
+        cancelled = projection.totals(number).mention
+        raise InputError(f"{where}: {cancelled} was cancelled, so it has no outcomes.", location=where)
     rows = sort_outcomes(table, where, cache.names(projection), found, projection, correct)
     waiting = found.missing - projection.totals(number).gone - int((rows.new.after >= 0).sum())
     if rows.corrected.number.size:
@@ -236,6 +237,7 @@ class PreviousResults(NamedTuple):
     """The outcomes of the round before, as far as they follow from the states of a new one."""
 
     round: int
+    label: str
     decided_at: str
     recorded: int  # people whose outcome is recorded now
     present: int
@@ -264,7 +266,7 @@ def take_states_as_outcomes(
     previous = waiting.round
     if rewards is None:
         why = "because rewards are reported with each outcome"
-        return None, [f"the states are not recorded as outcomes of round {previous}, {why}"]
+        return None, [f"the states are not recorded as outcomes of {waiting.mention}, {why}"]
     found = cache.get_round(previous)
     given = arrivals.state >= 0
     number, state = arrivals.number[given], arrivals.state[given]
@@ -278,18 +280,17 @@ def take_states_as_outcomes(
     listed = found.chosen
     unknown, planned = int((listed & (found.after < 0)).sum()), int((outcomes.assumed & outcomes.advised).sum())
     counts = planned, int(listed.sum()) - planned - unknown, unknown
-    return PreviousResults(previous, found.at, outcomes.number.size, found.number.size, *counts), []
+    return PreviousResults(previous, waiting.label, found.at, outcomes.number.size, found.number.size, *counts), []
 
 
 def describe_previous(results: PreviousResults, words: Words) -> str:
     """What is recorded of the round before, in a sentence.
 
-    >>> describe_previous(PreviousResults(3, "2026-11-02T09:30:00", 282, 300, 16, 0, 4), Words())
-    'also records the results of round 3 (2026-11-02 09:30 UTC) for 282 of 300 people; on its list: 16 as planned, 4 unknown'
+    >>> describe_previous(PreviousResults(3, "November 2026", "2026-11-02T09:30:00", 282, 300, 16, 0, 4), Words())
+    'also records the results of November 2026 (round 3) for 282 of 300 people; on its list: 16 as planned, 4 unknown'
     """
     parts = ((results.as_planned, "as planned"), (results.reported, "reported"), (results.unknown, "unknown"))
     listed = ", ".join(f"{number:,} {what}" for number, what in parts if number)
-    when = f"round {results.round} ({show_minute(results.decided_at)} UTC)"
     people = count_people(results.present, words)
-    whole = f"also records the results of {when} for {results.recorded:,} of {people}"
+    whole = f"also records the results of {mention_round(results.label, results.round)} for {results.recorded:,} of {people}"
     return f"{whole}; on its list: {listed}" if listed else whole

@@ -5,6 +5,7 @@ escapes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,14 +13,15 @@ from rich.console import Console
 from rich.padding import Padding
 
 from restive.api.status import NextStep, RewardRange, Status
-from restive.api.types import HistoryEntry
+from restive.api.types import DueRound, HistoryEntry
 from restive.api.webhooks import Delivery, Webhook
 from restive.console import as_text, make_console, print_json, print_line, print_notices, print_table
-from restive.desk.config import Words
+from restive.desk.config import Config, Words
 from restive.desk.explanations import capitalize, count_people, describe_effect, rounded, show_estimate
+from restive.desk.schedule import NO_RHYTHM, describe_rhythm, mention_round, show_time, tick_label
 from restive.desk.table_mapping import CutPoints
 from restive.errors import InputError
-from restive.formats import UNKNOWN, show_minute, show_number, show_percent
+from restive.formats import UNKNOWN, enumerate_words, show_date, show_number, show_percent
 from restive.problem import AT_MOST
 
 if TYPE_CHECKING:
@@ -91,9 +93,7 @@ def print_recommendation(
         chosen, words = len(recommendation.chosen), recommendation.config.words
         note = " (dry run, nothing recorded)" if dry_run else ""
         people = count_people(chosen, words)
-        title = (
-            f"{recommendation.program}, round {recommendation.round}{note}: {people} to {words.verb}, then the reserve"
-        )
+        title = f"{recommendation.program}, {recommendation.totals.mention}{note}: {people} to {words.verb}, then the reserve"
         print_list(recommendation.people(slice(max_people)), words, title)
         hidden = recommendation.size - max_people
         if hidden > 0:
@@ -172,6 +172,8 @@ def print_config(
 
 def _describe_config(config: Mapping[str, Any]) -> Iterator[str]:
     """The other settings that differ from their defaults."""
+    if config["rhythm"] != NO_RHYTHM or config["timezone"] != "UTC":
+        yield describe_rhythm(config["rhythm"], config["first_due"], config["timezone"])
     if config["shadow"]:
         yield f"Shadow policy, only compared: {config['shadow']}."
     if config["cool_down"] > 1:
@@ -206,9 +208,10 @@ def print_outcome_counts(counts: "LearnResult", dry_run: bool, as_json: bool) ->
     if as_json:
         print_json(counts._asdict() | {"recorded": not dry_run})
         return
-    rounds, verb = ", ".join(map(str, counts.rounds)), "would be recorded" if dry_run else "recorded"
+    rounds, verb = enumerate_words(map(mention_round, counts.labels, counts.rounds)), "recorded"
+    verb = f"would be {verb}" if dry_run else verb
     known = f"{counts.corrected:,} corrected, {counts.repeated:,} already known"
-    print_line(f"Round {rounds}: {counts.new:,} outcomes {verb}, {known}.")
+    print_line(f"{capitalize(rounds)}: {counts.new:,} outcomes {verb}, {known}.")
     print_line(f"{counts.waiting:,} outcomes are still missing." if counts.waiting else "No outcomes are missing.")
     print_notices(*counts.notes)
 
@@ -226,27 +229,28 @@ def print_replay(found: "Replay", as_json: bool) -> None:
         print_line(sentence)
 
 
-def print_history(rows: Sequence[HistoryEntry], words: Words, person: str, as_json: bool = False) -> None:
+def print_history(rows: Sequence[HistoryEntry], config: Config, person: str, as_json: bool = False) -> None:
     """Print the rounds of one person."""
     if as_json:
         print_json(rows)
         return
     lines = [
         {
-            "round": row.get("round"),
+            "date": tick_label(row["label"]),
+            "round": row["round"],
             "state": row.get("state"),
             "on the list": _yes_no(row.get("chosen")),
             "done": _yes_no(row.get("done")),
             "reward": show_number(row.get("reward")),
             "next state": row.get("next_state"),
             "probability": show_percent(row.get("probability")),
-            "at": show_minute(row.get("at")),
+            f"decided ({config.timezone})": show_time(row["at"], config.timezone),
             "note": row.get("note"),
         }
         for row in rows
     ]
-    title = f"{capitalize(words.person)} {person}"
-    print_table(lines, ("state", "next state", "note"), title=title, console=make_console())
+    title = f"{capitalize(config.words.person)} {person}"
+    print_table(lines, ("date", "state", "next state", "note"), title=title, console=make_console())
 
 
 def print_programs(rows: Sequence[Row], address: str, as_json: bool = False) -> None:
@@ -255,10 +259,25 @@ def print_programs(rows: Sequence[Row], address: str, as_json: bool = False) -> 
         print_json({"store": address, "programs": rows})
         return
     print_line(f"Store: {address}")
-    rows = [{**row, "archived": "yes" if row.get("archived") else ""} for row in rows]
-    names = ("name", "archived", "people", "rounds", "waiting", "policy", "created", "template", "events", "error")
-    lines = [{name: row.get(name) for name in names} | {"created": show_minute(row.get("created"))} for row in rows]
-    print_table(lines, ("name", "template", "policy", "error"), empty="No programs yet.", console=make_console())
+    names = ("name", "next list", "people", "rounds", "waiting", "policy", "template", "events", "error")
+    lines = [
+        {name: row.get(name) for name in names}
+        | {
+            "next list": "archived" if row.get("archived") else _show_due(row.get("due")),
+            "created (UTC)": show_time(row.get("created")),
+        }
+        for row in rows
+    ]
+    print_table(
+        lines, ("name", "next list", "template", "policy", "error"), empty="No programs yet.", console=make_console()
+    )
+
+
+def _show_due(due: DueRound | None) -> str:
+    """When the next round is due."""
+    return (
+        UNKNOWN if due is None else f"{show_date(date.fromisoformat(due['due']))}, {due['when'].removeprefix('due ')}"
+    )
 
 
 def print_tokens(rows: Sequence[Row], as_json: bool = False) -> None:
@@ -271,7 +290,7 @@ def print_tokens(rows: Sequence[Row], as_json: bool = False) -> None:
             "name": row["name"],
             "id": row["id"],
             "grants": ", ".join(f"{grant['program'] or 'all programs'}: {grant['role']}" for grant in row["grants"]),
-            **{name: show_minute(row[name]) for name in ("made", "expires", "revoked", "invitation")},
+            **{f"{name} (UTC)": show_time(row[name]) for name in ("made", "expires", "revoked", "invitation")},
             "signed in": row["sessions"] or "",
         }
         for row in rows
@@ -381,7 +400,8 @@ def _sparklines(status: Status, words: Words, width: int) -> list[str]:
     ]
     unit = capitalize(f"{words.reward_unit} per {words.person}")
     ends = f"{show_number(low)} to {show_number(high)}, the {describe_range(scale)}"
-    span = f"rounds {rows[0]['round']} to {rows[-1]['round']}, bars from {ends}"
+    began, now = (f"{tick_label(row['label'])} (round {row['round']})" for row in (rows[0], rows[-1]))
+    span = f"from {began} to {now}, bars from {ends}"
     return [*lines, f"{unit}, {span}; the number is the last."]
 
 
@@ -394,17 +414,18 @@ def _print_rounds(console: Console, status: Status, words: Words) -> None:
     rows = status["rounds"][-MAX_ROUNDS:]
     lines = [  # a narrow terminal drops the last columns first
         {
-            "round": row["round"],
-            "on the list": row["advised"],
+            "date": tick_label(row["label"]),
             "done": row["done"],
             "outcomes": f"{row['outcomes']:,}/{row['present']:,}",
+            "on the list": row["advised"],
+            "round": row["round"],
             "reward": show_number(row["reward_mean"]),
             "control": show_number(row["control_mean"]),
             "explored": row["explored"],
             "failed": row["failed"],
             **({"not listed": row["unlisted"]} if any(each["unlisted"] for each in rows) else {}),
             "budget": row["budget"],
-            "decided at": show_minute(row["at"]),
+            f"decided ({status['timezone']})": show_time(row["at"], status["timezone"]),
         }
         for row in rows
     ]
@@ -412,7 +433,7 @@ def _print_rounds(console: Console, status: Status, words: Words) -> None:
     more = f"The last {len(rows)} of {decided:,} rounds. " if len(rows) < decided else ""
     means = f"Reward per {words.person} in the program, control per {words.person} in the control group"
     note = f"{more}{means}, in {words.reward_unit}."
-    print_table(lines, title="\nRounds", note=note, console=console)
+    print_table(lines, ("date",), title="\nRounds", note=note, console=console)
 
 
 def _print_effects(console: Console, status: Status, words: Words) -> None:

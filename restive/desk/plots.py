@@ -14,6 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from restive.api.status import LiftCurve, Status
 from restive.desk.explanations import capitalize, show_estimate
+from restive.desk.schedule import tick_label
 from restive.errors import InputError
 from restive.plotting import BOUND, COLOURS, RULE, SOFT, check_ending, label_ends, write_figure
 from restive.stats import Band
@@ -53,7 +54,9 @@ def make_figure(status: Status) -> Figure:
     if len(panels) == 2:
         axes[1].set_title(_overall(status), loc="left", fontsize=9, color=BOUND)
         axes[1].axhline(0, color=BOUND, linewidth=1.0)
-    axes[-1].set_xlabel(f"round (one a {words['every']})" if words["every"] != "round" else "round")
+    axes[-1].set_xlabel({"week": "week of", "month": "month"}.get(words["every"], ""))
+    ticks = {row["round"]: tick_label(row["label"]) for row in status["rounds"]}
+    axes[-1].xaxis.set_major_formatter(lambda place, _: ticks.get(round(place), ""))
     figure.supxlabel(describe_source(status), fontsize=7, color=SOFT, x=0.01, ha="left", parse_math=False)
     figure.draw_without_rendering()  # the positions of labels depend on the layout
     for each, ended in zip(axes, ends, strict=True):
@@ -110,7 +113,7 @@ def _reward_scale(status: Status) -> tuple[float, float]:
 def _frame(axes: Axes, rounds: Ints, scale: tuple[float, float], label: str) -> None:
     axes.set_ylabel(label, parse_math=False)
     axes.set_xlim(rounds[0] - 0.5, rounds[-1] + 0.5)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, nbins=7))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=RULE, linewidth=0.6)
     low, high = scale

@@ -38,6 +38,7 @@ from restive.desk.events import (
     Withdrawn,
     standing,
 )
+from restive.desk.explanations import capitalize
 from restive.desk.ingest import (
     AlreadyDecided,
     check_spelling,
@@ -67,7 +68,6 @@ from restive.desk.store import ProgramRow, Store, StoreError, Writer
 from restive.desk.table_schema import read_states
 from restive.desk.undo import Undoable, count_joined, describe_entry, find_entry, find_undoable
 from restive.errors import Conflict, InputError, NotFound, check_whole
-from restive.formats import show_minute
 from restive.types import Ints
 
 
@@ -80,6 +80,7 @@ class LearnResult(NamedTuple):
     repeated: int
     waiting: int  # people of these rounds without an outcome so far
     notes: list[str]
+    labels: list[str]  # the names of the rounds
 
 
 class Program:
@@ -194,7 +195,7 @@ class Program:
             raise NotFound(f"{agent!r} is not in the program {self.name}.")
         kinds = (Decided.kind, Reported.kind, Corrected.kind, Withdrawn.kind)
         return [
-            describe_agent(found, projection.config.states, projection.totals(found.round).cancelled)
+            describe_agent(found, projection.config.states, projection.totals(found.round))
             for found in gather(standing(self.store.history(self.id, number, kinds=kinds), projection.undone))
         ]
 
@@ -240,6 +241,7 @@ class Program:
                 repeated=sum(each.rows.repeated for each in learned),
                 waiting=sum(each.waiting for each in learned),
                 notes=notes,
+                labels=[projection.totals(number).label for number in by_round],
             )
             _audit(writer, projection, "learned", max(by_round), **result._asdict())
         return result
@@ -253,7 +255,9 @@ class Program:
         table = read_states(frame, where, config.states, mapping=config.mapping)
         with self._writing(context, "corrected", dry_run) as (writer, projection):
             found = self.get_round(round)
-            number, state = find_wrong_states(table, where, self.cache.names(projection), found)
+            number, state = find_wrong_states(
+                table, where, self.cache.names(projection), found, projection.totals(round)
+            )
             correct_states(self.cache, writer, projection, found, number, state)
             _audit(writer, projection, "corrected", found.round, corrected=number.size)
         return number.size
@@ -309,16 +313,16 @@ class Program:
             self.get_round(round)
             totals = projection.totals(round)
             if totals.cancelled:
-                raise Conflict(f"Round {round} of {self.name} is cancelled already.")
+                raise Conflict(f"{capitalize(totals.mention)} of {self.name} is cancelled already.")
             if totals.outcomes or totals.done:
-                raise Conflict(f"Round {round} of {self.name} has outcomes and cannot be cancelled.")
+                raise Conflict(f"{capitalize(totals.mention)} of {self.name} has outcomes and cannot be cancelled.")
             self.cache.append(writer, Cancelled(), round)
             _audit(writer, projection, "cancelled", round, listed=totals.advised)
         return totals.advised
 
     def undoable(self) -> Undoable | None:
         """What `undo` would take back, None if there is nothing."""
-        return find_undoable(self.store, self.id, self.projection, _show_time)
+        return find_undoable(self.store, self.id, self.projection)
 
     def undo(self, event: int | None = None, dry_run: bool = False, context: RequestContext = NO_CONTEXT) -> Undoable:
         """Take back the last request: the program then knows what it would know without it; returns what it was.
@@ -328,7 +332,7 @@ class Program:
         with self._writing(context, "undone", dry_run) as (writer, projection):
             entry = find_entry(self.store, self.id, projection, event)
             joined = count_joined(self.store, self.id, entry)
-            undone = describe_entry(entry, joined, projection.config.words, _show_time)
+            undone = describe_entry(entry, joined, projection)
             if joined:
                 writer.drop_names(projection.agents.count - joined)
             self.cache.append(writer, Undone(entry.events.start, entry.events.stop))
@@ -339,7 +343,8 @@ class Program:
         return undone
 
     def change(self, *, context: RequestContext = NO_CONTEXT, **settings: Any) -> Config:
-        """Change budget, spend, cool_down, keep, shares, display, states_are_outcomes, title, or how tables are read.
+        """Change budget, spend, cool_down, keep, shares, display, states_are_outcomes, title, timezone, rhythm, first_due,
+        or how tables are read.
 
         The cells of display columns that are no longer declared are deleted from the store.
         """
@@ -416,7 +421,9 @@ class Program:
     ) -> Recommendation:
         names = self.cache.names(projection)
         find_cells = partial(self.store.display, self.id)
-        return Recommendation(self.name, projection.config, found, names, projection.groups, notes, results, find_cells)
+        totals = projection.totals(found.round)
+        known = projection.config, found, totals, names, projection.groups
+        return Recommendation(self.name, *known, notes, results, find_cells)
 
     def _find_agents(self, projection: Projection, listed: pl.Series) -> Ints:
         """The numbers of agents by their names."""
@@ -434,10 +441,6 @@ class Program:
                 places, there = found.find(number)
                 missing[totals.round] = int((there & (found.after[places] < 0)).sum())
         return missing
-
-
-def _show_time(at: str) -> str:
-    return f"{show_minute(at)} UTC"
 
 
 def _audit(
@@ -460,5 +463,6 @@ def _check_next(projection: Projection, round_: int | None) -> None:
         return
     totals = projection.totals(round_)
     if totals.cancelled:
-        raise Conflict(f"Round {round_} was cancelled.", location="round")
-    raise AlreadyDecided(f"Round {round_} was decided at {show_minute(totals.at)} UTC.", location="round")
+        raise Conflict(f"{capitalize(totals.mention)} was cancelled.", location="round")
+    decided = f"{capitalize(totals.mention)} was decided on {projection.show_time(totals.at)}."
+    raise AlreadyDecided(decided, location="round")

@@ -9,6 +9,7 @@ correct, withdrawn and undone ones have no effect, so the projection ends as if 
 
 import math
 from collections.abc import Callable, Sequence
+from datetime import date
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,6 +40,7 @@ from restive.desk.events import (
     interpret,
     standing,
 )
+from restive.desk.schedule import Schedule, show_time
 from restive.desk.tallies import Tallies
 from restive.errors import InputError
 from restive.kernels import rng
@@ -294,6 +296,8 @@ class Projection:
             RoundTotals(
                 round_,
                 event.at,
+                self._find_due(event.at),
+                str(self.config.rhythm),
                 event.number,
                 change.given.budget,
                 present=states.number.size,
@@ -313,6 +317,24 @@ class Projection:
         active = np.bincount(self.agents.control[self.agents.active].astype(np.int64), minlength=2)
         totals.states = np.bincount(cells, minlength=math.prod(shape)).tolist()
         totals.absent = (active - np.bincount(control, minlength=2)).tolist()
+
+    @property
+    def schedule(self) -> Schedule:
+        """When rounds are due."""
+        return self.config.schedule(self.rounds[0].due if self.rounds else None)
+
+    @property
+    def last_due(self) -> date | None:
+        """The due date of the last round."""
+        return date.fromisoformat(self.rounds[-1].due) if self.rounds else None
+
+    def show_time(self, at: str) -> str:
+        """A time of the log in the program's time zone, which is named."""
+        return f"{show_time(at, self.config.timezone)} ({self.config.timezone})"
+
+    def _find_due(self, at: str) -> str:
+        """The due date of a round that is decided at this time."""
+        return self.schedule.assign(self.schedule.day_of(at), self.last_due).isoformat()
 
     def _cancel(self, round_: int) -> None:
         totals = self.totals(round_)

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from restive.api import types
+from restive.desk.agents import RoundTotals
 from restive.desk.config import Config
 from restive.desk.display import as_series
 from restive.desk.events import EXCLUSIONS, ON_MUST
@@ -43,6 +44,7 @@ class Recommendation:
     program: str
     config: Config
     found: Round
+    totals: RoundTotals
     names: Names
     groups: Sequence[str] = field(default=())
     notes: Sequence[str] = field(default=())
@@ -200,6 +202,8 @@ class Recommendation:
         return {
             "program": self.program,
             "round": self.round,
+            "label": self.totals.label,
+            "due": self.totals.due,
             "decided_at": self.found.at,
             "budget": self.budget,
             "present": int(self.found.number.size),

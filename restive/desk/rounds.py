@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from restive.api.types import HistoryEntry
+from restive.desk.agents import RoundTotals
 from restive.desk.events import (
     EXCLUSIONS,
     Cancelled,
@@ -153,16 +154,18 @@ def gather(log: Iterable[Event]) -> list[Round]:
     return [rounds[round_] for round_ in sorted(rounds)]
 
 
-def describe_agent(found: Round, states: Sequence[str], cancelled: bool) -> HistoryEntry:
+def describe_agent(found: Round, states: Sequence[str], totals: RoundTotals) -> HistoryEntry:
     """A round that holds one agent only as plain data; unknown values are left out."""
     notes = (
         EXCLUSIONS[int(found.choice["exclusion"][0])],
         "as planned" * int(found.assumed[0] and found.chosen[0]),
         "corrected" * int(found.corrected[0]),
-        "cancelled" * cancelled,
+        "cancelled" * totals.cancelled,
     )
     row: HistoryEntry = {
         "round": found.round,
+        "label": totals.label,
+        "due": totals.due,
         "at": found.at,
         "state": states[int(found.state[0])],
         "chosen": bool(found.chosen[0]),

@@ -20,15 +20,16 @@ from restive.api.status import (
     StatusRound,
     WaitingRound,
 )
-from restive.api.types import ProgramSummary
+from restive.api.types import DueRound, ProgramSummary
 from restive.desk.agents import RewardTotals, RoundTotals
 from restive.desk.config import TEMPLATES, Config, Words
 from restive.desk.effects import FEW_ACTIONS, MIN_PEOPLE, UNKNOWN_EFFECT, Effect, estimate_effects
 from restive.desk.events import FREE
-from restive.desk.explanations import count_people, reward_noun, show_estimate
+from restive.desk.explanations import capitalize, count_people, reward_noun, show_estimate
 from restive.desk.lift import Lift, LiftCurve, Shadow, compare_policies, lift, lift_by_round, sum_people
 from restive.desk.program import Program
 from restive.desk.projection import Projection
+from restive.desk.schedule import make_calendar, mention_round
 from restive.errors import InputError
 from restive.formats import finite_or_none, show_percent
 from restive.logs.drift import Alarm, find_alarms
@@ -59,11 +60,13 @@ def get_progress(program: Program) -> Progress:
     config, agents = projection.config, projection.agents
     people, rounds = _count_people(program), [_describe_round(totals) for totals in projection.rounds]
     waiting: list[WaitingRound] = [
-        {"round": totals.round, "missing": totals.waiting} for totals in projection.rounds if totals.waiting
+        {"round": totals.round, "label": totals.label, "missing": totals.waiting}
+        for totals in projection.rounds
+        if totals.waiting
     ]
     actions, budget = sum(row["done"] + row["unlisted"] for row in rounds), sum(row["budget"] for row in rounds)
     effect = measure_lift(projection) if agents.control.any() else None
-    weekly = config.states_are_outcomes and bool(config.rewards)
+    weekly, due = config.states_are_outcomes and bool(config.rewards), find_due(program)
     return {
         "name": program.name,
         "title": find_title(config),
@@ -78,8 +81,10 @@ def get_progress(program: Program) -> Progress:
         "shadow_policy": config.shadow,
         "drift": find_drift(projection.rounds, config),
         "horizon": config.horizon,
+        "timezone": config.timezone,
+        "due": due,
         "steps": next_steps(
-            config.words, people, waiting, len(rounds), config.horizon, weekly, bool(config.control_until)
+            config.words, people, waiting, len(rounds), config.horizon, weekly, bool(config.control_until), due
         ),
         "version": __version__,
         "actions": actions,
@@ -87,6 +92,14 @@ def get_progress(program: Program) -> Progress:
         "extra_per_action": as_plain(effect.per_action(actions)) if effect else None,
         "total": describe_total(effect, actions, config.words) if effect else "",
     }
+
+
+def find_due(program: Program) -> DueRound | None:
+    """The next round of a program and when it is due."""
+    projection, horizon = program.projection, program.config.horizon
+    if program.archived or (horizon is not None and len(projection.rounds) >= horizon):
+        return None
+    return projection.schedule.describe(projection.next_round, program.store.clock(), projection.last_due)
 
 
 def measure_lift(projection: Projection) -> Lift:
@@ -109,6 +122,7 @@ def summarize(program: Program) -> ProgramSummary:
         "rounds": None,
         "events": None,
         "waiting": None,
+        "due": None,
         "policy": None,
         "template": None,
         "title": None,
@@ -126,6 +140,7 @@ def summarize(program: Program) -> ProgramSummary:
         "rounds": len(projection.rounds),
         "events": projection.length,
         "waiting": sum(totals.waiting for totals in projection.rounds),
+        "due": find_due(program),
         "policy": projection.config.policy,
         "template": projection.config.template,
         "title": find_title(projection.config),
@@ -140,6 +155,7 @@ def next_steps(
     horizon: int | None = None,
     states_are_outcomes: bool = False,
     waiting_list: bool = False,
+    due: DueRound | None = None,
 ) -> list[NextStep]:
     """What the team can do now, the most urgent first; decided is the number of rounds so far.
 
@@ -151,26 +167,30 @@ def next_steps(
     wanted = [each for each in waiting if each["round"] == last] if states_are_outcomes else waiting
     steps = [
         _step(
-            f"Round {each['round']} waits for the outcomes of {count_people(each['missing'], words)}.",
+            f"{capitalize(mention_round(each['label'], each['round']))} waits for the outcomes of "
+            f"{count_people(each['missing'], words)}.",
             "learn",
             each["round"],
         )
         for each in sorted(wanted, key=lambda each: each["round"])
     ]
     if not people["active"] and not decided:
-        steps.append(_step("Nobody has joined yet; everybody with a state in the first round joins.", "decide"))
+        first = "" if due is None else f" {due['sentence']}"
+        steps.append(_step(f"Nobody has joined yet; everybody with a state in the first round joins.{first}", "decide"))
     elif over:
         steps.append(_step(f"All {horizon} rounds are decided; the program ends with the last outcomes."))
     elif states_are_outcomes and wanted:
+        before = mention_round(wanted[0]["label"], last)
+        start = (
+            "The next list can be decided from new states, which" if due is None else f"{due['sentence']} Its states"
+        )
         steps = [
-            _step(
-                f"Round {last + 1} can be decided from new states, which are also the results of round {last}.",
-                "decide",
-            ),
-            _step(f"Everybody on the list of round {last} counts as done, unless you report otherwise.", "learn", last),
+            _step(f"{start} are also the results of {before}.", "decide"),
+            _step(f"Everybody on the list of {before} counts as done, unless you report otherwise.", "learn", last),
         ]
     else:
-        steps.append(_step(f"Round {last + 1} can be decided as soon as its states are known.", "decide"))
+        anytime = "The next list can be decided as soon as its states are known."
+        steps.append(_step(anytime if due is None else due["sentence"], "decide"))
     if decided and not (people["control"] or waiting_list):
         steps.append(_step("There is no control group, so the effect of the program cannot be measured."))
     return steps
@@ -263,7 +283,7 @@ def find_drift(rounds: Sequence[RoundTotals], config: Config) -> list[DriftAlarm
 
 
 def _say_drift(alarm: Alarm, since: RoundTotals, config: Config) -> str:
-    words, when = config.words, f"Since round {since.round} ({since.at[:10]})"
+    words, when = config.words, f"Since {since.mention}"
     if alarm.state is None:
         return f"{when}, {words.people} move differently without {words.action}; no single state stands out."
     moved = [
@@ -309,7 +329,8 @@ def find_title(config: Config) -> str:
     template = TEMPLATES.get(config.template or "")
     if template is None or list(config.states) != template["states"]:
         return ""
-    return template["title"] if config.as_json()["words"].items() <= template.items() else ""
+    words = {name: word for name, word in config.as_json()["words"].items() if name != "every"}  # follows the rhythm
+    return template["title"] if words.items() <= template.items() else ""
 
 
 def _caution(rounds: Sequence[RoundTotals]) -> str:
@@ -338,6 +359,8 @@ def _count_people(program: Program) -> PeopleCounts:
 def _describe_round(totals: RoundTotals) -> StatusRound:
     return {
         "round": totals.round,
+        "label": totals.label,
+        "due": totals.due,
         "at": totals.at,
         "present": totals.present,
         "budget": 0 if totals.cancelled else totals.budget,
@@ -375,3 +398,10 @@ def as_plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [as_plain(part) for part in value]
     return finite_or_none(value) if isinstance(value, float) else value
+
+
+def write_calendar(program: Program) -> str:
+    """The due dates of a program as an iCalendar file."""
+    config, due = program.config, find_due(program)
+    left = None if config.horizon is None else config.horizon - len(program.rounds)
+    return make_calendar(program.name, config.title or program.name, due, program.projection.schedule, left)

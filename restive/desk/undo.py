@@ -15,18 +15,18 @@ from restive.desk.explanations import count_people
 from restive.desk.projection import Projection
 from restive.desk.store import Store
 from restive.errors import Conflict
-from restive.formats import show_minute
+from restive.formats import enumerate_words
 
 PAGE_SIZE = 20
 INDEPENDENT = (Changed.kind, Undone.kind)  # entries that neither rest on others nor can be undone
 # What a request that can be undone did, as the end of a refusal to undo an earlier one.
 RESTS: Mapping[str, str] = {
-    "decided": "round {round} was decided from it",
-    "learned": "outcomes of round {round} were reported after it",
-    "corrected": "states of round {round} were corrected after it",
-    "withdrawn": "a report of round {round} was withdrawn after it",
+    "decided": "{round} was decided from it",
+    "learned": "outcomes of {round} were reported after it",
+    "corrected": "states of {round} were corrected after it",
+    "withdrawn": "a report of {round} was withdrawn after it",
     "left": "people left after it",
-    "cancelled": "round {round} was cancelled after it",
+    "cancelled": "{round} was cancelled after it",
 }
 
 
@@ -43,19 +43,20 @@ class Undoable(NamedTuple):
     message: str
 
 
-def find_undoable(store: Store, program: int, projection: Projection, show: Callable[[str], str]) -> Undoable | None:
-    """What undo would take back, None if there is nothing; `show` writes a time."""
+def find_undoable(store: Store, program: int, projection: Projection) -> Undoable | None:
+    """What undo would take back, None if there is nothing."""
     entry = next(_find_standing(store, program, projection), None)
     if entry is None or entry.verb not in RESTS:
         return None
-    return describe_entry(entry, count_joined(store, program, entry), projection.config.words, show)
+    return describe_entry(entry, count_joined(store, program, entry), projection)
 
 
 def find_entry(store: Store, program: int, projection: Projection, event: int | None) -> AuditRow:
     """The audit entry of the last request, which must have recorded this event first, if one is given."""
     entry = next(_find_standing(store, program, projection), None)
     if entry is not None and entry.verb == Erased.kind:
-        raise Conflict(f"Ids were erased at {show_minute(entry.at)} UTC; what was recorded before cannot be undone.")
+        when = projection.show_time(entry.at)
+        raise Conflict(f"Ids were erased on {when}; what was recorded before cannot be undone.")
     if entry is None or entry.verb not in RESTS:
         raise Conflict("Nothing is recorded that could be undone.")
     if event is not None and event != entry.events.start:
@@ -66,7 +67,7 @@ def find_entry(store: Store, program: int, projection: Projection, event: int | 
 def _refuse(store: Store, program: int, projection: Projection, event: int, last: AuditRow) -> Conflict:
     """Why the request that recorded this event cannot be undone."""
     if any(entry.events.start == event for entry in _find_standing(store, program, projection)):
-        why = RESTS[last.verb].format(round=last.round)
+        why = RESTS[last.verb].format(round=last.round and projection.totals(last.round).mention)
         return Conflict(f"This cannot be undone yet, because {why}. Undo that first.", location="event")
     return Conflict(f"Event {event} does not begin a request that can be undone.", location="event")
 
@@ -88,31 +89,31 @@ def count_joined(store: Store, program: int, entry: AuditRow) -> int:
     return sum(event.columns["number"].size for event in joined)
 
 
-def describe_entry(entry: AuditRow, joined: int, words: Words, show: Callable[[str], str]) -> Undoable:
+def describe_entry(entry: AuditRow, joined: int, projection: Projection) -> Undoable:
     """A request that can be undone."""
+    words = projection.config.words
+    rounds = entry.answer.get("rounds") or [entry.round]
+    mention = enumerate_words(projection.totals(number).mention for number in rounds if number) if rounds[0] else ""
     results = entry.answer.get("results") or {}
     results_of = results.get("round") if results.get("recorded") else None
-    message = DESCRIPTIONS[entry.verb](entry.round, entry.answer, words).format(day=show(entry.at))
+    message = f"{DESCRIPTIONS[entry.verb](mention, entry.answer, words)} {projection.show_time(entry.at)}"
     if results_of is not None:
-        message += f", with the results of round {results_of} that came with it"
+        message += f", with the results of {projection.totals(results_of).mention} that came with it"
     if joined:
         message += f", by which {count_people(joined, words)} joined"
     return Undoable(entry.events.start, entry.verb, entry.round, results_of, entry.at, entry.by, joined, message)
 
 
-def _describe_report(_: int | None, answer: Mapping[str, Any], words: Words) -> str:
-    rounds = answer["rounds"]
-    people = count_people(answer["new"] + answer["corrected"], words)
-    return f"results of round{'s' * (len(rounds) > 1)} {', '.join(map(str, rounds))} for {people}, reported {{day}}"
-
-
-DESCRIPTIONS: Mapping[str, Callable[[int | None, Mapping[str, Any], Words], str]] = {
-    "decided": lambda round_, *_: f"list of round {round_} of {{day}}",
-    "learned": _describe_report,
-    "corrected": lambda round_, answer, _: f"{answer['corrected']:,} corrected states of round {round_} of {{day}}",
-    "withdrawn": lambda round_, answer, words: (
-        f"withdrawal of the reports of {count_people(answer['count'], words)} in round {round_} of {{day}}"
+# By the rounds, the answer and the words of the program; the time follows.
+DESCRIPTIONS: Mapping[str, Callable[[str, Mapping[str, Any], Words], str]] = {
+    "decided": lambda round_, *_: f"list of {round_}, decided on",
+    "learned": lambda rounds, answer, words: (
+        f"results of {rounds} for {count_people(answer['new'] + answer['corrected'], words)}, reported on"
     ),
-    "left": lambda _, answer, words: f"leaving of {count_people(answer['count'], words)} of {{day}}",
-    "cancelled": lambda round_, *_: f"cancelling of round {round_} of {{day}}",
+    "corrected": lambda round_, answer, _: f"{answer['corrected']:,} states of {round_}, corrected on",
+    "withdrawn": lambda round_, answer, words: (
+        f"reports of {count_people(answer['count'], words)} in {round_}, withdrawn on"
+    ),
+    "left": lambda _, answer, words: f"leaving of {count_people(answer['count'], words)} on",
+    "cancelled": lambda round_, *_: f"cancelling of {round_} on",
 }

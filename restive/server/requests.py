@@ -322,6 +322,11 @@ Spend = Literal["exactly", "at most"]
 SPEND = "Whether the budget is spent in any case, or only on people who are expected to gain."
 
 
+TIMEZONE = "The time zone of dates and times that people see, such as Asia/Kolkata."
+RHYTHM = "How often a round is due: day, week, two weeks, month, a number of days such as '10 days', or none."
+FIRST_DUE = "The first due date, such as 2026-11-23; null: the day of the first decision."
+
+
 class CreateBody(Body):
     """A new program: a template and the settings that differ from it, or states and settings of its own."""
 
@@ -367,6 +372,9 @@ class CreateBody(Body):
     )
     states_are_outcomes: bool | None = Field(None, description=STATES_ARE_OUTCOMES)
     title: str | None = Field(None, max_length=MAX_TITLE, description=TITLE)
+    timezone: str | None = Field(None, max_length=60, description=TIMEZONE)
+    rhythm: str | None = Field(None, max_length=60, description=f"{RHYTHM} Absent: by the word `every`.")
+    first_due: str | None = Field(None, max_length=10, description=FIRST_DUE)
     columns: Columns | None = None
     values: Values | None = None
     cut_points: CutPointsBody | None = None
@@ -393,6 +401,9 @@ class ChangeBody(Body):
     display: Display = Field(default_factory=list)
     states_are_outcomes: bool = Field(True, description=STATES_ARE_OUTCOMES)
     title: str = Field("", max_length=MAX_TITLE, description=TITLE)
+    timezone: str = Field("UTC", max_length=60, description=TIMEZONE)
+    rhythm: str = Field("none", max_length=60, description=RHYTHM)
+    first_due: str | None = Field(None, max_length=10, description=FIRST_DUE)
     columns: Columns = Field(default_factory=dict)
     values: Values = Field(default_factory=dict)
     cut_points: CutPointsBody | None = None

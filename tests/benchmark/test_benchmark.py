@@ -2,15 +2,15 @@
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from calling import CallHere
 from interruption import interrupt
 from matplotlib.figure import Figure
 from reading import Outline
@@ -20,6 +20,7 @@ from restive.benchmark.cost import Costs
 from restive.benchmark.ranking import BOUND, Scores
 from restive.benchmark.scenarios import CANDIDATE, CONTROLS, OTHER_BUDGETS, RANKED, REFERENCES, SCENARIOS, plans
 from restive.benchmark.summary import describe_ranking
+from restive.cli import main
 from restive.paper.jobs import Size
 from restive.version import __version__
 
@@ -30,6 +31,31 @@ SMALL = ["--quick", "--scenario", "sticky", "--no-cost"]
 
 def call(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=300, check=False, **options)
+
+
+class Ended(NamedTuple):
+    """What a call in this process came to."""
+
+    code: int
+    out: str
+    err: str
+
+
+CallHere = Callable[..., Ended]
+
+
+@pytest.fixture
+def call_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CallHere:
+    """The same without a process of its own: for what ends before any job."""
+
+    def run(*words: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["restive", "compare", *words])
+        monkeypatch.setattr(signal, "signal", lambda *given: None)  # an interruption of the tests is for pytest
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Ended(int(ended.value.code or 0), *capsys.readouterr())
+
+    return run
 
 
 def read_report(folder: Path) -> dict[str, Any]:
@@ -95,9 +121,9 @@ def test_a_comparison_of_another_seed_or_size_is_not_written_over(
     words: list[str], made: Path, call_here: CallHere
 ) -> None:
     before = read_report(made)
-    ended = call_here("compare", "--scenario", "sticky", "--out", str(made), *words)
-    assert ended.returncode == 2
-    assert "holds the report of quick size and seed 0, and this one would be of" in ended.stderr
+    ended = call_here("--scenario", "sticky", "--out", str(made), *words)
+    assert ended.code == 2
+    assert "holds the report of quick size and seed 0, and this one would be of" in ended.err
     assert read_report(made) == before
 
 
@@ -105,9 +131,9 @@ def test_a_damaged_result_is_refused_before_any_job_runs(made: Path, tmp_path: P
     (tmp_path / "results").mkdir()
     name, content = next(iter(results(made).items()))
     (tmp_path / "results" / name).write_bytes(content[:50])
-    ended = call_here("compare", "--quick", "--scenario", "two-state", "--out", str(tmp_path))
-    assert ended.returncode == 2
-    assert name in ended.stderr
+    ended = call_here("--quick", "--scenario", "two-state", "--out", str(tmp_path))
+    assert ended.code == 2
+    assert name in ended.err
     assert len(results(tmp_path)) == 1
 
 
@@ -126,10 +152,10 @@ def test_the_list_names_every_scenario_and_does_nothing(
     tmp_path: Path, call_here: CallHere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    ended = call_here("compare", "--list")
-    assert ended.returncode == 0
-    assert all(name in ended.stdout for name in (*SCENARIOS, OTHER_BUDGETS))
-    listed = json.loads(call_here("compare", "--list", "--json").stdout)
+    ended = call_here("--list")
+    assert ended.code == 0
+    assert all(name in ended.out for name in (*SCENARIOS, OTHER_BUDGETS))
+    listed = json.loads(call_here("--list", "--json").out)
     assert [each["scenario"] for each in listed] == [*SCENARIOS, OTHER_BUDGETS]
     assert all(each["about"].endswith(".") for each in listed)
     assert list(tmp_path.iterdir()) == []
@@ -162,10 +188,10 @@ def test_bad_input_gets_one_sentence_before_any_job_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a-file.py").write_text(lowest_first)
-    ended = call_here("compare", *words, "--quick")
-    assert ended.returncode == 2
-    assert sentence in ended.stderr
-    assert len(ended.stderr.splitlines()) == 1
+    ended = call_here(*words, "--quick")
+    assert ended.code == 2
+    assert sentence in ended.err
+    assert len(ended.err.splitlines()) == 1
     assert {path.name for path in tmp_path.iterdir()} <= {"a-file.py", "__pycache__"}
 
 

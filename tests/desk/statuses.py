@@ -30,6 +30,8 @@ def make_status(words: Words, **fields: Any) -> Status:
         "reward_range": {"low": 0.0, "high": 4.0, "observed": False},
         "drift": [],
         "horizon": None,
+        "timezone": "UTC",
+        "due": None,
         "steps": [],
         "version": __version__,
         "actions": 0,
@@ -47,6 +49,8 @@ def count_people(active: int = 0, **others: int) -> PeopleCounts:
 def make_round(number: int, **totals: Any) -> StatusRound:
     usual = {
         "round": number,
+        "label": "Week of 2 Mar 2026",
+        "due": "2026-03-02",
         "at": "2026-03-02T08:15:59.000001+00:00",
         **dict.fromkeys(("present", "budget", "advised", "done", "failed", "outcomes", "unlisted", "explored"), 0),
         **dict.fromkeys(("reward_mean", "control_mean")),

@@ -118,7 +118,7 @@ def test_a_side_adds_up_rewards_and_their_squares() -> None:
 
 
 def test_a_line_waits_for_those_who_are_not_in_yet_and_can_still_come() -> None:
-    line = RoundTotals(0, "now", 2, 5, present=9, carried_over=1)
+    line = RoundTotals(0, "now", "2026-11-16", "week", 2, 5, present=9, carried_over=1)
     assert line.waiting == 9
     line.outcomes, line.gone = 4, 2
     assert line.waiting == 3
@@ -126,7 +126,7 @@ def test_a_line_waits_for_those_who_are_not_in_yet_and_can_still_come() -> None:
 
 
 def test_the_totals_of_a_round_come_back_from_plain_data() -> None:
-    totals = RoundTotals(1, "now", 2, 5, 3, 0, treated=RewardTotals(1, 0.1 + 0.2, 0.01))
+    totals = RoundTotals(1, "now", "2026-11-16", "week", 2, 5, 3, 0, treated=RewardTotals(1, 0.1 + 0.2, 0.01))
     assert RoundTotals.from_json(json.loads(json.dumps(totals.as_json()))) == totals
 
 

@@ -38,7 +38,7 @@ def test_the_list_shows_what_there_is_and_was(shops: Call) -> None:
     shops("token", "make", "ben", "--role", "admin")
     assert shops("token", "revoke", "ben").out == "The token ben is revoked.\n"
     listed = shops("token", "list")
-    assert listed.out.splitlines()[0].split() == ["name", "id", "grants", "made", "revoked"]
+    assert listed.out.splitlines()[0].split() == ["name", "id", "grants", "made", "(UTC)", "revoked", "(UTC)"]
     assert "shops: operator" in listed.out
     assert "all programs: viewer" in listed.out
     rows = shops("token", "list", "--json").data["tokens"]

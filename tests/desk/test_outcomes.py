@@ -298,8 +298,8 @@ def test_states_are_outcomes_of_the_round_before_and_the_list_counts_as_done(des
     assert first.results is None
     second = program.decide({"ann": "high", "ben": "high", "cem": "low", "eve": "low"})
     assert second.results is not None
-    assert second.results._asdict() | {"decided_at": ""} == {
-        "round": 1, "decided_at": "", "recorded": 3, "present": 4, "as_planned": 2, "reported": 0, "unknown": 0,
+    assert second.results._asdict() | {"decided_at": "", "label": ""} == {
+        "label": "", "round": 1, "decided_at": "", "recorded": 3, "present": 4, "as_planned": 2, "reported": 0, "unknown": 0,
     }  # fmt: skip
     found = program.get_round(1)
     assert (found.done.tolist(), found.after.tolist()) == ([1, 1, 0, -1], [1, 1, 0, -1])
@@ -348,9 +348,8 @@ def test_a_check_says_what_the_states_would_complete_and_records_nothing(desk: D
     program.decide(FOUR, must=["ann", "ben"])
     before = know(program), program.store.length(program.id)
     checked = program.decide({"ann": "high", "cem": "low"}, dry_run=True)
-    when = program.rounds[0].at[:16].replace("T", " ")
     assert checked.remarks[0] == (
-        f"also records the results of round 1 ({when} UTC) for 2 of 4 people; on its list: 1 as planned, 1 unknown"
+        f"also records the results of {program.rounds[0].mention} for 2 of 4 people; on its list: 1 as planned, 1 unknown"
     )
     assert (know(program), program.store.length(program.id)) == before
 
@@ -373,7 +372,8 @@ def test_reported_rewards_do_not_follow_from_states(desk: Desk) -> None:
     program.decide(FOUR)
     second = program.decide({**FOUR, "ann": "high"})
     assert second.results is None
-    why = "the states are not recorded as outcomes of round 1, because rewards are reported with each outcome"
+    first = program.rounds[0].mention
+    why = f"the states are not recorded as outcomes of {first}, because rewards are reported with each outcome"
     assert why in second.notes
     assert program.rounds[0].outcomes == 0
 

@@ -28,6 +28,15 @@ WORDS = Words(
 )
 WIDTHS = (120, 80, 60, 40)
 STORE = "[red]shops.db"
+ENTRY: HistoryEntry = {"round": 3, "label": "Week of 2 Mar 2026", "due": "2026-03-02", "at": ""}
+DUE = {
+    "round": 4,
+    "due": "2026-11-23",
+    "label": "Week of 23 Nov 2026",
+    "days": 3,
+    "when": "due in 3 days",
+    "sentence": "",
+}
 
 
 def make_status(rounds: int = 30) -> Status:
@@ -133,11 +142,11 @@ def test_a_wide_terminal_has_more_columns(shown: Callable[..., str]) -> None:
         next(
             line
             for line in shown(width, lambda: output.print_status(make_status(), STORE)).splitlines()
-            if "on the l" in line
+            if line.startswith("date ")
         )
         for width in WIDTHS
     ]
-    assert "decided at" in heads[0]
+    assert "budget" in heads[0]
     assert [len(head.split()) for head in heads] == sorted((len(head.split()) for head in heads), reverse=True)
     assert len(heads[0].split()) > len(heads[3].split())
 
@@ -207,10 +216,19 @@ def test_empty_columns_are_left_out(shown: Callable[..., str]) -> None:
 
 def test_histories_programs_templates_and_reports_are_printed(shown: Callable[..., str]) -> None:
     past: list[HistoryEntry] = [
-        {"round": 3, "at": "2026-03-02T08:15:59", "state": "[x]", "chosen": True, "reward": 1.23456}
+        {**ENTRY, "at": "2026-03-02T08:15:59+00:00", "state": "[x]", "chosen": True, "reward": 1.23456}
     ]
-    text = shown(80, lambda: output.print_history(past, WORDS, "[a]7"))
-    for part in ("Shop [a]7", "[x]", "yes", "1.23", "2026-03-02 08:15"):
+    config = Config(states=("low", "high"), words=WORDS, timezone="Asia/Kolkata")
+    text = shown(120, lambda: output.print_history(past, config, "[a]7"))
+    for part in (
+        "Shop [a]7",
+        "Week of 2 Mar 2026",
+        "[x]",
+        "yes",
+        "1.23",
+        "decided (Asia/Kolkata)",
+        "2 Mar 2026, 13:45",
+    ):
         assert part in text
     rows = [
         {
@@ -220,19 +238,21 @@ def test_histories_programs_templates_and_reports_are_printed(shown: Callable[..
             "rounds": 3,
             "waiting": 0,
             "policy": "egt",
-            "created": "2026",
+            "created": "2026-03-02T08:15:59+00:00",
+            "due": DUE,
         }
     ]
     text = shown(80, lambda: output.print_programs(rows, "desk.db"))
     assert "12,345" in text
     assert "loyalty" in text
+    assert "23 Nov 2026, in 3 days" in text
     assert "error" not in text
     broken = [{"name": "shops", "error": "The policy is gone."}]
     assert "The policy is gone." in shown(80, lambda: output.print_programs(broken, "desk.db"))
     assert "No programs yet." in shown(80, lambda: output.print_programs([], "desk.db"))
     kind = [{**TEMPLATES["loyalty"]} | {"states": ("idle",), "signs": ("no [sign]",), "rewards": (0.5,)}]
     assert "idle (0.5): no [sign]" in shown(40, lambda: output.print_templates(kind))
-    tiny = shown(60, lambda: output.print_history([{"round": 1, "at": "", "reward": 1.5e-7}], WORDS, "a"))
+    tiny = shown(60, lambda: output.print_history([{**ENTRY, "reward": 1.5e-7}], config, "a"))
     assert "0.000000150" in tiny
 
 
@@ -273,7 +293,7 @@ def test_a_list_to_read_has_ranks_names_and_who_is_not_on_it(capsys: Printed) ->
     )
     shown = capsys.readouterr()
     lines = shown.out.splitlines()
-    assert lines[0] == "one, round 3: 2 people to act on, then the reserve"
+    assert lines[0] == "one, the week of 16 Nov 2026 (round 3): 2 people to act on, then the reserve"
     assert [line.split()[:2] for line in lines if "%" in line] == [
         ["1", "eve"], ["2", "ann"], ["+1", "(erased)"], ["+2", "fay"],
     ]  # fmt: skip

@@ -56,7 +56,7 @@ def test_both_groups_and_the_lift_have_lines_bands_and_names() -> None:
     np.testing.assert_array_equal(above.lines[1].get_xdata(), np.arange(1, 7))
     assert {text.get_text() for text in above.texts} == {"in the program", "control group"}
     assert LIFT in [line.get_color() for line in below.lines]
-    assert below.get_xlabel() == "round (one a week)"
+    assert below.get_xlabel() == "week of"
     assert above.get_ylabel() == "orders a week\nper shop"
     assert "over all rounds" in below.get_title(loc="left")
 

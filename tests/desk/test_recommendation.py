@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from restive.desk import Desk, Recommendation
+from restive.desk.agents import RoundTotals
 from restive.desk.config import Config, Words
 from restive.desk.events import Decided, DecisionInput, States
 from restive.desk.roster import Names
@@ -42,7 +43,9 @@ def make_recommendation(**changed: Any) -> Recommendation:
     nothing = np.full(6, math.nan), unknown, unknown, unknown > 0, unknown > 0, unknown + 1
     found = Round(3, "later", decided, states, unknown, *nothing)
     names = Names(pl.Series("name", ["ann", "ben", None, "dee", "eve", "fay"]))
-    given: dict[str, Any] = {"program": "one", "config": Config(("low", "high")), "found": found, "names": names}
+    totals = RoundTotals(3, "later", "2026-11-16", "week", 2, 5, 6, 1)
+    given: dict[str, Any] = {"program": "one", "config": Config(("low", "high")), "found": found, "totals": totals}
+    given["names"] = names
     return Recommendation(**given | {"groups": ["north", "south"]} | changed)
 
 

@@ -54,17 +54,26 @@ def test_numbers_that_are_not_finite_are_null() -> None:
 
 
 def test_rounds_that_wait_come_first_and_in_order() -> None:
-    waiting: list[WaitingRound] = [{"round": 8, "missing": 1}, {"round": 7, "missing": 1200}]
+    waiting: list[WaitingRound] = [
+        {"round": 8, "label": "Week of 9 Nov 2026", "missing": 1},
+        {"round": 7, "label": "Week of 2 Nov 2026", "missing": 1200},
+    ]
     assert next_steps(WORDS, count_people(40, control=4), waiting, decided=8) == [
-        step("Round 7 waits for the outcomes of 1,200 shops.", "learn", 7),
-        step("Round 8 waits for the outcomes of 1 shop.", "learn", 8),
-        step("Round 9 can be decided as soon as its states are known.", "decide"),
+        step("The week of 2 Nov 2026 (round 7) waits for the outcomes of 1,200 shops.", "learn", 7),
+        step("The week of 9 Nov 2026 (round 8) waits for the outcomes of 1 shop.", "learn", 8),
+        step("The next list can be decided as soon as its states are known.", "decide"),
     ]
 
 
 def test_the_first_round_the_last_one_and_a_missing_control_group_are_mentioned() -> None:
     assert "Nobody has joined yet" in next_steps(WORDS, count_people(0), [], decided=0)[0]["message"]
-    (over,) = next_steps(WORDS, count_people(40, control=4), [{"round": 30, "missing": 5}], decided=30, horizon=30)[1:]
+    (over,) = next_steps(
+        WORDS,
+        count_people(40, control=4),
+        [{"round": 30, "label": "November 2026", "missing": 5}],
+        decided=30,
+        horizon=30,
+    )[1:]
     assert over["message"].startswith("All 30 rounds are decided")
     assert over["verb"] is None
     assert "no control group" in next_steps(WORDS, count_people(40), [], decided=3)[-1]["message"]
@@ -149,9 +158,9 @@ def test_rounds_that_wait_are_named_with_how_many_are_missing(desk: Desk) -> Non
     waiting = get_status(program)["waiting"]
     assert [(each["round"], each["missing"]) for each in waiting] == [(1, 23), (2, 24)]
     assert get_status(program)["steps"] == [
-        step("Round 1 waits for the outcomes of 23 people.", "learn", 1),
-        step("Round 2 waits for the outcomes of 24 people.", "learn", 2),
-        step("Round 3 can be decided as soon as its states are known.", "decide"),
+        step(f"Round 1 ({waiting[0]['label']}) waits for the outcomes of 23 people.", "learn", 1),
+        step(f"Round 2 ({waiting[1]['label']}) waits for the outcomes of 24 people.", "learn", 2),
+        step("The next list can be decided as soon as its states are known.", "decide"),
     ]
 
 
@@ -315,7 +324,11 @@ def test_a_program_in_one_line(desk: Desk) -> None:
     program = make_program(desk, template="loyalty", states=["low", "high"])
     play(program, 2)
     program.decide(dict.fromkeys(PEOPLE, "low"), again=True)
-    assert summarize(program) == {
+    found = summarize(program)
+    assert found["due"] is not None
+    assert (found["due"]["round"], found["due"]["when"][:7]) == (4, "due in ")
+    assert {**found, "due": None} == {
+        "due": None,
         "name": "one", "created": program.created, "people": 24, "rounds": 3, "events": 7, "waiting": 24,
         "policy": "lagrange", "template": "loyalty", "title": "", "archived": False, "error": None,
     }  # fmt: skip
@@ -343,12 +356,12 @@ def test_a_cancelled_round_is_waited_for_no_more_and_its_budget_is_not_used(desk
     assert (seen["budget_used"], seen["actions"], seen["waiting"], seen["caution"]) == (1.0, 8, [], "")
     assert [(row["budget"], row["advised"], row["done"]) for row in seen["rounds"]] == [(4, 4, 4), (4, 4, 4), (0, 0, 0)]
     assert summarize(program)["waiting"] == 0
-    assert seen["steps"][0]["message"].startswith("Round 4 can be decided")
+    assert seen["steps"][0]["message"].startswith("The next list can be decided")
     program.decide(dict.fromkeys(PEOPLE, "high"))
     program.cancel(4)
     seen = get_status(program)
     assert seen["waiting"] == []
-    assert seen["steps"][0]["message"].startswith("Round 5 can be decided")
+    assert seen["steps"][0]["message"].startswith("The next list can be decided")
     json.dumps(seen, allow_nan=False)
 
 
@@ -422,9 +435,7 @@ def test_a_change_of_how_people_move_is_said_with_its_row_and_its_date(desk: Des
     assert alarm["at"] == program.rounds[alarm["since"] - 1].at
     assert alarm["before"][1] == pytest.approx(0.8, abs=0.06)
     assert alarm["after"][1] < 0.3
-    since = (
-        f"Since round {alarm['since']} ({alarm['at'][:10]}), people in 'here' move differently without an action: away "
-    )
+    since = f"Since {program.rounds[alarm['since'] - 1].mention}, people in 'here' move differently without an action: away "
     assert alarm["sentence"].startswith(since)
     assert alarm["advice"].startswith("Check that states")
     assert replay(program).belief == replay(program).believed
@@ -437,12 +448,22 @@ def test_nothing_is_said_where_nothing_changed(desk: Desk) -> None:
 def test_alarms_of_selected_people_say_that_selection_may_be_the_reason() -> None:
     quiet, loud = [[[20, 10], [10, 20]], [[10, 10], [10, 10]]], [[[20, 10], [10, 20]], [[10, 10], [20, 0]]]
     rounds = [
-        RoundTotals(n, "2026-03-02T08:00:00Z", n, 20, 100, 0, moves=np.ravel(quiet if n <= 20 else loud).tolist())
+        RoundTotals(
+            n,
+            "2026-03-02T08:00:00Z",
+            "2026-03-02",
+            "none",
+            n,
+            20,
+            100,
+            0,
+            moves=np.ravel(quiet if n <= 20 else loud).tolist(),
+        )
         for n in range(1, 30)
     ]
     [alarm] = find_drift(rounds, Config(states=("away", "here"), budget=20, words=WORDS))
     assert alarm["sentence"] == (
-        "Since round 21 (2026-03-02), shops in 'here' move differently with a coupon: away 100% instead of 50%, "
+        "Since round 21 (2 Mar 2026), shops in 'here' move differently with a coupon: away 100% instead of 50%, "
         "here 0% instead of 50%."
     )
     assert "the policy selects others" in alarm["advice"]

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calling import CallHere
 from interruption import interrupt
 
 from restive import InputError
@@ -146,7 +145,7 @@ def test_figures_are_files_in_the_formats_asked_for_and_in_the_report_in_any_cas
         assert ("As files: figures/counterexample-2.png, .pdf." in page) == bool(formats)
 
 
-def test_own_settings_have_a_folder_and_verdicts_of_their_own(tmp_path: Path, call_here: CallHere) -> None:
+def test_own_settings_have_a_folder_and_verdicts_of_their_own(tmp_path: Path) -> None:
     ended = call("regret-bound", "--quick", "--set", "egt:p=2", "--set", "egt:unseen=first", cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     (folder,) = tmp_path.iterdir()
@@ -154,29 +153,27 @@ def test_own_settings_have_a_folder_and_verdicts_of_their_own(tmp_path: Path, ca
     assert [reading["policies"] for reading in claims(folder)["readings"]] == [{"egt": "p=2,unseen=first"}]
     assert {tuple(claim["readings"]) for claim in claims(folder)["claims"]} == {("own settings",)}
     assert "own settings" in ended.stdout
-    again = call_here("reproduce", "regret-bound", "--quick", "--out", str(folder))
+    again = call("regret-bound", "--quick", "--out", str(folder))
     assert (again.returncode, again.stderr.count("\n")) == (2, 1)
     assert "holds a report with other settings; choose another folder." in again.stderr
 
 
 @pytest.mark.parametrize("words", [["--seed", "5", "--quick"], []])
-def test_a_report_of_another_seed_or_size_is_not_written_over(
-    words: list[str], made: Path, call_here: CallHere
-) -> None:
+def test_a_report_of_another_seed_or_size_is_not_written_over(words: list[str], made: Path) -> None:
     before = claims(made)
-    ended = call_here("reproduce", "regret-bound", "--out", str(made), *words)
+    ended = call("regret-bound", "--out", str(made), *words)
     assert ended.returncode == 2
     assert "holds the report of quick size and seed 0, and this one would be of" in ended.stderr
     assert claims(made) == before
 
 
 def test_a_damaged_result_is_refused_before_any_job_runs_also_if_it_was_not_asked_for(
-    made: Path, tmp_path: Path, call_here: CallHere
+    made: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(made, tmp_path / "copy")
     victim = next((tmp_path / "copy/results").glob("regret*.parquet"))
     victim.write_bytes(victim.read_bytes()[:50])
-    ended = call_here("reproduce", "counterexample-2", "--quick", "--out", str(tmp_path / "copy"))
+    ended = call("counterexample-2", "--quick", "--out", str(tmp_path / "copy"))
     assert ended.returncode == 2
     assert str(victim) in ended.stderr
     assert not list((tmp_path / "copy/results").glob("counterexample*"))
@@ -221,15 +218,13 @@ def test_a_terminal_shows_a_bar_for_each_experiment_and_the_time_left(tmp_path: 
     assert re.search(r"all .*━.* \d+% \S*\d:\d\d:\d\d", re.sub(r"\x1b\[[\d;?]*\w", "", said))
 
 
-def test_the_list_names_every_experiment_and_does_nothing(
-    tmp_path: Path, call_here: CallHere, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    ended = call_here("reproduce", "--list")
+def test_the_list_names_every_experiment_and_does_nothing(tmp_path: Path) -> None:
+    ended = call("--list", cwd=tmp_path)
     assert ended.returncode == 0
     assert all(name in ended.stdout for name in EXPERIMENTS)
-    listed = json.loads(call_here("reproduce", "--list", "--json").stdout)
-    assert [each["experiment"] for each in listed] == list(EXPERIMENTS)
+    assert [each["experiment"] for each in json.loads(call("--list", "--json", cwd=tmp_path).stdout)] == list(
+        EXPERIMENTS
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -247,11 +242,11 @@ def test_a_disk_that_fills_up_gets_a_sentence_and_what_was_whole_stays(made: Pat
     assert call(*SMALL, "--out", str(tmp_path)).returncode == 0
 
 
-def test_a_half_written_result_is_refused(made: Path, tmp_path: Path, call_here: CallHere) -> None:
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    victim = next((tmp_path / "results").glob("regret*.parquet"))
+def test_a_half_written_result_is_refused(made: Path, tmp_path: Path) -> None:
+    assert call(*SMALL, "--out", str(tmp_path)).returncode == 0
+    victim = next(iter((tmp_path / "results").glob("*.parquet")))
     victim.write_bytes(victim.read_bytes()[:-9])
-    ended = call_here("reproduce", *SMALL, "--out", str(tmp_path))
+    ended = call(*SMALL, "--out", str(tmp_path))
     assert ended.returncode == 2
     assert str(victim) in ended.stderr
     assert "Remove that file and run again" in ended.stderr
@@ -282,12 +277,9 @@ def test_a_half_written_result_is_refused(made: Path, tmp_path: Path, call_here:
         (["regret", "--out", "a-file"], "a-file: cannot write there (File exists); choose another folder"),
     ],
 )
-def test_bad_input_gets_one_sentence_before_any_job_runs(
-    words: list[str], sentence: str, tmp_path: Path, call_here: CallHere, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_bad_input_gets_one_sentence_before_any_job_runs(words: list[str], sentence: str, tmp_path: Path) -> None:
     (tmp_path / "a-file").write_text("not a folder")
-    ended = call_here("reproduce", *words, "--quick")
+    ended = call(*words, "--quick", cwd=tmp_path)
     assert ended.returncode == 2
     assert sentence in ended.stderr
     assert len(ended.stderr.splitlines()) == 1

@@ -6,7 +6,7 @@ from typing import Annotated, Any, cast
 
 from fastapi import Query, Request, Response
 
-from restive.api import types
+from restive.api import administration, types
 from restive.api.administration import ArchivedProgram, DeletedProgram
 from restive.api.status import Status
 from restive.desk.audit import Repeated
@@ -228,11 +228,11 @@ async def export_program(name: Name, request: Request, principal: Admin) -> Resp
     return await read_program(request, name, make_export)
 
 
-@audit.get("/programs/{name}/events", response_model=types.Page[types.Event], summary="List events")
+@audit.get("/programs/{name}/events", response_model=types.Page[administration.Event], summary="List events")
 async def list_events(name: Name, request: Request, principal: Viewer, page: Annotated[PageQuery, Query()]) -> Response:
     """The event log of a program, from the first event on, without columns."""
 
-    def read(program: Program) -> types.Page[types.Event]:
+    def read(program: Program) -> types.Page[administration.Event]:
         found = list(islice(program.store.events(program.id, first=page.after, columns=False), page.limit))
         end = page.after + len(found)
         more = page_url(request, after=end) if end < program.projection.length else None
@@ -241,7 +241,7 @@ async def list_events(name: Name, request: Request, principal: Viewer, page: Ann
     return await read_program(request, name, read)
 
 
-def _describe_event(event: Event) -> types.Event:
+def _describe_event(event: Event) -> administration.Event:
     return {
         "number": event.number,
         "kind": event.kind,
@@ -252,7 +252,9 @@ def _describe_event(event: Event) -> types.Event:
     }
 
 
-@audit.get("/programs/{name}/audit", response_model=types.Page[types.AuditEntry], summary="Audit log of a program")
+@audit.get(
+    "/programs/{name}/audit", response_model=types.Page[administration.AuditEntry], summary="Audit log of a program"
+)
 async def program_audit(
     name: Name, request: Request, principal: Admin, page: Annotated[AuditQuery, Query()]
 ) -> Response:
@@ -261,7 +263,7 @@ async def program_audit(
     return await _list_entries(request, page, (await programs.run(programs.head, name)).program)
 
 
-@audit.get("/audit", response_model=types.Page[types.AuditEntry], summary="Audit log of the store")
+@audit.get("/audit", response_model=types.Page[administration.AuditEntry], summary="Audit log of the store")
 async def store_audit(request: Request, principal: Admin, page: Annotated[AuditQuery, Query()]) -> Response:
     """Who did what in all programs and in the store itself, the newest entry first."""
     return await _list_entries(request, page, None)
@@ -271,6 +273,6 @@ async def _list_entries(request: Request, page: AuditQuery, program: int | None)
     store = request.app.state.desk.store
     entries = await get_programs(request).run(store.audit_log, program, page.before, page.limit)
     more = len(entries) == page.limit and entries[-1].number > 1
-    fields = types.AuditEntry.__annotations__
+    fields = administration.AuditEntry.__annotations__
     items = [hide_policy_paths({name: getattr(entry, name) for name in fields}) for entry in entries]
     return json_response({"items": items, "next": page_url(request, before=entries[-1].number) if more else None})

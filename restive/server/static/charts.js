@@ -1,5 +1,5 @@
 /* Lines with their 95% bands, drawn by uPlot from the data beside them (`data-plot` of a .plot):
-   {"x": [...], "name": "Round", "sides": [{"name", "kind", "mean", "low", "high"}], "zero": false, "range": [low, high] or null}
+   {"x": [...], "labels": [...], "ticks": [...], "sides": [{"name", "kind", "mean", "low", "high"}], "zero": false, "range": [low, high] or null}
    A table below has the same numbers, so the chart is hidden from screen readers. */
 "use strict";
 (() => {
@@ -58,13 +58,13 @@
     };
     const follow = (u) => {
       const at = u.cursor.idx;
-      if (readout) readout.textContent = at === null || at === undefined ? readout.dataset.rest || "" : `${plot.name} ${plot.x[at]}: ${describe(plot, at)}`;
+      if (readout) readout.textContent = at === null || at === undefined ? readout.dataset.rest || "" : `${plot.labels[at]} (round ${plot.x[at]}): ${describe(plot, at)}`;
     };
     const options = {
       width: box.clientWidth, height: box.clientHeight, series, bands,
       legend: { show: false }, cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
       scales: { x: { time: false, range: (u, low, high) => [low - 0.5, high + 0.5] }, y: { range: () => findEnds(plot) } },
-      axes: [{ ...axis, grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000], space: 44, size: 30 }, { ...axis, size: 52 }],
+      axes: [{ ...axis, grid: { show: false }, values: (u, places) => places.map((place) => plot.ticks[place - plot.x[0]] ?? ""), incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000], space: 110, size: 30 }, { ...axis, size: 52 }],
       hooks: { drawAxes: [zero], setCursor: [follow] },
       padding: [8, 8, 0, 0],
     };

@@ -9,6 +9,11 @@
     }
   };
 
+  /* The browser knows the time zone of the person who creates a program. */
+  for (const field of document.querySelectorAll("[data-guess=timezone]")) {
+    field.value = Intl.DateTimeFormat().resolvedOptions().timeZone || field.value;
+  }
+
   /* The menu closes on Escape and when something else is clicked. */
   const menu = document.querySelector(".more");
   if (menu) {

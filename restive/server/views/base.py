@@ -32,6 +32,8 @@ from starlette.types import ASGIApp, Scope
 
 from restive.desk.config import policy_label
 from restive.desk.program import Program
+from restive.desk.schedule import RHYTHMS, list_timezones
+from restive.desk.status import find_due
 from restive.errors import NotFound
 from restive.server.auth import need_session
 from restive.server.errors import describe, find_headers
@@ -113,6 +115,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals |= {"static": static, "link": link, "version": __version__, **PLOTS}
+    environment.globals |= {"rhythms": RHYTHMS, "timezones": list_timezones}
     environment.filters |= FILTERS
     return environment
 
@@ -250,6 +253,9 @@ def head(program: Program) -> dict[str, Any]:
         "policy": policy_label(config.policy),
         "shadow": policy_label(config.shadow) if config.shadow else None,
         "rounds": len(program.rounds),
+        "timezone": config.timezone,
+        "last": program.rounds[-1].label if program.rounds else None,
+        "due": find_due(program),
     }
 
 

@@ -6,17 +6,23 @@ in words.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from typing import Any
+
+from jinja2 import pass_context
+from jinja2.runtime import Context
 
 from restive.desk.config import Words
 from restive.desk.display import phone_link
 from restive.desk.explanations import capitalize, count_people, describe_effect, reward_noun, rounded
-from restive.formats import UNKNOWN
+from restive.desk.schedule import mention_round, show_time, tick_label
+from restive.formats import UNKNOWN, show_date
 
 DIGITS, PLOT_DIGITS = 3, 5
 MAX_BARS = 52
 
 Curve = Mapping[str, Any]
+Rounds = Sequence[Mapping[str, Any]]  # with the label of each round
 
 
 def show_number(value: float | None) -> str:
@@ -53,18 +59,15 @@ def show_share(value: float | None) -> str:
     return "<1%" if 0 < value < 0.01 else ">99%" if 0.99 < value < 1 else f"{value:.0%}"
 
 
-def show_time(value: str | None) -> str:
-    """A time to the minute.
-
-    >>> show_time("2026-03-02T08:15:59.123456+00:00")
-    '2026-03-02 08:15'
-    """
-    return value[:16].replace("T", " ") if value else UNKNOWN
+@pass_context
+def show_local_time(context: Context, value: str | None) -> str:
+    """A time to the minute in the time zone of the program that the page is about, otherwise in UTC."""
+    return show_time(value, ((context.get("data") or {}).get("program") or {}).get("timezone", "UTC"))
 
 
 def show_day(value: str | None) -> str:
-    """The day of a time."""
-    return value[:10] if value else UNKNOWN
+    """The day of a time, in UTC."""
+    return show_date(date.fromisoformat(value[:10])) if value else UNKNOWN
 
 
 def show_whole(value: float | None) -> str:
@@ -126,17 +129,17 @@ def place_effect(effect: Mapping[str, Any], reach: float) -> dict[str, float]:
     return {name: round(50 + 50 * effect[name] / reach, 1) for name in ("mean", "low", "high")}
 
 
-def plot_rewards(curve: Curve, scale: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def plot_rewards(curve: Curve, rounds: Rounds, scale: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Mean rewards by round of the program and, if there is one, of the control group, on the range of rewards."""
     sides = [_side("in the program", "accent", curve["treated"])]
     if _without_none(curve["control"]["mean"]):
         sides.append(_side("control group", "control", curve["control"]))
-    return _plot(curve, sides, zero=False) | {"range": None if scale is None else [scale["low"], scale["high"]]}
+    return _plot(curve, rounds, sides, zero=False) | {"range": None if scale is None else [scale["low"], scale["high"]]}
 
 
-def plot_lift(curve: Curve) -> dict[str, Any]:
+def plot_lift(curve: Curve, rounds: Rounds) -> dict[str, Any]:
     """Lift by round, with a line at zero."""
-    return _plot(curve, [_side("lift", "lift", curve["lift"])], zero=True)
+    return _plot(curve, rounds, [_side("lift", "lift", curve["lift"])], zero=True)
 
 
 def plot_states(rounds: Sequence[Mapping[str, Any]], side: str, states: Sequence[str]) -> list[dict[str, Any]]:
@@ -180,12 +183,13 @@ def has_lift(curve: Curve | None) -> bool:
     return curve is not None and bool(_without_none(curve["lift"]["mean"]))
 
 
-def describe_curve(curve: Curve, name: str) -> str:
+def describe_curve(curve: Curve, name: str, rounds: Rounds) -> str:
     """A curve in words: first, last, lowest and highest value.
 
     >>> band = {"mean": [1.0, 3.0, 2.0], "low": [0.0, 2.0, 1.0], "high": [2.0, 4.0, 3.0]}
-    >>> describe_curve({"first": 1, "lift": band}, "lift")
-    'From 1 in round 1 to 2 in round 3 (95% interval 1 to 3); lowest 1, highest 3.'
+    >>> rounds = [{"round": 1, "label": "June 2026"}, {"round": 2, "label": "July 2026"}, {"round": 3, "label": "August 2026"}]
+    >>> describe_curve({"first": 1, "lift": band}, "lift", rounds)
+    'From 1 in June 2026 (round 1) to 2 in August 2026 (round 3) (95% interval 1 to 3); lowest 1, highest 3.'
     """
     band = curve[name]
     places = [place for place, value in enumerate(band["mean"]) if value is not None]
@@ -194,15 +198,24 @@ def describe_curve(curve: Curve, name: str) -> str:
     first, last, known = places[0], places[-1], _without_none(band["mean"])
     low, high = band["low"][last], band["high"][last]
     within = f" (95% interval {_format(low)} to {_format(high)})" if low is not None else ""
-    began, now = (f"{_format(band['mean'][place])} in round {curve['first'] + place}" for place in (first, last))
+    began, now = (
+        f"{_format(band['mean'][place])} in {mention_round(rounds[place]['label'], rounds[place]['round'])}"
+        for place in (first, last)
+    )
     if first == last:
         return f"{now[0].upper()}{now[1:]}{within}."
     return f"From {began} to {now}{within}; lowest {_format(min(known))}, highest {_format(max(known))}."
 
 
-def _plot(curve: Curve, sides: list[dict[str, Any]], zero: bool) -> dict[str, Any]:
-    rounds = len(curve["treated"]["mean"])
-    return {"x": [*range(curve["first"], curve["first"] + rounds)], "name": "Round", "sides": sides, "zero": zero}
+def _plot(curve: Curve, rounds: Rounds, sides: list[dict[str, Any]], zero: bool) -> dict[str, Any]:
+    first = curve["first"]
+    return {
+        "x": [*range(first, first + len(curve["treated"]["mean"]))],
+        "labels": [row["label"] for row in rounds],
+        "ticks": [tick_label(row["label"]) for row in rounds],
+        "sides": sides,
+        "zero": zero,
+    }
 
 
 def _side(name: str, kind: str, band: Mapping[str, Any]) -> dict[str, Any]:
@@ -228,6 +241,7 @@ FILTERS: Mapping[str, Callable[..., str | None]] = {
     "count": show_count,
     "day": show_day,
     "effect": show_effect,
+    "mention": mention_round,
     "middle": show_middle,
     "header": show_header,
     "number": show_number,
@@ -236,7 +250,7 @@ FILTERS: Mapping[str, Callable[..., str | None]] = {
     "range": show_range,
     "share": show_share,
     "things": show_things,
-    "time": show_time,
+    "time": show_local_time,
     "whole": show_whole,
 }
 PLOTS: Mapping[str, Callable[..., Any]] = {

@@ -15,6 +15,7 @@ from restive.desk.audit import RequestContext
 from restive.desk.program import Program
 from restive.desk.recommendation import Recommendation
 from restive.desk.rounds import UNKNOWN
+from restive.desk.status import find_due
 from restive.desk.tokens import Principal
 from restive.errors import Hint, InputError, NotFound
 from restive.server.auth import need_session
@@ -53,7 +54,8 @@ async def redirect_to_step(
 
 def is_due(program: Program) -> bool:
     """Whether the next thing to do is to decide a round."""
-    return not program.rounds or program.rounds[-1].cancelled
+    due = find_due(program)
+    return not program.rounds or program.rounds[-1].cancelled or (due is not None and due["days"] <= 0)
 
 
 @program_page("list", "list.html")

@@ -36,7 +36,7 @@ def _starts_with(names: Names, numbers: Ints, prefix: str) -> np.ndarray[Any, np
 
 def describe(program: Program, numbers: Ints) -> list[dict[str, Any]]:
     """Summaries of some people."""
-    agents = program.projection.agents
+    agents, labels = program.projection.agents, [totals.label for totals in program.rounds]
     rows: list[dict[str, Any]] = [{**row} for row in describe_people(program, numbers)]
     for row in rows:
         state_round, last_action = (int(column[row["number"]]) for column in (agents.state_round, agents.last_action))
@@ -44,6 +44,8 @@ def describe(program: Program, numbers: Ints) -> list[dict[str, Any]]:
         row["control"] &= program.config.has_control(program.projection.next_round)
         row["expected"] = bool(agents.expected[row["number"]])
         row["last_action"] = last_action if last_action > NEVER else None
+        row["last_action_label"] = labels[last_action - 1] if last_action > NEVER else None
+        row["state_label"] = labels[min(state_round, len(labels)) - 1] if row["state_round"] else None
         row["reward_mean"] = row["reward_total"] / row["rounds_seen"] if row["rounds_seen"] else None
     return rows
 

@@ -17,11 +17,12 @@ from fastapi.responses import RedirectResponse
 
 from restive.api.types import ProgramSummary, Template
 from restive.desk.audit import Repeated, RequestContext
-from restive.desk.config import TEMPLATES, WORDS, Config, Words, check_name, policy_label
+from restive.desk.config import CALENDAR, TEMPLATES, WORDS, Config, Words, check_name, policy_label
 from restive.desk.config_advice import describe_control, find_doubts
 from restive.desk.demo import run_demo
 from restive.desk.desk import Desk, from_template, make_config
 from restive.desk.features import parse_features
+from restive.desk.schedule import WEEK, find_local_timezone
 from restive.desk.tokens import INVITATION
 from restive.errors import Conflict, InputError, NotFound
 from restive.policies import POLICIES
@@ -49,7 +50,7 @@ EMPTY_ROWS, MAX_ROWS = 3, 30  # of states
 MAX_WORD = 60  # characters
 WHOLE = ("budget", "cool_down", "keep", "horizon", "seed", "control_until")
 DECIMAL = ("control", "reward_range")
-FIELDS = (*DECIMAL, *WHOLE, "spend", "shares", "display", "features", "policy", "shadow", "title")
+FIELDS = (*DECIMAL, *WHOLE, "spend", "shares", "display", "features", "policy", "shadow", "title", *CALENDAR)
 TEMPLATE_FIELDS = ("name", "title", "about", "people", "person", "action", "every", "states")
 NEEDED = {"policy": "horizon", "shadow": "horizon", "control_until": "control"}
 DEFAULT_STATES = ("low", "high")
@@ -201,7 +202,9 @@ def describe_form(template: str, report: Mapping[str, Any] | None = None) -> Dat
     if report is not None:
         given = {**given, **{name: report[name] for name in ("states", "rewards", "budget")}}
     config = Config.from_json({"states": DEFAULT_STATES, "rewards": (0.0, 1.0)} | dict(given) | {"template": None})
-    settings = asdict(config) | {"shares": dict(config.shares)}
+    settings = asdict(config) | {"shares": dict(config.shares), "timezone": find_local_timezone()}
+    if chosen is None:
+        settings["rhythm"] = WEEK
     signs = [] if chosen is None else chosen["signs"]
     return {
         "templates": listed,

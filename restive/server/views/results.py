@@ -26,7 +26,9 @@ def build_results(program: Program, _: Query) -> Data:
         **{key: value for key, value in status.items() if key not in OMITTED},
         **{key: results[key] for key in ("states", "groups", "groups_note", "reach")},
         "round_states": results["rounds"],
-        "courses": {name: describe_curve(curve, name) for name in ("treated", "control", "lift")} if curve else None,
+        "courses": {name: describe_curve(curve, name, status["rounds"]) for name in ("treated", "control", "lift")}
+        if curve
+        else None,
     }
 
 

@@ -41,6 +41,8 @@ def build_round(program: Program, query: Query) -> Data:
     about = {name: decision[name] for name in ("exclusions", "displaced", "policy", "shadow")}
     return {
         "round": summarize_rounds([program.projection.totals(number)])[0],
+        "before": program.rounds[number - 2].label if number > 1 else None,
+        "after": program.rounds[number].label if number < len(program.rounds) else None,
         **about,
         "part": part._asdict(),
         "people": describe_results(program, found, listed[part.rows]),
@@ -68,6 +70,8 @@ def summarize_rounds(rounds: Sequence[RoundTotals]) -> list[dict[str, Any]]:
     return [
         {
             "round": totals.round,
+            "label": totals.label,
+            "due": totals.due,
             **{name: getattr(totals, name) for name in TOTALS},
             "done": totals.done - totals.unlisted,
             "cancelled": totals.cancelled,

@@ -13,10 +13,11 @@ from fastapi import Request, Response
 from starlette.exceptions import HTTPException
 
 from restive.desk.audit import Repeated, RequestContext
-from restive.desk.config import Config, policy_label
+from restive.desk.config import CALENDAR, Config, policy_label
 from restive.desk.display import check_display
 from restive.desk.explanations import count_people
 from restive.desk.program import Program
+from restive.desk.schedule import check_first_due
 from restive.desk.table_mapping import MAX_COUNTRY, parse_cut_points
 from restive.errors import InputError, NotFound, check_whole, parse_pairs
 from restive.problem import AT_MOST, EXACTLY
@@ -78,6 +79,7 @@ def build_settings(program: Program, _: Query) -> Data:
         **{name: getattr(config, name) for name in NUMBERS},
         "at_most": config.spend == AT_MOST,
         "title": config.title,
+        **{name: getattr(config, name) for name in CALENDAR},
         "states_are_outcomes": config.states_are_outcomes,
         "shares": dict(config.shares),
         "display": list(config.display),
@@ -89,7 +91,7 @@ def build_settings(program: Program, _: Query) -> Data:
         "fixed": {name: getattr(config, name) for name in FIXED} | policies | {"pseudonyms": bool(config.pseudonyms)},
         "created": program.created,
         "rounds": [
-            {"round": totals.round, "at": totals.at, "listed": totals.advised}
+            {"round": totals.round, "label": totals.label, "listed": totals.advised}
             for totals in cancellable[:OFFERED_ROUNDS]
         ],
         **offer_undo(program),
@@ -120,6 +122,8 @@ def change_config(program: Program, form: Form, context: RequestContext) -> Data
     wanted["shares"] = form.shares("shares")
     if "title" in form.fields:
         wanted["title"] = form.text("title")
+    if "rhythm" in form.fields:
+        wanted |= {name: form.text(name) for name in CALENDAR} | {"first_due": check_first_due(form.text("first_due"))}
     if "display" in form.fields:
         wanted["display"] = list(check_display(form.lines("display")))
     wanted["states_are_outcomes"] = form.checked("states_are_outcomes")
@@ -136,7 +140,8 @@ def cancel_round(program: Program, form: Form, context: RequestContext) -> Data:
     """Cancel a round, once it is confirmed."""
     number = check_whole("round", read_whole(form.text("round")), 1)
     if not form.checked("sure"):
-        raise Question("cancel", round=number, listed=program.cancel(number, dry_run=True))
+        listed = program.cancel(number, dry_run=True)
+        raise Question("cancel", round=number, mention=program.rounds[number - 1].mention, listed=listed)
     return {"listed": program.cancel(number, context=context)}
 
 
@@ -204,7 +209,7 @@ STEPS = {
         "operator",
         cancel_round,
         lambda answer, form, config: (
-            f"Round {form.text('round')} is cancelled. Its list had {count_people(answer['listed'], config.words)}."
+            f"The list of round {form.text('round')} is cancelled. It had {count_people(answer['listed'], config.words)}."
         ),
     ),
     "undo": Step("operator", undo_last, lambda answer, *_: f"Undone: {answer['message']}.", page="status"),

@@ -14,10 +14,12 @@ from starlette.concurrency import run_in_threadpool
 
 from restive.desk.audit import Repeated, RequestContext
 from restive.desk.config import MAX_BUDGET
-from restive.desk.explanations import count_people
+from restive.desk.explanations import capitalize, count_people
 from restive.desk.outcomes import find_previous
 from restive.desk.program import Program
+from restive.desk.schedule import mention_round
 from restive.errors import Conflict, Hint, InputError
+from restive.formats import enumerate_words
 from restive.server.errors import describe
 from restive.server.monitoring import Metrics
 from restive.server.views.base import (
@@ -40,7 +42,7 @@ MAX_FAULTS, MAX_NAMES = 200, 10  # that a page shows
 MAX_ROUND = 10**9
 OFFERED_ROUNDS = 60
 RECORDING_STEPS = ("decide", "record")
-ROUND_FIELDS = ("round", "at", "waiting", "present")
+ROUND_FIELDS = ("round", "label", "at", "waiting", "present")
 NO_TABLE = "There is no table. Choose a file or paste rows."
 ADVICE = {
     Hint.AGAIN: "If you want another round with the same states, tick the box below and check again.",
@@ -62,7 +64,7 @@ def build_states(program: Program, _: Query) -> Data:
         "states": list(config.states),
         "budget": config.budget,
         "round": program.projection.next_round,
-        "previous": {"round": previous.round, "at": previous.at} if previous is not None and taken else None,
+        "previous": {"round": previous.round, "label": previous.label} if previous is not None and taken else None,
         "groups": list(program.projection.groups),
     }
 
@@ -123,6 +125,7 @@ def preview_states(program: Program, asked: Asked) -> Data:
     missing = np.setdiff1d(before, reported) if reported.size else before[:0]
     return {
         "round": recommendation.round,
+        "label": recommendation.totals.label,
         "budget": recommendation.budget,
         "people": int(found.number.size),
         "listed": len(recommendation.chosen),
@@ -138,9 +141,8 @@ def preview_states(program: Program, asked: Asked) -> Data:
 
 
 def preview_outcomes(program: Program, asked: Asked) -> Data:
-    """What would be recorded, in numbers, and when the rounds were decided."""
-    taken = program.learn(**asked, dry_run=True)._asdict()
-    return taken | {"decided": [program.projection.totals(round_).at for round_ in taken["rounds"]]}
+    """What would be recorded, in numbers."""
+    return program.learn(**asked, dry_run=True)._asdict()
 
 
 def decide_states(program: Program, asked: Asked, round_: int, context: RequestContext, metrics: Metrics) -> str:
@@ -152,8 +154,9 @@ def decide_states(program: Program, asked: Asked, round_: int, context: RequestC
         metrics.outcomes.inc(decided.results.recorded if decided.results else 0)
     except Repeated as done:
         number = int(done.answer["round"])
-    listed = count_people(program.projection.totals(number).advised, program.config.words)
-    return f"Round {number} is decided: {listed} on the list."
+    totals = program.projection.totals(number)
+    listed = count_people(totals.advised, program.config.words)
+    return f"{capitalize(totals.mention)} is decided: {listed} on the list."
 
 
 def record_outcomes(program: Program, asked: Asked, _: int, context: RequestContext, metrics: Metrics) -> str:
@@ -169,15 +172,16 @@ def record_outcomes(program: Program, asked: Asked, _: int, context: RequestCont
 def describe_recorded(taken: Data) -> str:
     """What was recorded, in a sentence or two.
 
-    >>> describe_recorded({"rounds": [7], "new": 12, "corrected": 0, "repeated": 2, "waiting": 3})
-    'Round 7: 12 outcomes recorded, 2 recorded before. 3 are still missing.'
+    >>> labels = {"rounds": [7], "labels": ["November 2026"]}
+    >>> describe_recorded({**labels, "new": 12, "corrected": 0, "repeated": 2, "waiting": 3})
+    'November 2026 (round 7): 12 outcomes recorded, 2 recorded before. 3 are still missing.'
     """
     parts = [f"{taken['new']:,} {'outcome' if taken['new'] == 1 else 'outcomes'} recorded"]
     parts += [f"{taken['corrected']:,} corrected"] * bool(taken["corrected"])
     parts += [f"{taken['repeated']:,} recorded before"] * bool(taken["repeated"])
-    rounds, waiting = ", ".join(map(str, taken["rounds"])), taken["waiting"]
+    rounds, waiting = enumerate_words(map(mention_round, taken["labels"], taken["rounds"])), taken["waiting"]
     rest = f"{waiting:,} {'is' if waiting == 1 else 'are'} still missing." if waiting else "None is missing."
-    return f"Round {rounds}: {', '.join(parts)}. {rest}"
+    return f"{capitalize(rounds)}: {', '.join(parts)}. {rest}"
 
 
 def _reported_last(program: Program) -> Ints:

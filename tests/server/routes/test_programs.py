@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from restive.api.administration import ArchivedProgram, DeletedProgram
+from restive.api.administration import ArchivedProgram, AuditEntry, DeletedProgram, Event
 from restive.api.status import Status
-from restive.api.types import AuditEntry, Event, Page, Program, ProgramConfig, ProgramSummary
+from restive.api.types import Page, Program, ProgramConfig, ProgramSummary
 from restive.desk import Desk
 from restive.desk.export import export
 from server.calling import API, Caller, as_rows, check, validate

@@ -9,7 +9,8 @@ import httpx
 import pytest
 from desk.postgres import Postgres
 
-from restive.api.types import AuditEntry, Health, Me, Page, PolicyInfo, Template
+from restive.api.administration import AuditEntry
+from restive.api.types import Health, Me, Page, PolicyInfo, Template
 from restive.desk import Desk
 from restive.desk.config import TEMPLATES
 from restive.policies import make_policy

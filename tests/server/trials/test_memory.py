@@ -16,7 +16,7 @@ from restive.server.uploads import TABLE_TYPES
 from server.conftest import SHOPS
 from server.trials.served import Served
 
-MAX_GROWTH_MIB = 400  # a text of 1 MiB in each of 1,000 rows would take 1,000 and more
+MAX_GROWTH_MIB = 400  # a text of 1 MiB in each of 2,000 rows would take 2,000 and more
 MAX_ANSWER_BYTES = 1 << 20
 LONG = "x" * (1 << 20)
 EXCEL_LONG = "x" * 30_000
@@ -51,10 +51,10 @@ def make_json(column: str) -> bytes:
 BODIES: dict[str, Callable[[], tuple[str, bytes]]] = {
     "parquet-agent-1000": lambda: ("parquet", make_parquet("agent", LONG, 1000)),
     "parquet-agent-2000": lambda: ("parquet", make_parquet("agent", LONG, 2000)),
-    "parquet-state": lambda: ("parquet", make_parquet("state", LONG, 1000)),
-    "parquet-group": lambda: ("parquet", make_parquet("group", LONG, 1000)),
-    "parquet-categories": lambda: ("parquet", make_parquet("agent", LONG, 1000, pl.Categorical)),
-    "parquet-shorter": lambda: ("parquet", make_parquet("agent", "x" * 9000, 100_000)),
+    "parquet-state": lambda: ("parquet", make_parquet("state", LONG, 2000)),
+    "parquet-group": lambda: ("parquet", make_parquet("group", LONG, 2000)),
+    "parquet-categories": lambda: ("parquet", make_parquet("agent", LONG, 2000, pl.Categorical)),
+    "parquet-shorter": lambda: ("parquet", make_parquet("agent", "x" * 9000, 200_000)),
     "excel": lambda: ("xlsx", make_excel()),
     "csv-agent": lambda: ("csv", make_csv("agent")),
     "csv-state": lambda: ("csv", make_csv("state")),

@@ -76,7 +76,7 @@ def test_an_invalid_setting_is_refused_and_stays_in_the_form(
 def test_a_round_is_cancelled_only_after_confirmation(site: Site, operator: Browser) -> None:
     status, page = send(operator, {"step": "cancel", "round": "1"})
     assert status == 200
-    assert "Cancel round 1?" in read_text(page)
+    assert "Cancel round 1 (" in read_text(page)
     assert "Its list has 2 people." in read_text(page)
     assert not site.desk.program("coupons").rounds[0].cancelled
     confirmed = {"step": "cancel", "round": "1", "sure": "yes", "key": "k1"}
@@ -90,12 +90,12 @@ def test_the_button_names_what_it_takes_back_and_takes_back_only_that(site: Site
     program.learn([{"agent": "ann", "done": "yes", "next_state": "high"}])
     for place in (STATUS, SETTINGS, STATUS.replace("status", "rounds")):
         page = operator.get(place).text
-        assert "Undo: results of round 1 for 1 person, reported 20" in read_text(page)
+        assert ") for 1 person, reported on " in read_text(page)
         assert "Undo:" not in site.browser("viewer").get(place).text
     button = read_fields(page.partition('class="undo')[2].partition("</form>")[0])
     assert [send(operator, button) for _ in range(2)] == [(303, f"{STATUS}#main")] * 2
     assert program.rounds[0].outcomes == 0
-    assert "Undo: list of round 1 of" in read_text(operator.get(STATUS).text)
+    assert "Undo: list of round 1 (" in read_text(operator.get(STATUS).text)
     status, page = send(operator, button | {"key": "another tab"})
     assert (status, f"Event {button['event']} does not begin" in page) == (409, True)
     assert len(program.rounds) == 1
