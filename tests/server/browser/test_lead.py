@@ -85,6 +85,7 @@ def test_paper_has_the_list_with_boxes_and_no_navigation(open_server: Live, wind
     expect(navigation).to_be_hidden()
     expect(page.get_by_role("button")).to_have_count(0)
     expect(page.get_by_role("link", name="Call list", exact=True)).to_be_hidden()
+    expect(page.get_by_text("0 of 5 marked")).to_be_hidden()
     expect(page.locator("td.first").first).to_be_visible()
     expect(boxes).to_be_visible()
     expect(page.locator("thead th.paper")).to_have_text(["Done?", "Next state"])

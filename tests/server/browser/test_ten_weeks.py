@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from restive.desk.status import measure_lift
 from restive.formats import show_number
 from restive.problems import make_problems
 from restive.types import Floats, Ints
@@ -138,12 +139,16 @@ def check_numbers(page: Page, mothers: Mothers, live: Live, name: str) -> None:
     assert f"{mothers.week * (mothers.budget - NOT_REACHED) + NOT_REACHED - mothers.budget} done" in home
     sections.get_by_role("link", name="Results").click()
     results = page.get_by_role("main").inner_text()
-    sentence = re.search(r"Each mother in the program has .*?\.(?= |$)|It is too early.*?\.(?= |$)", home)
     works = page.locator("section", has=page.get_by_role("heading", name="Does it work?")).inner_text()
     assert "95% interval" in works
-    assert sentence is None or sentence[0] in results
+    lift = measure_lift(live.desk.program(name).projection)
+    assert lift.sentence in home
+    assert lift.sentence in results
     inside = np.array([n not in control for n in range(mothers.number)])
     rewards = np.array(mothers.rewards[:known])
+    assert (lift.treated_mean, lift.control_mean) == pytest.approx(
+        (rewards[:, inside].mean(), rewards[:, ~inside].mean())
+    )
     page.goto(f"{live.place}{at(name, 'rounds')}")
     for people in (inside, ~inside):
         for week in range(known):
