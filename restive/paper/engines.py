@@ -14,11 +14,11 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
-from multiprocessing import active_children, get_all_start_methods, get_context, parent_process, resource_tracker
+from multiprocessing import get_all_start_methods, get_context, parent_process, resource_tracker
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -115,38 +115,73 @@ def open_engine(name: str = "threads", workers: int | None = None) -> Iterator[E
         executor.shutdown()
 
 
+class _Processes(ProcessPoolExecutor):
+    """A pool whose workers leave interrupts to this process, end with it, and can be ended in the middle of a job.
+
+    A worker is never ended while it sends a result: the pool would wait for the rest of it for ever.
+    """
+
+    def __init__(self, workers: int) -> None:
+        forks = "forkserver" in get_all_start_methods()
+        context = get_context("forkserver" if forks else "spawn")
+        if forks:
+            context.set_forkserver_preload(PRELOADED)
+        ended, self._end = context.Pipe(duplex=False)  # not an event: its semaphores would outlive this process
+        with _interrupts_blocked():
+            super().__init__(workers, mp_context=context, initializer=_watch, initargs=(ended,))
+            for _ in range(workers):
+                self.submit(int)  # starts a worker
+
+    def submit(self, function: Callable[..., Result], /, *args: Any, **keywords: Any) -> "Future[Result]":
+        """Submit a job."""
+        return super().submit(_compute, function, args, keywords)
+
+    def end(self) -> None:
+        """Drop all jobs, also those that have begun."""
+        self.shutdown(wait=False, cancel_futures=True)
+        self._end.close()
+
+
 @contextmanager
 def _open_processes(workers: int) -> Iterator[Executor]:
-    """A pool whose workers leave interrupts to this process and end with it; after an error they are ended at once."""
-    forks = "forkserver" in get_all_start_methods()
-    context = get_context("forkserver" if forks else "spawn")
-    if forks:
-        context.set_forkserver_preload(PRELOADED)
-    others = set(active_children())
-    with _interrupts_blocked():
-        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_watch_parent)
-        for _ in range(workers):
-            pool.submit(int)  # starts a worker
-    started = set(active_children()) - others
+    """A pool of worker processes; after an error they are ended at once."""
+    pool = _Processes(workers)
     try:
         yield pool
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for worker in started:
-            worker.terminate()
+        pool.end()
         raise
     pool.shutdown()
 
 
-def _watch_parent() -> None:
-    """End this worker when the process that started it is gone: nobody would read its results."""
+_sending = threading.Lock()  # of a worker: held from the end of a job to the start of the next one
 
-    def wait() -> None:
+
+def _compute(function: Callable[..., Result], args: tuple[Any, ...], keywords: dict[str, Any]) -> Result:
+    """Run a job in a worker."""
+    if _sending.locked():
+        _sending.release()
+    try:
+        return function(*args, **keywords)
+    finally:
+        _sending.acquire()
+
+
+def _watch(ended: Any) -> None:
+    """End this worker when it is asked to, or when the process that started it is gone: nobody reads its results."""
+
+    def wait_for_parent() -> None:
         if parent := parent_process():
             parent.join()
             os._exit(1)
 
-    threading.Thread(target=wait, daemon=True).start()
+    def wait_for_end() -> None:
+        ended.poll(None)  # until the other side is closed
+        with _sending:
+            os._exit(1)
+
+    for wait in (wait_for_parent, wait_for_end):
+        threading.Thread(target=wait, daemon=True).start()
 
 
 @contextmanager
