@@ -1,4 +1,4 @@
-"""`restive desk templates`, `calendar`, `replay`, `export`, `archive`, `restore` and `delete`: about a program as a whole."""
+"""`restive desk templates`, `calendar`, `replay`, `export`, `archive`, `backup` and the like: about a program or store as a whole."""
 
 from pathlib import Path
 from typing import Annotated
@@ -90,4 +90,45 @@ def delete(
     print(f"{name} {'would be' if dry_run else 'is'} deleted, with {events:,} events.")
 
 
-VERBS = (templates, calendar, replay, export, archive, restore, delete)
+def backup(
+    target: Annotated[str, typer.Argument(help="A new FILE.db, or postgresql://user@host/database that is empty.")],
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy the whole store while it is in use, and verify the copy; with another kind of store, move it."""
+    from restive.console import print_json, progress_bar
+    from restive.desk.backup import back_up
+    from restive.desk.store import Store
+
+    with open_store(store) as opened, Store.open(target) as copy, progress_bar("copying") as progress:
+        events = back_up(opened.store, copy, progress)
+    if as_json:
+        print_json({"store": copy.address, "programs": events})
+    else:
+        copied = f"{len(events):,} program{'' if len(events) == 1 else 's'} with {sum(events.values()):,} events"
+        print(f"Copied {copied} to {copy.address}; no event is missing.")
+
+
+def verify(store: StoreOption = None, as_json: JsonOption = False) -> None:
+    """Check the log of every program of a store: no event is missing or changed."""
+    from restive.console import print_json
+    from restive.desk.database import StoreError
+
+    with open_store(store) as opened:
+        found: list[dict[str, str | int | None]] = []
+        for row in opened.store.programs():
+            try:
+                found.append({"program": row.name, "events": opened.store.verify(row.id), "error": None})
+            except StoreError as error:
+                found.append({"program": row.name, "events": None, "error": error.message})
+    if as_json:
+        print_json({"store": opened.store.address, "programs": found})
+    else:
+        for each in found:
+            complete = "" if each["error"] else f"{each['events']:,} events, complete"
+            print(f"{each['program']}: {each['error'] or complete}")
+    if any(each["error"] for each in found):
+        raise typer.Exit(1)
+
+
+VERBS = (templates, calendar, replay, export, archive, restore, delete, backup, verify)

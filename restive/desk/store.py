@@ -232,6 +232,16 @@ class Store(AbstractContextManager["Store"]):
         except sa.exc.SQLAlchemyError as error:
             raise explain(error, "Writing to", self.address, written=True) from error
 
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A transaction that sees the store as it was at its first query, whatever others write meanwhile."""
+        snapshot = {} if self._engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
+        try:
+            with self._engine.connect().execution_options(**snapshot) as connection, connection.begin():
+                yield connection
+        except sa.exc.SQLAlchemyError as error:
+            raise explain(error, "Reading from", self.address, written=False) from error
+
     def execute(self, query: sa.Select[Any], values: Mapping[str, Any] | None = None) -> list[sa.Row[Any]]:
         """All rows of a query; no transaction stays open."""
         try:
