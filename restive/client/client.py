@@ -137,6 +137,10 @@ class Program:
         """The program on one page, for a funder, without ids and names."""
         return self._transport.get(f"{self._path}/report", Report)
 
+    def calendar(self) -> str:
+        """The due dates of lists, from the next one on, as the text of an iCalendar file (.ics)."""
+        return self._transport.request("GET", f"{self._path}/calendar").text
+
     def save_table(self, table: str, path: str | PathLike[str], overwrite: bool = False) -> None:
         """Write a table, such as rounds, people, states or groups, to a .csv, .xlsx or .parquet file."""
         self._save(path, LIST_SUFFIXES, f"/tables/{quote(table, safe='')}", overwrite)
@@ -234,7 +238,7 @@ class Program:
         return answer
 
     def change(self, key: str | None = None, **settings: Unpack[Changes]) -> types.Config:
-        """Change budget, spend, cool_down, keep, shares, display, states_are_outcomes, title, or how tables are read."""
+        """Change budget, spend, cool_down, keep, shares, display, states_are_outcomes, title, the calendar, or how tables are read."""
         config: types.Config = self._send("PATCH", "", Body.of(settings), {}, key)["config"]
         return config
 

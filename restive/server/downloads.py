@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -14,13 +15,14 @@ from starlette.types import Receive, Scope, Send
 from restive.desk.export import export_zip
 from restive.desk.program import Program
 from restive.desk.recommendation import Recommendation
+from restive.desk.status import write_calendar
 from restive.desk.table_files import write_table_file
 from restive.desk.tables import make_table
 from restive.errors import NotFound
 from restive.server.program_pool import Programs
 from restive.server.uploads import TABLE_TYPES
 
-ZIP = "application/zip"
+ZIP, CALENDAR = "application/zip", "text/calendar"
 # The call list, all columns of the list, or the people without outcomes; each is a table to fill in.
 SheetPart = Literal["call", "all", "missing"]
 MEDIA_TYPES: dict[str, str] = {ending: media_type for media_type, ending in TABLE_TYPES.items()}
@@ -59,6 +61,12 @@ def make_table_sheet(program: Program, table: str, ending: str) -> Sheet:
     if ending not in MEDIA_TYPES:
         raise NotFound(f"There is no table in this format; the formats are {', '.join(MEDIA_TYPES)}.")
     return Sheet(program.name, table, ending, partial(write_table_file, make_table(program, table)))
+
+
+def make_calendar_response(program: Program) -> Response:
+    """The due dates of lists as an iCalendar file, as a file response."""
+    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(f'{program.name}.ics')}"}
+    return Response(write_calendar(program), media_type=CALENDAR, headers=headers)
 
 
 def make_export(program: Program) -> Response:

@@ -34,6 +34,7 @@ DESCRIPTION = (
 TAGS = [
     {"name": "programs", "description": "Programs, their settings and their status."},
     {"name": "rounds", "description": "Decide, list, correct and cancel rounds."},
+    {"name": "results", "description": "Results by round and group, tables as files, and the report for a funder."},
     {"name": "people", "description": "Outcomes, people and their history; people who leave or are erased."},
     {"name": "audit", "description": "The event log and the audit log."},
     {"name": "webhooks", "description": "Where the server sends messages about a program."},
@@ -46,6 +47,14 @@ BODIES = (
     requests.LeaveBody, requests.EraseBody, admin_requests.GrantsBody, admin_requests.InviteBody, admin_requests.WebhookBody,
     admin_requests.ChangeWebhookBody,
 )  # fmt: skip
+UNCACHED = (
+    "/audit",
+    "/audit.csv",
+    "/audit.parquet",
+    "/audit.xlsx",
+    "/calendar",
+    "/webhooks",
+)  # program routes without an ETag
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 SCHEMA = "#/components/schemas/{model}"
 BINARY = {"type": "string", "contentMediaType": "application/octet-stream"}
@@ -139,7 +148,7 @@ def make_document(app: FastAPI) -> dict[str, Any]:
 def _describe_responses(path: str, method: str, operation: dict[str, Any]) -> None:
     """Add the problems and headers that follow from what an operation is."""
     writes, of_program = method != "get", "{name}" in path
-    cached = of_program and not writes and not path.endswith(("/audit", "/webhooks"))
+    cached = of_program and not writes and not path.endswith(UNCACHED)
     conditions = {401: "security" in operation, 404: "{" in path, 409: writes}
     conditions |= dict.fromkeys((400, 415), "requestBody" in operation)
     responses: dict[str, Any] = operation["responses"]

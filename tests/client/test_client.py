@@ -47,6 +47,11 @@ def test_states_are_outcomes_of_the_round_before(calls: Program) -> None:
     assert not calls.change(states_are_outcomes=False)["states_are_outcomes"]
 
 
+def test_due_dates_as_a_calendar_file(calls: Program) -> None:
+    calls.change(rhythm="week", first_due="2999-01-07")
+    assert "DTSTART;VALUE=DATE:29990107\r\n" in calls.calendar()
+
+
 def test_an_export_and_the_end_of_a_program(client: Client, calls: Program, tmp_path: Path) -> None:
     calls.decide(STATES)
     calls.export(tmp_path / "calls.zip")

@@ -17,7 +17,7 @@ from restive.desk.status import get_status
 from restive.desk.store import Event
 from restive.desk.tokens import Principal
 from restive.errors import Conflict, InputError
-from restive.server.downloads import ZIP, make_export
+from restive.server.downloads import CALENDAR, ZIP, make_calendar_response, make_export
 from restive.server.openapi import file_response, json_body
 from restive.server.requests import AuditQuery, ChangeBody, CreateBody, DeleteQuery, DryRun, PageQuery
 from restive.server.routes.deps import (
@@ -214,6 +214,19 @@ async def delete(
 async def status(name: Name, request: Request, principal: Viewer) -> Response:
     """Rounds, people, the gain of the program, what was learned, and what to do next."""
     return await read_program(request, name, lambda program: hide_policy_paths(get_status(program)))
+
+
+@router.get(
+    "/programs/{name}/calendar",
+    summary="Calendar of a program",
+    responses=file_response(CALENDAR, "Content-Disposition"),
+    response_class=Response,
+    dependencies=NO_QUERY,
+)
+async def send_calendar(name: Name, request: Request, principal: Viewer) -> Response:
+    """The due dates of lists, from the next one on, as an iCalendar file with reminders."""
+    # Without an ETag: the next due date also depends on the time.
+    return await get_programs(request).call(request, name, make_calendar_response)
 
 
 @router.get(

@@ -1,12 +1,13 @@
 """Status of a program: what to do next, whether it works in a sentence, and its main figures."""
 
-from fastapi import Depends
+from fastapi import Depends, Request, Response
 from fastapi.responses import RedirectResponse
 
 from restive.desk.program import Program
 from restive.desk.status import get_progress
 from restive.server.auth import need_session
-from restive.server.views.base import Data, Query, link, program_page, router
+from restive.server.downloads import make_calendar_response
+from restive.server.views.base import Data, Query, ask, link, program_page, router
 from restive.server.views.settings import offer_undo
 
 # The page on which to do what a verb of the desk does; where states are outcomes, only the list is reported.
@@ -19,6 +20,12 @@ OMITTED = ("steps", "name", "words", "policy", "shadow_policy")
 def redirect_to_status(name: str) -> RedirectResponse:
     """Redirect a program's own URL to its status."""
     return RedirectResponse(link("programs", name, "status"), 303)
+
+
+@router.get("/programs/{name}/calendar.ics", dependencies=[Depends(need_session("viewer"))])
+async def send_calendar(request: Request, name: str) -> Response:
+    """The due dates of lists as a file for a calendar app."""
+    return await ask(request, name, make_calendar_response)
 
 
 @program_page("status", "status.html")

@@ -214,3 +214,13 @@ def test_an_export_has_the_files_of_the_command(anywhere: Caller, tmp_path: Path
         assert packed.namelist() == names
         for name, file in zip(names, files, strict=True):
             assert pl.read_parquet(io.BytesIO(packed.read(name))).equals(pl.read_parquet(file))
+
+
+def test_the_calendar_has_the_due_dates(anywhere: Caller) -> None:
+    assert "VEVENT" not in anywhere.call("GET", "calendar").text
+    changed = {"rhythm": "two weeks", "first_due": "2999-01-07"}
+    assert anywhere.call("PATCH", f"{API}/programs/shops", json=changed).status_code == 200
+    answer = anywhere.call("GET", "calendar")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/calendar; charset=utf-8")
+    assert "etag" not in answer.headers
+    assert "DTSTART;VALUE=DATE:29990107\r\nRRULE:FREQ=DAILY;INTERVAL=14" in answer.text

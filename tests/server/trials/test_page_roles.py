@@ -57,6 +57,7 @@ OTHERS = {
     f"{P}/week": "viewer",
     f"{P}/list.{{kind}}": "viewer",
     f"{P}/missing.{{kind}}": "viewer",
+    f"{P}/calendar.ics": "viewer",
     f"{P}/export.zip": "admin",
     f"{P}/tables/{{table}}.{{kind}}": "viewer",
     f"{P}/tables/audit.{{kind}}": "admin",

@@ -45,6 +45,7 @@ WAYS: dict[str, Way] = {
     f"DELETE {P}": Way("admin", query="?confirm={name}&dry_run=true"),
     f"GET {P}/export.zip": Way("admin"),
     f"GET {P}/status": Way("viewer"),
+    f"GET {P}/calendar": Way("viewer"),
     f"GET {P}/results": Way("viewer"),
     f"GET {P}/unreached": Way("viewer"),
     f"GET {P}/report": Way("viewer"),

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from restive.desk import Desk
-from restive.desk.status import get_status
+from restive.desk.status import get_status, write_calendar
 from restive.server.views.base import Query
 from restive.server.views.status import build_status
 from server.views.browsing import Browser, Site, read_text
@@ -61,3 +61,20 @@ def test_one_table_a_week_is_the_next_step_where_states_are_outcomes(tmp_path: P
 def test_a_program_alone_leads_to_its_status(viewer: Browser) -> None:
     answer = viewer.get("/programs/demo")
     assert (answer.status_code, answer.headers["location"]) == (303, "/programs/demo/status")
+
+
+def test_due_dates_are_a_calendar_file_on_home_and_in_settings(admin: Browser, played: Site) -> None:
+    program = played.desk.program("demo")
+    assert get_status(program)["due"] is not None
+    for page in ("status", "settings"):
+        assert 'href="/programs/demo/calendar.ics" download' in admin.get(f"/programs/demo/{page}").text
+    answer = admin.get("/programs/demo/calendar.ics")
+    assert answer.headers["content-type"] == "text/calendar; charset=utf-8"
+    assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''demo.ics"
+    assert answer.text == write_calendar(program)
+    assert "BEGIN:VEVENT" in answer.text
+
+
+def test_a_program_without_due_dates_offers_no_calendar(admin: Browser) -> None:
+    assert "calendar.ics" not in admin.get("/programs/new/status").text
+    assert "calendar.ics" not in admin.get("/programs/new/settings").text
