@@ -7,6 +7,7 @@ import numpy as np
 from restive.formats import show_count
 from restive.logs.calibration import hold_out
 from restive.logs.feature_rows import sample_feature_priors
+from restive.logs.gaps import Gaps, impute
 from restive.logs.half_life import AUTO, count_weighted, find_half_life, keep_some, weigh
 from restive.logs.history import History
 from restive.logs.mixture import sample_priors
@@ -74,12 +75,25 @@ def fit(
     def fit_part(counts: Floats, people: Ints) -> tuple[Prior, ...]:
         return _sample(counts, known.select(people), choice, HELD_OUT_DRAWS, np.random.default_rng([seed, 3]))
 
-    priors = _sample(counts, known.values, choice, draws, np.random.default_rng([seed, 0]))
+    generator = np.random.default_rng([seed, 0])
+    if moves.gaps is None or forgetting.half_life is not None:
+        priors = _sample(counts, known.values, choice, draws, generator)
+        whole = count_weighted(moves, forgetting.half_life)
+    else:
+        priors, whole = impute(
+            counts,
+            moves.gaps,
+            lambda counts, draws: _sample(counts, known.values, choice, draws, generator),
+            draws,
+            generator,
+            known.values,
+        )
+        notes = (*notes, _describe_gaps(moves.gaps))
     return FittedModel(
         history.agents,
         history.states,
         history.value,
-        count_weighted(moves, forgetting.half_life),
+        whole,
         history.last_state,
         center(priors),
         priors,
@@ -134,6 +148,14 @@ def _leave_out_unavailable(history: History) -> tuple[History, tuple[str, ...]]:
     lost = int((history.known & ~history.available).sum())
     note = f"{show_count(lost, 'move')} in rows where acting was not possible {'is' if lost == 1 else 'are'} left out."
     return history.select(history.available), (note,)
+
+
+def _describe_gaps(gaps: Gaps) -> str:
+    number, moves = gaps.agent.size, gaps.action.size
+    return (
+        f"{show_count(moves, 'move')} in {show_count(number, 'gap')} between known states, whose actions are known, "
+        f"{'is' if moves == 1 else 'are'} used all the same, as if it were chance which states are missing."
+    )
 
 
 def describe_logged(history: History) -> Logged:

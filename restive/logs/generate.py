@@ -1,8 +1,11 @@
 """Histories with a known truth, for the acceptance checks and tests: people of a problem family under a logging rule."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
+from restive.logs.gaps import find_gaps
 from restive.logs.history import History
 from restive.problem import Problem
 from restive.types import Floats
@@ -59,3 +62,22 @@ def generate_history(
         value=problem.reward.mean(axis=0),
         propensity=probability[state[:, :-1].ravel()] if known_propensity else None,
     )
+
+
+def hide_states(history: History, rate: Floats | float, seed: int) -> History:
+    """A history of complete rows in which each state, [S] by state or one number for all, is unknown with a probability."""
+    people, rounds = history.n_agents, history.n_rounds
+    states = np.concatenate([history.state.reshape(people, rounds), history.next_state[rounds - 1 :: rounds, None]], 1)
+    probability = np.broadcast_to(np.asarray(rate, float), history.n_states)[states]
+    states[np.random.default_rng(seed).random(states.shape) < probability] = -1
+    state, following = states[:, :-1].ravel(), states[:, 1:].ravel()
+    kept = state >= 0
+    hidden = replace(history, next_state=following, reward=np.where(following >= 0, history.reward, np.nan)).select(
+        kept
+    )
+    everyone, actions = np.arange(people), np.zeros((people, rounds + 1), np.int64)
+    actions[:, :-1] = history.action.reshape(people, rounds)
+    gaps = find_gaps(
+        np.repeat(everyone, rounds + 1), np.tile(np.arange(rounds + 1), people), states.ravel(), actions.ravel()
+    )
+    return replace(hidden, state=state[kept], gaps=gaps)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from restive.logs.gaps import Gaps
 from restive.problem import Problem
 from restive.types import Bools, Floats, Ints
 
@@ -52,6 +53,9 @@ class History:
         Other columns of numbers that change over time, one entry for each row, NaN where unknown.
     notes
         What reading found and a reader should know, in sentences.
+    gaps
+        Rounds between two known states of an agent whose actions are known and whose states are not; None if there are
+        none, and of a part of a history.
     """
 
     agents: pl.Series
@@ -74,6 +78,7 @@ class History:
     feature_names: tuple[str, ...] = ()
     by_row: Mapping[str, Floats] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    gaps: Gaps | None = None
 
     @classmethod
     def read(cls, source: object, *, store: str | None = None, **options: Any) -> "History":
@@ -138,4 +143,5 @@ class History:
         """The history of some rows, with the same agents, states and rounds."""
         parts = {name: getattr(self, name) for name in BY_ROW}
         by_row = {name: part[rows] for name, part in self.by_row.items()}
-        return replace(self, by_row=by_row, **{name: part[rows] for name, part in parts.items() if part is not None})
+        selected = {name: part[rows] for name, part in parts.items() if part is not None}
+        return replace(self, by_row=by_row, gaps=None, **selected)

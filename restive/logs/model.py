@@ -99,6 +99,16 @@ class Logged(NamedTuple):
     probability: Floats  # [S] the share of people in each state who were acted on
 
 
+class Alternative(NamedTuple):
+    """Another model of the same people, for a forecast beside the first (`restive.logs.alternatives`)."""
+
+    key: str  # the question of `restive.logs.examine` that it answers
+    counts: Floats  # [N, A, S', S] moves, from S states or from S · S pairs of them
+    last_state: Ints  # [N]
+    prior: Prior
+    draws: tuple[Prior, ...]
+
+
 @dataclass(frozen=True)
 class FittedModel:
     """A model of the people of a history, with its uncertainty.
@@ -111,7 +121,7 @@ class FittedModel:
         [S] the expected reward on arriving in a state, and its standard error: 0 where it is known.
     counts
         [N, A, S, S] how often each agent moved under each action from each state to each state; with forgetting, a move
-        counts by its weight.
+        counts by its weight, and moves in gaps by their probability.
     last_state
         [N] the latest known state.
     prior, draws
@@ -134,6 +144,8 @@ class FittedModel:
         What `restive.logs.examine` says about the history, one line for each question, if it was asked.
     forgetting
         The half-life of moves, and how it was chosen (`restive.logs.half_life`).
+    alternatives
+        Other models of the same people, where `restive.logs.examine` found that this one does not hold.
     """
 
     agents: pl.Series
@@ -154,15 +166,11 @@ class FittedModel:
     power: float = 1.0
     verdicts: tuple[str, ...] = ()
     forgetting: Forgetting = field(default_factory=Forgetting)
+    alternatives: tuple[Alternative, ...] = ()
 
     def responsibility(self, prior: Prior | None = None) -> Floats:
         """The probability that each agent is of each type, given its moves, [N, K]."""
-        prior = prior or self.prior
-        if prior.share.size == 1:
-            return np.ones((len(self.agents), 1))
-        score = np.log(prior.share) + log_likelihood(prior.alpha, self.counts)
-        weight = np.exp(score - score.max(axis=1, keepdims=True))
-        return np.asarray(weight / weight.sum(axis=1, keepdims=True))
+        return _find_types(prior or self.prior, self.counts)
 
     def posterior_mean(self) -> Floats:
         """The expected rows of each agent, [N, A, S, S]."""
@@ -171,13 +179,14 @@ class FittedModel:
         types = zip(self.responsibility().T, self.prior.alpha, strict=True)
         return np.asarray(sum(part[:, None, None, None] * _normalize(alpha + self.counts) for part, alpha in types))
 
-    def draw(self, number: int, seed: int = 0) -> Floats:
-        """One draw of everybody's rows, [N, A, S, S]: of the prior, then of the rows given the counts."""
+    def draw(self, number: int, seed: int = 0, people: Ints | None = None) -> Floats:
+        """One draw of everybody's rows, [N, A, S, S]: of the prior, then of the rows given the counts.
+
+        Of `people` [M], positions of agents, the rows are [M, A, S, S]; who is named twice stands for two people with the
+        same moves, whose rows are drawn independently.
+        """
         prior, generator = self._drawn_prior(number, seed)
-        if prior.coefficients is not None:
-            return _draw_rows(prior.alpha_of(self.features) + self.counts, generator)
-        kind = _draw_types(self.responsibility(prior), generator)
-        return _draw_rows(prior.alpha[kind] + self.counts, generator)
+        return draw_posterior(prior, self.counts, self.features, generator, people)
 
     def newcomers(self, number: int, size: int, features: Floats | None = None, seed: int = 0) -> Floats:
         """One draw of the rows of `size` people without moves, [size, A, S, S].
@@ -202,7 +211,9 @@ class FittedModel:
         counts = np.where(known[:, None, None, None], self.counts[row], 0.0)
         features = None if self.features is None else np.where(known[:, None], self.features[row], 0.0)
         last_state = np.where(known, self.last_state[row], 0)
-        return replace(self, agents=pl.Series(names), counts=counts, last_state=last_state, features=features)
+        return replace(
+            self, agents=pl.Series(names), counts=counts, last_state=last_state, features=features, alternatives=()
+        )
 
     def standardize(self, features: Floats) -> Floats:
         """Features in the units of the history, [N, F], as those of the model: 0 where unknown."""
@@ -224,12 +235,15 @@ class FittedModel:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one Parquet file."""
-        whole = self.forgetting.half_life is None
+        whole = not (self.counts % 1).any()
         columns = {
             "agent": self.agents,
             "last_state": self.last_state,
             "counts": self.counts.astype(np.int32 if whole else np.float64).reshape(len(self.agents), -1),
         } | ({} if self.features is None else {"features": self.features})
+        for each in self.alternatives:
+            columns[f"counts_{each.key}"] = each.counts.astype(np.int32).reshape(len(self.agents), -1)
+            columns[f"last_state_{each.key}"] = each.last_state
         spec = {
             "states": self.states,
             "value": self.value.tolist(),
@@ -245,6 +259,10 @@ class FittedModel:
             "power": self.power,
             "verdicts": self.verdicts,
             "forgetting": self.forgetting._asdict(),
+            "alternatives": [
+                {"key": each.key, "prior": _prior_as_json(each.prior), "draws": list(map(_prior_as_json, each.draws))}
+                for each in self.alternatives
+            ],
         }
         write_parquet(path, FORMAT, spec, columns, checksum=False)
 
@@ -272,6 +290,7 @@ class FittedModel:
             spec["power"],
             tuple(spec["verdicts"]),
             Forgetting(**{name: _as_tuples(part) for name, part in spec["forgetting"].items()}),
+            tuple(_load_alternative(each, columns, len(states)) for each in spec["alternatives"]),
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -289,6 +308,26 @@ class FittedModel:
     def _drawn_prior(self, number: int, seed: int) -> tuple[Prior, np.random.Generator]:
         prior = self.draws[number % len(self.draws)] if self.draws else self.prior
         return prior, np.random.default_rng([seed, number])
+
+
+def draw_posterior(
+    prior: Prior, counts: Floats, features: Floats | None, generator: np.random.Generator, people: Ints | None = None
+) -> Floats:
+    """A draw of everybody's rows given their moves, [N, A, S, S], or of those at positions `people`, independently."""
+    taken = slice(None) if people is None else people
+    if prior.coefficients is not None:
+        return _draw_rows((prior.alpha_of(features) + counts)[taken], generator)
+    kind = _draw_types(_find_types(prior, counts)[taken], generator)
+    return _draw_rows(prior.alpha[kind] + counts[taken], generator)
+
+
+def _find_types(prior: Prior, counts: Floats) -> Floats:
+    """The probability that each agent is of each type, given its moves, [N, K]."""
+    if prior.share.size == 1:
+        return np.ones((counts.shape[0], 1))
+    score = np.log(prior.share) + log_likelihood(prior.alpha, counts)
+    weight = np.exp(score - score.max(axis=1, keepdims=True))
+    return np.asarray(weight / weight.sum(axis=1, keepdims=True))
 
 
 def _draw_types(probability: Floats, generator: np.random.Generator) -> Ints:
@@ -311,6 +350,13 @@ def _normalize(rows: Floats) -> Floats:
 
 def _prior_as_json(prior: Prior) -> dict[str, Any]:
     return {name: part.tolist() for name, part in prior._asdict().items() if part is not None}
+
+
+def _load_alternative(given: dict[str, Any], columns: dict[str, Any], states: int) -> Alternative:
+    key, draws = given["key"], tuple(map(_prior_from_json, given["draws"]))
+    counts = columns[f"counts_{key}"].astype(np.float64)
+    counts = counts.reshape(len(counts), 2, -1, states)
+    return Alternative(key, counts, columns[f"last_state_{key}"], _prior_from_json(given["prior"]), draws)
 
 
 def _as_tuples(value: Any) -> Any:

@@ -20,6 +20,7 @@ from restive.desk.table_files import quote
 from restive.errors import InputError
 from restive.logs.columns import ARMS, BINARY, MAX_STATES, HistoryTable, Rows
 from restive.logs.features import Features, read_features
+from restive.logs.gaps import Gaps, find_gaps
 from restive.logs.history import BY_ROW, UNKNOWN, History
 from restive.logs.options import ReadOptions
 from restive.logs.plausibility import check_plausible, check_propensity, describe_history
@@ -284,5 +285,14 @@ def _make(
         feature_names=tuple(features.names),
         by_row={name: values[kept] for name, values in features.by_row.items()},
         notes=notes,
+        gaps=_find_gaps(table, rows, present),
         **parts,
     )
+
+
+def _find_gaps(table: HistoryTable, rows: Rows, present: Ints) -> Gaps | None:
+    """The gaps between known states, with the positions of agents who are present; None if next states are given."""
+    if "next_state" in table.headers:
+        return None
+    gaps = find_gaps(rows.agent, rows.round, rows.state, rows.action)
+    return gaps._replace(agent=np.searchsorted(present, gaps.agent)) if gaps.agent.size else None

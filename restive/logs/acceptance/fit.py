@@ -1,5 +1,6 @@
 """Does the fit cover the truth: people whose rows are drawn from a known distribution, acted on by a known rule."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -9,7 +10,7 @@ from restive.logs.acceptance import Check, Result
 from restive.logs.calibration import hold_out
 from restive.logs.fit import fit
 from restive.logs.fit_report import find_effects, interval
-from restive.logs.generate import draw_people, generate_history
+from restive.logs.generate import draw_people, generate_history, hide_states
 from restive.logs.half_life import find_half_life
 from restive.logs.mixture import sample_priors
 from restive.logs.row_prior import count_tails, sample_alpha
@@ -186,6 +187,55 @@ def check_forgetting(quick: bool, seed: int = SEED) -> list[Result]:
     return results
 
 
+def check_gaps(quick: bool, seed: int = SEED) -> list[Result]:
+    """What moves in gaps bring, where a quarter of states is missing: by chance, and more often in worse states."""
+    histories = 12 if quick else 300
+    least, most = (0.75, 1.0) if quick else (0.93, 0.97)
+    results = []
+    for what, rates in (("by chance", (0.25, 0.25, 0.25)), ("more often in worse states", (0.4, 0.25, 0.1))):
+        found = np.array([_fit_gaps(np.array(rates), [seed, 10, number]) for number in range(histories)])  # [H, 2, 4]
+        covered, error, width, effect = found.mean(axis=0).T
+        where, note = f"states missing {what}, 100 people, 20 rounds", f"{histories} histories"
+        chance, shown = what == "by chance", f"{covered[0]:.3f} without moves in gaps; {note}"
+        wanted = f"{least:.2f}–{most:.2f}" if chance else "shown"
+        holds = not chance or least <= covered[1] <= most
+        results.append(Result(f"coverage of effects, {where}", wanted, f"{covered[1]:.3f}", holds, shown))
+        for name, part in (("rows of people", error), ("effects", effect)):
+            gain = found[:, 0, 1 if part is error else 3] - found[:, 1, 1 if part is error else 3]
+            clear = gain.mean() / gain.std(ddof=1) * histories**0.5
+            ratio = float(np.sqrt(part[1] / part[0]))
+            what_of = f"error of {name} with moves in gaps over that without, {where}"
+            results.append(Result(what_of, "< 1", f"{ratio:.3f}", ratio < 1 or quick, f"better by {clear:.1f} se"))
+        ratio = float(width[1] / width[0])
+        results.append(Result(f"width of intervals, the same ratio, {where}", "shown", f"{ratio:.3f}", True))
+    return results
+
+
+def _fit_gaps(rate: Floats, seed: list[int]) -> list[list[float]]:
+    """Without and with moves in gaps: coverage of effects, squared error of rows, width, squared error of effects."""
+    generator = np.random.default_rng(seed)
+    mean = generator.dirichlet(np.full(3, 2.0), (2, 3))
+    weight = np.exp(generator.uniform(np.log(2), np.log(30), (2, 3, 1)))
+    people = draw_people(weight * mean, VALUE, 100, seed=int(generator.integers(2**62)))
+    whole = generate_history(people, 20, int(generator.integers(2**62)), 0.3)
+    history = hide_states(whole, rate, int(generator.integers(2**31)))
+    truth, found = (mean[1] - mean[0]) @ VALUE, []
+    for each in (replace(history, gaps=None), history):
+        model = fit(each, seed=seed[-1], draws=100, types=1, held_out=False, half_life=None)
+        rows = np.stack([prior.mean() for prior in model.draws])
+        effects = (rows[:, 1] - rows[:, 0]) @ VALUE
+        low, high = interval(effects, LEVEL)
+        found.append(
+            [
+                float(((low <= truth) & (truth <= high)).mean()),
+                float(((model.posterior_mean() - people.transition) ** 2).mean()),
+                float((high - low).mean()),
+                float(((effects.mean(axis=0) - truth) ** 2).mean()),
+            ]
+        )
+    return found
+
+
 def _draw_problem(family: str, people: int, generator: np.random.Generator) -> Problem:
     if family == "few types":
         return make_problems("few-types-v1", instances=1, agents=people, seed=int(generator.integers(2**31)))[0]
@@ -211,4 +261,5 @@ CHECKS = (
     Check("log score", check_log_score),
     Check("types", check_types),
     Check("forgetting", check_forgetting),
+    Check("gaps", check_gaps),
 )
