@@ -28,10 +28,10 @@ from restive.version import __version__
 INTRODUCTION = """\
 # Acceptance of what is said from logs
 
-Written by `restive check-logs{quick} --out results/check-logs --markdown docs/logs/acceptance.md`
+Written by `restive check-logs{options} --out results/check-logs --markdown docs/logs/acceptance.md`
 ([options](fit.md#restive-check-logs)). Every figure comes from simulated histories whose truth is known, with fixed seeds: the same
 version prints the same figures. A note says how many histories a figure rests on. The small form has few of them and allows for
-their noise: it can refute a figure, not confirm it.
+their noise: it can refute a figure, not confirm it. A figure of the full size that was computed before the code changed says so.
 `make acceptance` runs every check at its full size and continues where an earlier call ended. Speed is measured by `make bench`,
 and `tests/logs/test_fit_oracle.py` compares the fit with numpyro.
 
@@ -51,6 +51,7 @@ class Outcome(NamedTuple):
     check: str
     results: tuple[Result, ...]
     quick: bool = False
+    earlier: bool = False  # whether other code than this computed them
 
     def as_json(self) -> dict[str, Any]:
         """The figures as plain data."""
@@ -77,13 +78,20 @@ def find_checks(only: Sequence[str] = ()) -> dict[str, Check]:
 
 
 def run_checks(
-    checks: Sequence[str], quick: bool, folder: Path | None, report: Callable[[str], None], workers: int | None = None
+    checks: Sequence[str],
+    quick: bool,
+    folder: Path | None,
+    report: Callable[[str], None],
+    workers: int | None = None,
+    earlier: bool = False,
 ) -> list[Outcome]:
     """Run checks, named as by `find_checks`, each in a worker process; with a folder, those that are not kept there.
 
-    Figures of the full size that are kept also stand for those of the small form.
+    Figures of the full size that are kept also stand for those of the small form; if `earlier`, also figures of the full
+    size that other code computed.
     """
-    found = {
+    found = {name: kept for name in checks if earlier and (kept := _read_earlier(folder, name)) is not None}
+    found |= {
         name: kept for name in checks for size in (quick, False) if (kept := _read(folder, name, size)) is not None
     }
     missing = [name for name in checks if name not in found]
@@ -118,7 +126,7 @@ def tabulate(outcomes: Sequence[Outcome]) -> Table:
             each.wanted,
             each.reached,
             _judge(each, outcome.quick),
-            "; ".join(filter(None, ("small form" * outcome.quick, each.note))),
+            "; ".join(filter(None, ("small form" * outcome.quick, "earlier code" * outcome.earlier, each.note))),
         )
         for outcome in outcomes
         for each in outcome.results
@@ -135,15 +143,22 @@ def _judge(result: Result, quick: bool) -> str:
 def summarize(outcomes: Sequence[Outcome]) -> str:
     """How many of the figures hold, in a sentence for each size."""
     said = []
-    for quick, words in ((False, "of the full size hold"), (True, "of the small form are not refuted")):
-        held = [each.holds for outcome in outcomes if outcome.quick == quick for each in outcome.results]
+    sizes = (
+        ((False, False), "of the full size hold"),
+        ((False, True), "of the full size, computed by earlier code, hold"),
+        ((True, False), "of the small form are not refuted"),
+    )
+    for size, words in sizes:
+        held = [
+            each.holds for outcome in outcomes if (outcome.quick, outcome.earlier) == size for each in outcome.results
+        ]
         said += [f"{sum(held)} of {len(held)} figures {words}."] if held else []
     return " ".join(said)
 
 
-def write_markdown(path: Path, outcomes: Sequence[Outcome], quick: bool) -> None:
+def write_markdown(path: Path, outcomes: Sequence[Outcome], quick: bool, earlier: bool = False) -> None:
     """Write the acceptance table as a page of the documentation."""
-    introduction = INTRODUCTION.format(quick=" --quick" if quick else "")
+    introduction = INTRODUCTION.format(options=" --quick" * quick + " --earlier" * earlier)
     write_atomic(path, f"{introduction}\n{tabulate(outcomes).markdown()}\n\n{summarize(outcomes)}\n".encode())
 
 
@@ -176,16 +191,34 @@ def _load(part: str) -> Any:
     return import_module(f"{acceptance.__name__}.{part}")
 
 
+def _slug(name: str) -> str:
+    return name.replace("/", "-").replace(" ", "-")
+
+
 def _file(folder: Path, name: str, quick: bool) -> Path:
     digest = hashlib.sha256(f"{name} {quick} {__version__} {code_digest()}".encode())
     for code in list_code(f"{acceptance.__name__}.{name.partition('/')[0]}").values():
         digest.update(code.encode())
-    return folder / f"{name.replace('/', '-').replace(' ', '-')}-{digest.hexdigest()[:16]}.json"
+    return folder / f"{_slug(name)}-{digest.hexdigest()[:16]}.json"
 
 
 def _read(folder: Path | None, name: str, quick: bool) -> Outcome | None:
     if folder is None or not (path := _file(folder, name, quick)).exists():
         return None
+    return _load_outcome(path)
+
+
+def _read_earlier(folder: Path | None, name: str) -> Outcome | None:
+    """The latest figures of the full size, whatever code computed them."""
+    files = [] if folder is None else folder.glob(f"{_slug(name)}-{'?' * 16}.json")
+    for path in sorted(files, key=lambda each: each.stat().st_mtime, reverse=True):
+        kept = _load_outcome(path)
+        if not kept.quick:
+            return kept._replace(earlier=True)
+    return None
+
+
+def _load_outcome(path: Path) -> Outcome:
     kept = json.loads(path.read_text(encoding="utf-8"))
     return Outcome(**kept | {"results": tuple(Result(**each) for each in kept["results"])})
 

@@ -7,7 +7,6 @@ registers the verb with the command.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -277,9 +276,10 @@ def fit(
     check_model_file(out)
     model = fit_model(history, seed, types=types, half_life=half_life)
     if examine:
+        from restive.logs.alternatives import add_examination
         from restive.logs.examine import examine as examine_history
 
-        model = replace(model, verdicts=examine_history(history, seed).verdicts())
+        model = add_examination(model, history, examine_history(history, seed), seed)
     if out is not None:
         model.save(out)
     output.show(model, "Model of a history")
@@ -295,6 +295,9 @@ def check_logs(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Keep figures in this folder, and continue from there.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write the table as a Markdown page.")] = None,
+    earlier: Annotated[
+        bool, typer.Option("--earlier", help="Also show kept figures of the full size that earlier code computed.")
+    ] = False,
     workers: Annotated[int | None, typer.Option(help="How many checks at once.", show_default="processors")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -302,9 +305,9 @@ def check_logs(
     from restive.console import print_json, print_notices, print_table, print_text
     from restive.logs.check_logs import find_checks, run_checks, summarize, tabulate, write_markdown
 
-    outcomes = run_checks(list(find_checks(only or [])), quick, out, print_notices, workers)
+    outcomes = run_checks(list(find_checks(only or [])), quick, out, print_notices, workers, earlier)
     if markdown is not None:
-        write_markdown(markdown, outcomes, quick)
+        write_markdown(markdown, outcomes, quick, earlier)
     if json:
         print_json([outcome.as_json() for outcome in outcomes])
         return

@@ -20,7 +20,8 @@ import numpy as np
 
 from restive.errors import InputError, check_whole
 from restive.formats import UNKNOWN, enumerate_words, show_count, show_number, show_percent, typeset
-from restive.logs.model import FittedModel
+from restive.logs.alternatives import people_of
+from restive.logs.model import Alternative, FittedModel
 from restive.logs.power import people_needed, power_of, simulate_trials
 from restive.logs.rollout import AsNow, Played, Programs, can_start_warm, find_policy, play
 from restive.logs.sections import Section
@@ -39,6 +40,18 @@ DRAWS, MIN_DRAWS = 200, 20
 MIN_MOVES = 30  # a state with fewer moves under an action is called thinly known
 TRIAL_DRAWS, MAX_TRIAL_PEOPLE = 20, 4_000
 TAILS = (0.025, 0.975)
+BESIDE_DRAWS = 100
+BESIDE = {
+    "memory": (
+        "If people remember one state more",
+        "The history shows that the state before counts too. Here it does: people move by their last two states, and policies "
+        "see the last one.",
+    ),
+    "change": (
+        "If people move as in the last third of the rounds",
+        "The history shows that people changed. Here they move as in the last third of its rounds.",
+    ),
+}
 
 
 class Interval(NamedTuple):
@@ -102,6 +115,13 @@ class Limit:
     power: float  # with as many people as in the history
 
 
+class Beside(NamedTuple):
+    """The same programs with people of another model, where `restive.logs.examine` found that the first does not hold."""
+
+    key: str  # the question of `examine`
+    rows: tuple[Row, ...]
+
+
 @dataclass(frozen=True)
 class Forecast:
     """The answer of `forecast`."""
@@ -115,6 +135,7 @@ class Forecast:
     seed: int
     words: Words
     notes: tuple[str, ...]  # what is not known
+    beside: tuple[Beside, ...] = ()
 
     def best(self, budget: int) -> Row:
         """The policy that brings most on average with a budget."""
@@ -130,6 +151,7 @@ class Forecast:
             "reward_of_nobody": self.nobody._asdict(),
             "programs": [_as_json(row) for row in self.rows],
             "budgets": [_as_json(limit) for limit in self.limits],
+            "beside": {each.key: [_as_json(row) for row in each.rows] for each in self.beside},
             "not_known": list(self.notes),
         }
 
@@ -140,6 +162,7 @@ class Forecast:
         limits = tuple(map(self._describe_limit, self.limits))
         return (
             Section("What it would bring", headlines, self._tabulate(), partial(draw_forecast, self), rows),
+            *(self._describe_beside(each) for each in self.beside),
             Section(f"One more {self.words.action}, the limit, and a trial", limits, self._tabulate_limits()),
             Section("What is not known", self.notes),
         )
@@ -155,6 +178,25 @@ class Forecast:
         doubt = " The history does not show whether they bring anything." if row.lift.low <= 0 else ""
         low, high = row.seen.show_ends()
         return f"{brings} {length}. Allowing for random variation, one program will see {low} to {high}.{doubt}"
+
+    def _describe_beside(self, beside: Beside) -> Section:
+        title, found = BESIDE[beside.key]
+        lines = [
+            (f"{row.budget:,} {row.policy}", row.lift.show(), other.lift.show(), show_percent(other.best))
+            for row, other in zip(self.rows, beside.rows, strict=True)
+        ]
+        named = [
+            max((row for row in beside.rows if row.budget == limit.budget), key=lambda row: row.lift.mean)
+            for limit in self.limits
+        ]
+        other = [
+            f"With {show_count(row.budget, self.words.action)} a {self.words.round}, {row.policy} then brings most: "
+            f"{row.lift.show()}; above, {self.best(row.budget).policy} does."
+            for row in named
+            if row.policy != self.best(row.budget).policy
+        ]
+        heads = ("program", "lift, as above", "lift", "best in")
+        return Section(title, (found, *other), Table("", heads, tuple(lines), "Lifts as above."))
 
     def _describe_limit(self, limit: Limit) -> str:
         action, each, reward = self.words
@@ -260,11 +302,22 @@ def forecast(
     played = play(model, programs, threads, progress)
     rows = [row for b in range(len(programs.budgets)) for row in summarise(played, programs, names, b)]
     limits = [_limit(model, played, programs, rows, b, threads) for b in range(len(programs.budgets))]
+    beside = tuple(_play_beside(model, programs, names, each, threads) for each in model.alternatives)
     people = len(model.counts)
     nobody = make_interval(played.nobody / rounds)
     notes = (*_note_starts(programs), *_notes(model, rounds))
     said = words or name_things(model)
-    return Forecast(tuple(rows), tuple(limits), nobody, rounds, people, draws, seed, said, notes)
+    return Forecast(tuple(rows), tuple(limits), nobody, rounds, people, draws, seed, said, notes, beside)
+
+
+def _play_beside(
+    model: FittedModel, programs: Programs, names: Sequence[str], alternative: Alternative, threads: int | None
+) -> Beside:
+    """The same programs with the people of an alternative."""
+    fewer = programs._replace(draws=min(programs.draws, BESIDE_DRAWS), bounds=0)
+    played = play(model, fewer, threads, people=people_of(model, alternative))
+    rows = [row for b in range(len(programs.budgets)) for row in summarise(played, fewer, names, b)]
+    return Beside(alternative.key, tuple(rows))
 
 
 def settle(runs: Floats) -> Floats:

@@ -95,7 +95,8 @@ def simulate_trials(
     Parameters
     ----------
     people
-        How many take part; people of the model are taken more than once only if it has fewer.
+        How many take part; people of the model are taken more than once only if it has fewer, and then stand for others
+        with the same moves.
     budget
         The actions in each round, all of them in the program.
     share
@@ -117,7 +118,7 @@ def simulate_trials(
         places = [_sample(len(model.counts), people, [seed, number, 2]) for number in range(first, last)]
         for number, taken in zip(range(first, last), places, strict=True):
             rows, value, start = (
-                model.draw(number, seed)[taken],
+                model.draw(number, seed, taken),
                 model.draw_value(number, seed),
                 model.last_state[taken],
             )

@@ -9,6 +9,7 @@ import numpy as np
 
 from restive.errors import InputError
 from restive.formats import enumerate_words, show_count
+from restive.logs.alternatives import add_examination
 from restive.logs.examine import Examination, examine
 from restive.logs.fit import fit
 from restive.logs.fit_report import Effect, find_effects
@@ -109,6 +110,7 @@ def report(
     model = fit(history, seed)
     progress("examining the assumptions")
     examination = examine(history, seed)
+    model = add_examination(model, history, examination, seed)
     progress("playing programs")
     played, refused = None, ""
     try:

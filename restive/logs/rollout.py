@@ -93,6 +93,30 @@ class Informed(TableOracle):
         return np.ascontiguousarray(np.broadcast_to(self.indices, model.reward.shape))
 
 
+@dataclass(frozen=True)
+class SeesPresent(Policy[Any]):
+    """A policy among people whose states are pairs: it sees the present state only."""
+
+    name: ClassVar[str] = "sees the present"
+    policy: Any = None
+    states: int = 1
+
+    def begin(self, shape: Shape, model: Model) -> Any:
+        """The belief of the policy about people with S states."""
+        return self.policy.begin(
+            shape._replace(states=self.states), model._replace(reward=model.reward[..., : self.states].copy())
+        )
+
+    def rank(self, belief: Any, state: Ints, draws: Draws) -> Ranking | Floats:
+        """As the policy ranks by present states."""
+        ranking: Ranking | Floats = self.policy.rank(belief, state % self.states, draws)
+        return ranking
+
+    def learn(self, belief: Any, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
+        """As the policy learns from present states."""
+        self.policy.learn(belief, state % self.states, action, reward, after % self.states)
+
+
 def make_informed(model: FittedModel) -> Informed:
     """The index policy of what a history says about each person."""
     reward = np.tile(model.value, (len(model.counts), 1))
@@ -140,12 +164,15 @@ def play(
     programs: Programs,
     threads: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    people: FittedModel | None = None,
 ) -> Played:
     """Play all programs on draws of the model, with the same random numbers for all of them.
 
-    Progress gets the number of chunks of draws that are done, and of all chunks.
+    With `people`, programs start from what the model says and meet draws of that other model, which has the same states, or
+    pairs of them. Progress gets the number of chunks of draws that are done, and of all chunks.
     """
-    (agents, _, states, _), draws = model.counts.shape, programs.draws
+    people = people or model
+    (agents, _, states, _), draws = people.counts.shape, programs.draws
     runs = min(programs.runs, max(1, MAX_STEPS // (draws * agents * programs.rounds)))
     shape = len(programs.policies), len(programs.budgets), draws
     bounds = len(programs.budgets), min(draws, programs.bounds)
@@ -154,12 +181,15 @@ def play(
     beliefs = [
         [start_warm(model, policy, programs, budget) for budget in programs.budgets] for policy in programs.policies
     ]
+    seen = programs
+    if states != len(model.states):
+        seen = programs._replace(policies=tuple(SeesPresent(each, len(model.states)) for each in programs.policies))
     jobs = _cut(draws, runs, fitting_runs(Shape(1, agents, states, 0, None, np.ones(1))))
     done: list[int] = []
 
     def work(first: int, last: int) -> None:
         for job in jobs[first:last]:
-            _play_chunk(model, programs, beliefs, *job, played)
+            _play_chunk(people, seen, beliefs, *job, played)
             done.append(1)
             progress(len(done), len(jobs))
 

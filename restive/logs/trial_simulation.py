@@ -126,6 +126,6 @@ def draw_people(source: FittedModel | Problem, people: int, budget: int, trials:
             problems.append(Problem(source.transition[taken], source.reward[taken], budget, start))
         else:
             taken = generator.integers(len(source.counts), size=people)
-            rows, start = source.draw(trial, seed)[taken], source.last_state[taken]
+            rows, start = source.draw(trial, seed, taken), source.last_state[taken]
             problems.append(Problem(rows, source.value, budget, start))
     return problems

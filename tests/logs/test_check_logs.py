@@ -36,6 +36,21 @@ def test_figures_of_the_full_size_stand_for_those_of_the_small_form(tmp_path: Pa
     assert check_logs.tabulate([whole]).rows == (("evaluate: refused", "100%", "99%", "NO", "100 histories"),)
 
 
+def test_figures_of_earlier_code_stand_where_they_are_asked_for_and_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Outcome("evaluate", "refusals", (Result("refused", "100%", "99%", True, "100 histories"),))
+    with monkeypatch.context() as other:
+        other.setattr(check_logs, "list_code", lambda module: {module: "pass"})
+        check_logs._write(tmp_path, REFUSALS, False, whole)
+    found = run_checks([REFUSALS], False, tmp_path, print, earlier=True)
+    assert check_logs.tabulate(found).rows[0][-1] == "earlier code; 100 histories"
+    assert check_logs.summarize(found) == "1 of 1 figures of the full size, computed by earlier code, hold."
+    present = whole._replace(results=(Result("refused", "100%", "100%", True),))
+    check_logs._write(tmp_path, REFUSALS, False, present)
+    assert run_checks([REFUSALS], False, tmp_path, print, earlier=True) == [present]
+
+
 def test_other_code_of_the_part_is_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = check_logs.list_code("restive.logs.acceptance.examine")
     assert {"restive.logs.acceptance.examine", "restive.logs.assumptions.dynamics", "restive.logs.history"} <= set(code)

@@ -41,23 +41,23 @@ MEMORY = Question(
     "Is one step of memory enough?",
     "what happens next depends on the present state and action, not on those before.",
     "Nothing to do.",
-    "Put the state before into the name of the state (“active, lapsed before”), fit again, and compare forecasts.",
-    "Collect more rounds of each person; compare a forecast with the state before in the name of the state.",
+    "Read the forecast with people who remember one state more, which `restive forecast` shows beside the first.",
+    "Collect more rounds of each person.",
 )
 CHANGE = Question(
     "change",
     "Does it stay the same over time?",
     "each person's probabilities stay the same over the rounds.",
     "Nothing to do.",
-    "Fit the last third of the rounds only, or give older rounds less weight, and repeat the forecast.",
-    "Compare a forecast from the last third of the rounds.",
+    "Read the forecast from the last third of the rounds, which `restive forecast` shows beside the first.",
+    "Collect more rounds; a forecast assumes that people stay as they are.",
 )
 MISSING = Question(
     "missing",
     "Are states missing at random?",
     "whether the next state is known does not depend on acting or on the reward before, given the state.",
     "Nothing to do.",
-    "Read effects with the bounds, find out why states are missing, or make “left” a state of its own.",
+    "Read effects with the bounds, find out why states are missing, or make “left” a state of its own; `restive fit` takes it for chance.",
     "Read effects with the bounds.",
 )
 ADVICE = Question(
