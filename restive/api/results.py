@@ -20,7 +20,10 @@ class RoundStates(Answer):
     """How many people are in which state in a round."""
 
     round: int
+    label: str
+    """The name of the round, by its due date: Week of 16 Nov 2026."""
     at: str
+    """When it was decided."""
     program: StateCounts
     control: StateCounts
 

@@ -6,6 +6,7 @@ from restive.api.results import GroupResult, Report, Results, Unreached
 from restive.console import as_text, make_console, print_line, print_table
 from restive.desk.config import Words
 from restive.desk.explanations import capitalize, count_people, show_estimate
+from restive.desk.schedule import tick_label
 from restive.formats import UNKNOWN, show_percent
 
 MAX_ROUNDS, MAX_PEOPLE = 12, 50
@@ -18,6 +19,7 @@ def print_results(found: Results) -> None:
     lines = [
         {
             "round": each["round"],
+            "date": tick_label(each["label"]),
             "": side,
             **{
                 state: reported + carried
@@ -33,7 +35,7 @@ def print_results(found: Results) -> None:
     ]
     note = f"The last {len(rows)} of {len(found['rounds']):,} rounds." if len(rows) < len(found["rounds"]) else ""
     people = capitalize(words.people)
-    print_table(lines, ("",), title=f"{people} by state", note=note, empty="No rounds yet.", console=console)
+    print_table(lines, ("date", ""), title=f"{people} by state", note=note, empty="No rounds yet.", console=console)
     if found["groups"]:
         note = found["groups_note"]
         print_table(

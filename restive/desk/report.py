@@ -14,6 +14,7 @@ from restive.desk.config import Words, policy_label
 from restive.desk.explanations import capitalize, count_people, show_estimate
 from restive.desk.program import Program
 from restive.desk.results import get_results
+from restive.desk.schedule import mention_round, tick_label
 from restive.desk.status import get_progress
 from restive.formats import enumerate_words, show_percent
 
@@ -38,7 +39,7 @@ def make_report(program: Program) -> Report:
     return {
         "name": program.name,
         "title": progress["title"] or program.name,
-        "period": f"{rounds[0]['at'][:10]} to {rounds[-1]['at'][:10]}" if rounds else "",
+        "period": " to ".join(dict.fromkeys(tick_label(rounds[at]["label"]) for at in (0, -1))) if rounds else "",
         "verdict": _judge(progress, clear),
         "clear": clear,
         "mean": lift["mean"] if lift else None,
@@ -159,7 +160,8 @@ def _note_states(results: Results) -> str:
             f" {absent:,} people without a known state are left out." if absent else "",
         ]
     )
-    return f"First round {results['rounds'][0]['at'][:10]}, last round {last['at'][:10]}.{more}"
+    began, ended = (mention_round(each["label"], each["round"]) for each in (results["rounds"][0], last))
+    return f"First: {began}; last: {ended}.{more}"
 
 
 @cache

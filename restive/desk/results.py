@@ -57,7 +57,7 @@ def _describe_states(totals: RoundTotals, states: int) -> RoundStates:
         {"reported": reported, "carried_over": carried_over, "unknown": absent}
         for (reported, carried_over), absent in zip(counts, totals.absent, strict=True)
     ]
-    return {"round": totals.round, "at": totals.at, "program": sides[0], "control": sides[1]}
+    return {"round": totals.round, "label": totals.label, "at": totals.at, "program": sides[0], "control": sides[1]}
 
 
 def find_groups(projection: Projection) -> list[GroupResult]:

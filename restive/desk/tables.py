@@ -22,7 +22,7 @@ from restive.errors import NotFound
 UNKNOWN_STATE = "(unknown)"
 AUDIT_PAGE = 1000
 BAND = ("mean", "low", "high")
-STATES = {"round": pl.Int64, "at": pl.String, "people": pl.String, "state": pl.String} | dict.fromkeys(
+STATES = {"round": pl.Int64, **dict.fromkeys(("label", "at", "people", "state"), pl.String)} | dict.fromkeys(
     ("reported", "carried_over"), pl.Int64
 )
 AUDIT = {"number": pl.Int64, "at": pl.String, "by": pl.String, "verb": pl.String, "round": pl.Int64}
@@ -36,7 +36,7 @@ def make_table(program: Program, name: str) -> pl.DataFrame:
 
 
 def _rounds(program: Program) -> pl.DataFrame:
-    return _as_frame(summarize_rounds(program), RoundSummary, ("at",))
+    return _as_frame(summarize_rounds(program), RoundSummary, ("label", "due", "at"))
 
 
 def _people(program: Program) -> pl.DataFrame:
@@ -65,7 +65,7 @@ def _with_display(program: Program, frame: pl.DataFrame) -> pl.DataFrame:
 def _states(program: Program) -> pl.DataFrame:
     results = get_results(program)
     rows = [
-        {"round": each["round"], "at": each["at"], "people": side, **row}
+        {"round": each["round"], "label": each["label"], "at": each["at"], "people": side, **row}
         for each in results["rounds"]
         for side in ("program", "control")
         for row in _by_state(each[side], results["states"])
@@ -97,8 +97,10 @@ def _rewards(program: Program) -> pl.DataFrame:
     columns = {
         f"{side}_{part}": pl.Series(band[part], dtype=pl.Float64) for side, band in sides.items() for part in BAND
     }
-    rounds = [totals.round for totals in program.rounds] if curve else []
-    return pl.DataFrame({"round": pl.Series(rounds, dtype=pl.Int64), **columns})
+    rounds = program.rounds if curve else []
+    numbers = pl.Series([totals.round for totals in rounds], dtype=pl.Int64)
+    labels = pl.Series([totals.label for totals in rounds], dtype=pl.String)
+    return pl.DataFrame({"round": numbers, "label": labels, **columns})
 
 
 def _audit(program: Program) -> pl.DataFrame:

@@ -51,6 +51,7 @@ def test_a_report_without_rounds_or_control_group_claims_nothing(tmp_path: Path)
         assert make_report(program)["period"] == ""
         program.decide({"ann": 0, "ben": 1})
         report = make_report(program)
+        assert report["period"] == program.rounds[0].label
         assert report["verdict"] == "Not measured: there is no control group"
         assert (report["clear"], report["mean"]) == (False, None)
         assert "&lt;b&gt;Ours" in render_page(report)

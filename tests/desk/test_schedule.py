@@ -8,8 +8,10 @@ from dateutil.rrule import rrulestr  # type: ignore[import-untyped]
 from restive.desk import Desk
 from restive.desk.config import Config, Words
 from restive.desk.replay import replay
+from restive.desk.report import make_report
 from restive.desk.schedule import Schedule, check_first_due, check_rhythm, check_timezone, make_calendar
 from restive.desk.status import get_status, summarize
+from restive.desk.tables import make_table
 from restive.errors import InputError
 
 MONDAY = date(2026, 11, 16)
@@ -153,6 +155,10 @@ def test_labels_of_past_rounds_stay_when_the_calendar_changes_and_replay_is_the_
         assert labels == ["Week of 16 Nov 2026", "Week of 23 Nov 2026", "December 2026"]
         assert [totals.label for totals in desk.program("calls").rounds] == labels
         assert program.history("p0")[-1]["label"] == "December 2026"
+        report = make_report(program)
+        assert report["period"] == "16 Nov 2026 to December 2026"
+        assert report["states_note"] == "First: the week of 16 Nov 2026 (round 1); last: December 2026 (round 3)."
+        assert make_table(program, "states")["label"].unique(maintain_order=True).to_list() == labels
         assert replay(program).proven
 
 

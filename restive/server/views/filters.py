@@ -150,10 +150,17 @@ def plot_states(rounds: Sequence[Mapping[str, Any]], side: str, states: Sequence
     """
     step = -(-len(rounds) // MAX_BARS) or 1
     shown = [*rounds[::-1][::step]][::-1]
-    return [{"round": each["round"], "parts": _stack(each[side], states, each["round"])} for each in shown]
+    return [
+        {
+            "round": each["round"],
+            "tick": tick_label(each["label"]),
+            "parts": _stack(each[side], states, f"{each['label']} (round {each['round']})"),
+        }
+        for each in shown
+    ]
 
 
-def _stack(counts: Mapping[str, Any], states: Sequence[str], round_: int) -> list[dict[str, Any]]:
+def _stack(counts: Mapping[str, Any], states: Sequence[str], name: str) -> list[dict[str, Any]]:
     whole = sum(counts["reported"]) + sum(counts["carried_over"]) + counts["unknown"]
     parts: list[dict[str, Any]] = []
     top, shades = 100.0, [shade for _, shade in shade_states(states)]
@@ -169,7 +176,7 @@ def _stack(counts: Mapping[str, Any], states: Sequence[str], round_: int) -> lis
     shown = [part for part in parts if part["many"]]
     for part in shown:
         share = show_share(part["many"] / whole)
-        part["title"] = f"Round {round_}: {part['many']:,} of {whole:,} {part['what']} ({share})"
+        part["title"] = f"{name}: {part['many']:,} of {whole:,} {part['what']} ({share})"
     return shown
 
 
@@ -250,6 +257,7 @@ FILTERS: Mapping[str, Callable[..., str | None]] = {
     "range": show_range,
     "share": show_share,
     "things": show_things,
+    "tick": tick_label,
     "time": show_local_time,
     "whole": show_whole,
 }

@@ -59,7 +59,7 @@ def test_a_program_without_a_shadow_says_so_and_does_not_offer_the_page(viewer: 
 
 def test_bars_of_states_are_shares_of_everybody_with_the_best_state_below() -> None:
     counts = {"reported": [2, 4], "carried_over": [1, 1], "unknown": 2}
-    (bar,) = plot_states([{"round": 7, "program": counts}], "program", ["low", "high"])
+    (bar,) = plot_states([{"round": 7, "label": "Week of 16 Nov 2026", "program": counts}], "program", ["low", "high"])
     assert [(part["kind"], part["height"], part["y"]) for part in bar["parts"]] == [
         ("reported", 40.0, 60.0),
         ("carried_over", 10.0, 50.0),
@@ -67,8 +67,9 @@ def test_bars_of_states_are_shares_of_everybody_with_the_best_state_below() -> N
         ("carried_over", 10.0, 20.0),
         ("unknown", 20.0, 0.0),
     ]
-    assert bar["parts"][1]["title"] == "Round 7: 1 of 10 high, carried over (10%)"
-    many = [{"round": n, "program": counts} for n in range(1, 501)]
+    assert bar["parts"][1]["title"] == "Week of 16 Nov 2026 (round 7): 1 of 10 high, carried over (10%)"
+    assert bar["tick"] == "16 Nov 2026"
+    many = [{"round": n, "label": "June 2026", "program": counts} for n in range(1, 501)]
     shown = plot_states(many, "program", ["low", "high"])
     assert len(shown) <= MAX_BARS
     assert shown[-1]["round"] == 500
