@@ -89,7 +89,7 @@ def _column_number(letters: bytes) -> int:
     return number
 
 
-def excel_bytes(frame: pl.DataFrame, where: str, choices: Choices = NO_CHOICES) -> bytes:
+def excel_bytes(frame: pl.DataFrame, where: str, choices: Choices = NO_CHOICES, sheet: str = "") -> bytes:
     """A workbook with one sheet: texts as texts, never formulas, dates as ISO text, null and NaN as empty cells.
 
     The header stays in view, columns are as wide as their texts, and those with choices have drop-downs.
@@ -103,7 +103,7 @@ def excel_bytes(frame: pl.DataFrame, where: str, choices: Choices = NO_CHOICES) 
         )
     content = BytesIO()
     book = xlsxwriter.Workbook(content, {"in_memory": True})
-    page = book.add_worksheet()
+    page = book.add_worksheet(sheet or None)
     page.freeze_panes(1, 0)
     bold, text = book.add_format({"bold": True}), book.add_format({"num_format": TEXT_FORMAT})
     for place, cells in enumerate(map(_for_excel, frame)):

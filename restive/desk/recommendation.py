@@ -142,7 +142,7 @@ class Recommendation:
         """Write the call list, or all columns, to a .csv, .xlsx or .parquet file; filled in, it is a table of outcomes."""
         blank = pl.lit(None, dtype=pl.String)
         table = self.table.with_columns(done=blank, next_state=blank) if full else self.call_list
-        write_table_file(table, path, self.choices)
+        write_table_file(table, path, self.choices, self.totals.label)
 
     def people(self, part: slice = slice(None)) -> list[types.ListedPerson]:
         """Some rows of the table as plain data, the display columns in an object of their own."""

@@ -88,8 +88,13 @@ def open_table_file(path: str | PathLike[str], sheet: str = "") -> TableFile:
     return TableFile(_with_header(grid, file.name), encoding, DELIMITERS[delimiter])
 
 
-def write_table_file(frame: pl.DataFrame, path: str | PathLike[str], choices: Choices = NO_CHOICES) -> None:
-    """Write a frame of plain columns atomically; its extension selects the format, `choices` are drop-downs of Excel."""
+def write_table_file(
+    frame: pl.DataFrame, path: str | PathLike[str], choices: Choices = NO_CHOICES, sheet: str = ""
+) -> None:
+    """Write a frame of plain columns atomically; its extension selects the format, `choices` are drop-downs of Excel.
+
+    `sheet` is the name of the sheet in Excel.
+    """
     file = Path(path)
     extension = _check_extension(file)
     _check_plain(frame, file.name)
@@ -98,7 +103,7 @@ def write_table_file(frame: pl.DataFrame, path: str | PathLike[str], choices: Ch
         frame.write_parquet(content)
         write_atomic(file, content.getvalue())
     elif extension == ".xlsx":
-        write_atomic(file, excel_bytes(frame, file.name, choices))
+        write_atomic(file, excel_bytes(frame, file.name, choices, sheet))
     else:
         write_atomic(file, _csv_bytes(frame, DEFAULT_DELIMITERS[extension]))
 

@@ -53,7 +53,7 @@ def make_list_sheet(recommendation: Recommendation, ending: str, part: SheetPart
 
 
 def _write_missing(recommendation: Recommendation, path: Path) -> None:
-    write_table_file(recommendation.to_report, path, recommendation.choices)
+    write_table_file(recommendation.to_report, path, recommendation.choices, recommendation.totals.label)
 
 
 def make_table_sheet(program: Program, table: str, ending: str) -> Sheet:

@@ -259,6 +259,7 @@ def test_the_call_list_in_excel_has_drop_downs_widths_text_and_a_frozen_header(c
         texts, styles = book.read("xl/sharedStrings.xml").decode(), book.read("xl/styles.xml").decode()
         assert 'name="choices"' in (workbook := book.read("xl/workbook.xml").decode())
     assert 'state="hidden"' in workbook
+    assert f'name="{program.rounds[0].label}"' in workbook
     assert re.findall(r'sqref="(\w\d:\w\d)"><formula1>(.*?)</formula1>', sheet) == [
         ("G2:G4", "choices!$A$1:$A$3"), ("H2:H4", "choices!$B$1:$B$2"),
     ]  # fmt: skip

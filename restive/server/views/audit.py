@@ -5,12 +5,16 @@ from typing import Any
 
 from fastapi import Request
 
+from restive.desk.agents import RoundTotals
 from restive.desk.audit import AuditRow
 from restive.desk.program import Program
 from restive.desk.store import Store
+from restive.formats import enumerate_words
 from restive.server.views.base import Data, Query, page, program_page, read_number
 
 ENTRIES_PER_PAGE = 50
+Rounds = Mapping[int, RoundTotals]  # by number
+NO_ROUNDS: Rounds = {}
 FIELDS = ("at", "by", "program", "verb", "round")
 OUTCOME_COUNTS = (("new", "recorded"), ("corrected", "corrected"), ("repeated", "recorded before"))
 
@@ -18,7 +22,8 @@ OUTCOME_COUNTS = (("new", "recorded"), ("corrected", "corrected"), ("repeated", 
 @program_page("audit", "audit.html", role="admin")
 def build_program_log(program: Program, query: Query) -> Data:
     """The audit log of a program."""
-    return build_log(program.store, program.id, query.get("before", ""))
+    rounds = {totals.round: totals for totals in program.rounds}
+    return build_log(program.store, program.id, query.get("before", ""), rounds)
 
 
 @page("/audit", "audit.html", role="admin")
@@ -29,32 +34,37 @@ async def show_store_log(request: Request, before: str = "") -> Data:
     return log
 
 
-def build_log(store: Store, program: int | None, before: str) -> Data:
+def build_log(store: Store, program: int | None, before: str, rounds: Rounds = NO_ROUNDS) -> Data:
     """One page of an audit log, and the number before which the next page begins."""
     rows = store.audit_log(program, read_number(before, "page", 0) or None, ENTRIES_PER_PAGE + 1)
     shown = rows[:ENTRIES_PER_PAGE]
-    entries = [{name: getattr(row, name) for name in FIELDS} | {"did": describe(row)} for row in shown]
+    entries = [{name: getattr(row, name) for name in FIELDS} | {"did": describe(row, rounds)} for row in shown]
     return {"audit_log": entries, "next": shown[-1].number if len(rows) > ENTRIES_PER_PAGE else None}
 
 
-def describe(row: AuditRow) -> str:
-    """An audit entry in words.
+def describe(row: AuditRow, rounds: Rounds = NO_ROUNDS) -> str:
+    """An audit entry in words; rounds that are known are named by their dates.
 
     >>> describe(AuditRow(9, "coupons", "2026-03-02T08:15:00+00:00", "ann", "decided", 7, {"listed": 12}))
     'decided round 7: 12 on the list'
     """
     describe_verb = DESCRIPTIONS.get(row.verb)
-    return describe_verb(row.round, row.answer) if describe_verb else row.verb
+    numbers = (row.answer.get("rounds") if row.verb == "learned" else None) or [row.round]
+    names = enumerate_words([_name_round(number, rounds.get(number or 0), row.at) for number in numbers])
+    return describe_verb(names, row.answer) if describe_verb else row.verb
 
 
-def _describe_outcomes(round_: int | None, answer: Mapping[str, Any]) -> str:
-    numbers = answer.get("rounds") or [round_]
-    rounds = f"round{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+def _name_round(number: int | None, totals: RoundTotals | None, at: str) -> str:
+    """A round as it was known at that time; after an undo, its number can be that of another round."""
+    return totals.mention if totals is not None and totals.at <= at else f"round {number}"
+
+
+def _describe_outcomes(rounds: str, answer: Mapping[str, Any]) -> str:
     parts = [f"{answer[name]:,} {words}" for name, words in OUTCOME_COUNTS if answer.get(name)]
     return f"outcomes of {rounds}: {', '.join(parts) or 'nothing new'}"
 
 
-def _describe_change(_: int | None, answer: Mapping[str, Any]) -> str:
+def _describe_change(_: str, answer: Mapping[str, Any]) -> str:
     settings = [f"{name.replace('_', '-')} {_show(value)}" for name, value in answer.get("changed", {}).items()]
     return f"changed settings: {', '.join(settings)}" if settings else "changed settings"
 
@@ -78,15 +88,15 @@ def _describe_webhook(verb: str, answer: Mapping[str, Any]) -> str:
     return f"{verb} webhook {answer.get('webhook', '')}{host}" + (f": {', '.join(changes)}" if changes else "")
 
 
-DESCRIPTIONS: Mapping[str, Callable[[int | None, Mapping[str, Any]], str]] = {
+DESCRIPTIONS: Mapping[str, Callable[[str, Mapping[str, Any]], str]] = {
     "created": lambda *_: "created the program",
-    "decided": lambda round_, answer: f"decided round {round_}: {answer.get('listed', 0):,} on the list",
+    "decided": lambda round_, answer: f"decided {round_}: {answer.get('listed', 0):,} on the list",
     "learned": _describe_outcomes,
-    "corrected": lambda round_, answer: f"corrected {answer.get('corrected', 0):,} states of round {round_}",
-    "withdrawn": lambda round_, answer: f"withdrew reports of round {round_}: {answer.get('count', 0):,}",
+    "corrected": lambda round_, answer: f"corrected {answer.get('corrected', 0):,} states of {round_}",
+    "withdrawn": lambda round_, answer: f"withdrew reports of {round_}: {answer.get('count', 0):,}",
     "left": lambda _, answer: f"removed people who left: {answer.get('count', 0):,}",
     "erased": lambda _, answer: f"erased ids: {answer.get('count', 0):,}",
-    "cancelled": lambda round_, answer: f"cancelled round {round_} with {answer.get('listed', 0):,} on the list",
+    "cancelled": lambda round_, answer: f"cancelled {round_} with {answer.get('listed', 0):,} on the list",
     "undone": lambda _, answer: f"undid: {answer.get('message', '')}",
     "changed": _describe_change,
     "archived": lambda *_: "archived the program",

@@ -27,18 +27,29 @@ def test_every_entry_is_described_in_words_newest_first(site: Site) -> None:
     program.decide({"ben": "high"}, context=ann)
     program.cancel(2, context=ann)
     rows = site.browser("admin").get(f"{AUDIT}.json").json()["audit_log"]
+    first, second = (totals.mention for totals in program.rounds)
     assert [row["did"] for row in rows] == [
-        "cancelled round 2 with 2 on the list",
-        "decided round 2: 2 on the list",
+        f"cancelled {second} with 2 on the list",
+        f"decided {second}: 2 on the list",
         "erased ids: 1",
         "removed people who left: 1",
         "changed settings: budget 4, shares north=0.5",
-        "corrected 1 states of round 1",
-        "outcomes of round 1: 1 recorded",
-        "decided round 1: 2 on the list",
+        f"corrected 1 states of {first}",
+        f"outcomes of {first}: 1 recorded",
+        f"decided {first}: 2 on the list",
         "created the program",
     ]
     assert {row["by"] for row in rows[:-1]} == {"ann"}
+
+
+def test_an_undone_round_is_not_named_by_the_date_of_the_one_with_its_number(site: Site) -> None:
+    program = site.desk.program("coupons")
+    program.decide({"ben": "low"})
+    program.undo()
+    program.decide({"ben": "high"})
+    rows = site.browser("admin").get(f"{AUDIT}.json").json()["audit_log"]
+    decided = [row["did"] for row in rows if row["verb"] == "decided"]
+    assert decided == [f"decided {program.rounds[0].mention}: 1 on the list", "decided round 1: 1 on the list"]
 
 
 def test_the_log_of_the_store_has_tokens_and_all_programs(site: Site) -> None:
