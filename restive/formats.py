@@ -85,15 +85,6 @@ def show_date(day: date) -> str:
     return f"{day.day} {MONTHS[day.month - 1][:3]} {day.year}"
 
 
-def show_minute(time: str | None) -> str:
-    """An ISO time to the minute.
-
-    >>> show_minute("2026-03-02T08:15:59.123456+00:00")
-    '2026-03-02 08:15'
-    """
-    return time[:16].replace("T", " ") if time else UNKNOWN
-
-
 def show_count(number: int, singular: str, plural: str = "") -> str:
     """A count and its noun.
 
