@@ -13,7 +13,7 @@ from restive.server.openapi import operations
 from restive.server.settings import Settings
 from server.calling import API, Caller, check_failure
 
-SAMPLE = {"name": "shops", "round": 1, "user": "ann"}
+SAMPLE = {"name": "shops", "round": 1, "user": "ann", "table": "rounds", "webhook": 1}
 
 
 def paths(app: FastAPI) -> Iterator[tuple[str, str, dict[str, object]]]:
@@ -66,7 +66,7 @@ def test_every_route_about_a_program_says_when_it_is_not_there(caller: Caller) -
         if "{name}" in path:
             body = {} if "requestBody" not in operation else {"json": EXAMPLES[operation["operationId"]]}
             query = {"history": {"agent": "ann"}, "delete": {"confirm": "gone"}}.get(operation["operationId"], {})
-            answer = caller.call(method.upper(), path.format(name="gone", round=1), params=query, **body)
+            answer = caller.call(method.upper(), path.format(**{**SAMPLE, "name": "gone"}), params=query, **body)
             assert check_failure(answer, 404)["detail"] == "There is no program 'gone'."
 
 
@@ -78,6 +78,8 @@ EXAMPLES = {
     "withdraw": {"agents": ["ann"]},
     "erase": {"agents": ["ann"]},
     "change": {"budget": 3},
+    "make_webhook": {"url": "https://example.org/hook"},
+    "update_webhook": {"enabled": False},
 }
 
 

@@ -1,5 +1,6 @@
 """A shop with simulated customers: tables of states and outcomes, and programs with some rounds."""
 
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -10,6 +11,7 @@ from restive.desk import Desk
 from restive.desk.program import Program
 
 CUSTOMERS, STATES = 40, ("lapsed", "browsing", "buying")
+DECIDE = re.compile("^Decide .* now$")  # the button, which names the round
 
 
 def name_customer(number: int) -> str:

@@ -1,18 +1,19 @@
 """An export with columns of its own: the check page asks once which column is which, with and without JavaScript."""
 
+import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from server.browser.conftest import Live, Windows
-from server.browser.shop import at, save
+from server.browser.shop import DECIDE, at, save
 from server.browser.test_lead import set_up
 
 EXPORT = "\n".join(["Customer;Zone;Days since order", *(f"+91 98200-{n:05};north;{n * 7 % 120}" for n in range(30))])
 
 
-def upload(page: Page, file: Path, button: str) -> None:
+def upload(page: Page, file: Path, button: str | re.Pattern[str]) -> None:
     page.get_by_label("File", exact=True).set_input_files(file)
     page.get_by_role("button", name=button, exact=True).click()
 
@@ -36,7 +37,7 @@ def test_an_export_is_read_after_its_columns_are_confirmed_once(
     upload(page, file, "Check with these columns")
     expect(page.get_by_text("The table is valid")).to_be_visible()
     assert open_server.desk.program(name).config.columns == {}
-    upload(page, file, "Decide round 1 now")
+    upload(page, file, DECIDE)
     page.wait_for_url("**/list#main")
     config = open_server.desk.program(name).config
     assert config.columns == {"agent": "Customer"}
@@ -46,7 +47,7 @@ def test_an_export_is_read_after_its_columns_are_confirmed_once(
     page.goto(at(name, "states"))
     upload(page, save(tmp_path, EXPORT.replace(";7\n", ";100\n"), "export.csv"), "Check")
     expect(page.get_by_text("The table is valid")).to_be_visible()
-    upload(page, tmp_path / "export.csv", "Decide round 2 now")
+    upload(page, tmp_path / "export.csv", DECIDE)
     page.wait_for_url("**/list#main")
     page.goto(at(name, "settings"))
     expect(page.get_by_label("Columns with another name")).to_have_value("agent=Customer\n")

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from server.browser.chromium import PHONE
 from server.browser.conftest import Live, Windows
-from server.browser.shop import at, check, make_shop, table_of_states
+from server.browser.shop import DECIDE, at, check, make_shop, table_of_states
 
 
 def test_a_round_goes_from_states_to_outcomes_on_a_phone(open_server: Live, windows: Windows) -> None:
@@ -14,7 +14,7 @@ def test_a_round_goes_from_states_to_outcomes_on_a_phone(open_server: Live, wind
     page = windows(open_server, **PHONE).tab(at("phoned", "status"))
     page.get_by_role("main").get_by_role("link", name="Decide").first.tap()
     check(page, table_of_states().replace(",", "\t"))
-    page.get_by_role("button", name="Decide round 1 now").tap()
+    page.get_by_role("button", name=DECIDE).tap()
     page.wait_for_url("**/list#main")
     chosen = open_server.desk.program("phoned").recommendation(1).chosen
     expect(page.locator("tr:not(.reserve) td.first a")).to_have_text(chosen)
@@ -34,7 +34,7 @@ def test_a_round_goes_from_states_to_outcomes_on_a_phone(open_server: Live, wind
 
     page.get_by_text("More", exact=True).tap()
     page.get_by_role("link", name="Rounds", exact=True).tap()
-    page.get_by_role("link", name="1", exact=True).tap()
+    page.get_by_role("row").filter(has_text="round 1, decided").get_by_role("link").first.tap()
     for place, agent in enumerate(chosen):
         said = ("no", "lapsed") if place == 0 else ("yes", "buying") if place < 4 else ("not reported", "missing")
         for words in said:

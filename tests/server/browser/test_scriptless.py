@@ -5,7 +5,7 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 from server.browser.conftest import Live, Windows
-from server.browser.shop import at, save, table_of_outcomes, table_of_states
+from server.browser.shop import DECIDE, at, save, table_of_outcomes, table_of_states
 from server.browser.test_lead import set_up
 
 
@@ -22,7 +22,7 @@ def test_the_whole_round_works_without_scripts(open_server: Live, windows: Windo
     check.click()
     expect(found).to_contain_text("Choose table.csv again before you decide")
     file.set_input_files(save(tmp_path, right))
-    page.get_by_role("button", name="Decide round 1 now").click()
+    page.get_by_role("button", name=DECIDE).click()
     page.wait_for_url("**/list#main")
     program = open_server.desk.program("by-hand")
     expect(page.locator("tr:not(.reserve) td.first a")).to_have_text(program.recommendation(1).chosen)
@@ -37,7 +37,7 @@ def test_the_whole_round_works_without_scripts(open_server: Live, windows: Windo
     assert open_server.desk.program("by-hand").rounds[0].outcomes == 40
     page.get_by_role("link", name="Results", exact=True).click()
     expect(page.locator(".plot").first).to_be_hidden()
-    page.get_by_text("Show the numbers as a table").click()
+    page.get_by_text("Show the numbers as a table").first.click()
     expect(page.get_by_role("region", name="Rewards by round")).to_be_visible()
     page.goto(at("by-hand", "states"))
     page.get_by_role("button", name="What does “Budget” mean?").click()
@@ -49,7 +49,7 @@ def test_a_file_that_changed_since_the_check_is_not_decided(
 ) -> None:
     page = windows(open_server, refused=[409], java_script_enabled=False).tab()
     set_up(page, "swapped")
-    for step, month in (("Check", 1), ("Decide round 1 now", 2)):
+    for step, month in (("Check", 1), (DECIDE, 2)):
         page.get_by_label("File", exact=True).set_input_files(save(tmp_path, table_of_states(month)))
         page.get_by_role("button", name=step).click()
     expect(page.get_by_role("alert")).to_contain_text("has changed since the check")

@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 
 from restive.desk.tokens import make_token, revoke_token
 from server.browser.conftest import Live, Windows
-from server.browser.shop import at, check, make_shop, save, table_of_states
+from server.browser.shop import DECIDE, at, check, make_shop, save, table_of_states
 
 
 def sign_in(page: Page, token: str) -> None:
@@ -53,7 +53,7 @@ def test_an_operator_decides_but_cannot_change_settings(closed_server: Live, win
     page = windows(closed_server, refused=[403]).tab(at("operated", "states"))
     sign_in(page, closed_server.tokens["operator"])
     check(page, save(tmp_path, table_of_states()))
-    page.get_by_role("button", name="Decide round 1 now").click()
+    page.get_by_role("button", name=DECIDE).click()
     page.wait_for_url("**/list#main")
     assert closed_server.desk.store.audit_log(None)[0].by.startswith("the-operator (token ")
     page.get_by_role("link", name="Settings").click()
@@ -87,7 +87,7 @@ def test_a_session_ends_when_its_token_is_revoked(closed_server: Live, windows: 
     sign_in(page, token)
     check(page, save(tmp_path, table_of_states()))
     revoke_token(closed_server.desk.store, "leaver")
-    page.get_by_role("button", name="Decide round 1 now").click()
+    page.get_by_role("button", name=DECIDE).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
     assert closed_server.desk.program("left").rounds == []
     page.goto(at("left", "states"))

@@ -42,9 +42,13 @@ def test_logs_of_everything_have_neither_people_nor_secrets_nor_questions(
         secrets = furnish(desk)
         cookies = {name: open_session(desk.store, secrets[name]) or "" for name in HELD}
     with Served(store) as served, httpx.Client(base_url=served.address, timeout=60) as client:
-        asked = sum(ask_everything(client, secrets[name], cookies[name]) for name in HELD)
+        asked = 1
+        while client.get("/ready").status_code != 200:  # kernels are compiled at the start
+            asked += 1
+        asked += sum(ask_everything(client, secrets[name], cookies[name]) for name in HELD)
         served.end()
     lines = [json.loads(line) for line in served.said if line.startswith("{")]
+    lines = [line for line in lines if "webhook" not in line]  # attempts to deliver a message are logged too
     assert len(lines) == asked
     assert all(set(line) == FIELDS for line in lines)
     said = "\n".join(served.said)

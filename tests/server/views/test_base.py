@@ -92,7 +92,7 @@ def read_main(page: str) -> str:
 def test_every_page_and_its_json_endpoint_come_from_one_function() -> None:
     by_path = {route.path: route for route in all_routes() if "GET" in (route.methods or ())}
     endpoints = [path for path in by_path if path.endswith(".json")]
-    assert len(endpoints) == 23
+    assert len(endpoints) == 24
     for path in endpoints:
         page = by_path[path.removesuffix(".json")]
         builders = [route.dependant.dependencies[-1].call for route in (page, by_path[path])]
