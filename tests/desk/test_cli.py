@@ -731,6 +731,13 @@ LOOKS = {
     "replay": ("replay", "shops"),
     "export": ("export", "shops", "--out", "folder"),
     "demo": ("demo", "--agents", "10", "--rounds", "1"),
+    "calendar": ("calendar", "shops", "--out", "due.ics"),
+    "results": ("results", "shops"),
+    "unreached": ("unreached", "shops"),
+    "table": ("table", "shops", "groups", "--out", "groups.csv"),
+    "report": ("report", "shops"),
+    "backup": ("backup", "copy.db"),
+    "verify": ("verify",),
 }
 
 
