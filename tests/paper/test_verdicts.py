@@ -41,10 +41,10 @@ def made_up(job: Job, rates: dict[str, float]) -> Columns:
     return tabulate(steps, reward=reward, cost=np.sqrt(steps) * np.ones((instances, 1)))
 
 
-def examine(name: str, rates: dict[str, float]) -> dict[str, Claim]:
+def examine(name: str, rates: dict[str, float], size: Size = QUICK) -> dict[str, Claim]:
     experiment = EXPERIMENTS[name]
-    columns = {job.digest(): made_up(job, rates) for job in experiment.list_jobs(QUICK)}
-    return {claim.name: claim for claim in experiment.examine(QUICK, Results(columns)).claims}
+    columns = {job.digest(): made_up(job, rates) for job in experiment.list_jobs(size)}
+    return {claim.name: claim for claim in experiment.examine(size, Results(columns)).claims}
 
 
 @pytest.mark.parametrize("name", ["two-state", "wireless", "ten-state"])
@@ -72,7 +72,7 @@ TURNED: list[tuple[str, str, dict[str, float]]] = [
     ("overtaking", "egt-settles-below-whittle", {"egt": 40.5}),
     ("eta", "eta-insensitive-two-state", {"egt:eta=0.1": 33.0}),
     ("eta", "eta-insensitive-wireless", {"egt:eta=0.1": 37.5}),
-    ("gamma", "gamma-low-is-best-ten-state", {"egt:gamma=0": 37.0}),
+    ("gamma", "gamma-low-is-best-ten-state", {"egt:gamma=4.5": 37.0}),
 ]
 
 
@@ -80,6 +80,13 @@ TURNED: list[tuple[str, str, dict[str, float]]] = [
 def test_a_claim_that_holds_fails_when_its_numbers_are_turned(name: str, claim: str, turned: dict[str, float]) -> None:
     assert examine(name, RATES)[claim].seen == HOLDS
     assert examine(name, {**RATES, **turned})[claim].seen == FAILS
+
+
+@pytest.mark.parametrize("gamma", ["-4.5", "0", "2.25", "4.5"])
+def test_no_threshold_of_the_full_size_may_be_better_than_the_lowest(gamma: str) -> None:
+    claim = "gamma-low-is-best-ten-state"
+    assert examine("gamma", RATES, Size())[claim].seen == HOLDS
+    assert examine("gamma", {**RATES, f"egt:gamma={gamma}": 37.0}, Size())[claim].seen == FAILS
 
 
 def test_eps_gt_reaches_its_oracle_only_where_it_does() -> None:
