@@ -387,7 +387,7 @@ def test_bodies_are_not_compressed_again_by_postgresql(store: Store) -> None:
     if store._engine.dialect.name == "postgresql":
         stored = sa.text(
             "SELECT attrelid::regclass::text, attstorage::text FROM pg_attribute "
-            "WHERE attname = 'body' AND pg_table_is_visible(attrelid) ORDER BY 1"
+            "WHERE attname = 'body' AND atttypid = 'bytea'::regtype AND pg_table_is_visible(attrelid) ORDER BY 1"
         )
         with store._engine.connect() as connection:
             found = connection.execute(stored).all()

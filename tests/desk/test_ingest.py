@@ -1,6 +1,7 @@
 """Ingestion: who takes part, what is new, what is wrong, and that nothing of an invalid table is recorded."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -180,8 +181,8 @@ def test_new_ids_like_known_ones_are_counted_and_some_are_shown() -> None:
 
 def test_the_notes_of_a_round(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"states": ["low", "high"], "rewards": [0, 1], "control": 0.0, "seed": 1, "horizon": 1}
-    with Desk(tmp_path / "desk.db") as desk:
-        program = desk.create("one", **settings, shares={"west": 0.5})
+    with Desk(tmp_path / "desk.db", clock=lambda: datetime(2026, 3, 2, tzinfo=UTC)) as desk:
+        program = desk.create("one", **settings, shares={"west": 0.5}, timezone="UTC")
         program.decide({"ann": ("low", "north"), "ben": ("low", None), "cem": ("low", None), "dee": ("low", None)})
         program.leave(["dee"])
         there = States(np.array([0]), np.array([1]), np.array([True]), np.array([False]))
@@ -191,7 +192,7 @@ def test_the_notes_of_a_round(tmp_path: Path) -> None:
         "left out, without a recent state: 2 people (ben, cem)",
         "nobody is in the group west, which has a share",
         "round 2 is beyond the horizon of 1 rounds",
-        "round 1 has no outcomes yet",
+        "round 1 (2 Mar 2026) has no outcomes yet",
     ]
 
 

@@ -222,7 +222,7 @@ def test_histories_programs_templates_and_reports_are_printed(shown: Callable[..
     text = shown(120, lambda: output.print_history(past, config, "[a]7"))
     for part in (
         "Shop [a]7",
-        "Week of 2 Mar 2026",
+        "\n2 Mar 2026 ",
         "[x]",
         "yes",
         "1.23",

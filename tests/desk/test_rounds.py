@@ -1,6 +1,7 @@
 """A round and the history of one person, as their events add them up."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -128,10 +129,10 @@ def test_a_round_at_hand_is_what_the_log_gathers(desk: Desk) -> None:
 
 @pytest.fixture
 def program(address: str) -> Iterator[Program]:
-    with Desk(address) as desk:
+    with Desk(address, clock=lambda: datetime(2026, 3, 2, tzinfo=UTC)) as desk:
         yield desk.create(
             "one", states=["low", "high"], rewards=[0, 5], budget=1, control=0.0, seed=1, cool_down=2, policy="egt",
-            states_are_outcomes=False,
+            states_are_outcomes=False, timezone="UTC",
         )  # fmt: skip
 
 
@@ -144,7 +145,9 @@ def test_a_history_has_a_row_for_each_round_with_corrections_in_their_places(pro
     program.learn([{"agent": "ann", "next_state": "high"}, {"agent": "ben", "next_state": "low"}])
     program.decide({"ann": "high", "ben": "low"})
     program.learn([{"agent": "ann", "done": "yes"}], round=2)  # done, though it was not on the list
+    named = {"label": "2 Mar 2026", "due": "2026-03-02"}
     first = {
+        **named,
         "round": 1,
         "state": "low",
         "chosen": True,
@@ -152,7 +155,15 @@ def test_a_history_has_a_row_for_each_round_with_corrections_in_their_places(pro
         "done": True,
         "note": "must list, as planned",
     }
-    second = {"round": 2, "state": "high", "chosen": False, "probability": 0.0, "done": True, "note": "cooling down"}
+    second = {
+        **named,
+        "round": 2,
+        "state": "high",
+        "chosen": False,
+        "probability": 0.0,
+        "done": True,
+        "note": "cooling down",
+    }
     assert without_time(program.history("ann")) == [first | {"reward": 5.0, "next_state": "high"}, second]
     program.learn([{"agent": "ann", "done": "no", "next_state": "low"}], round=1, correct=True)
     program.correct_states({"ann": "low"}, 2)
