@@ -5,6 +5,7 @@ ETag. Long lists are answered in pages; `next` is the address of the next one.
 """
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Annotated, Any, Concatenate, ParamSpec
 from urllib.parse import quote, urlencode
 
@@ -113,9 +114,9 @@ def _hide_policy_path(name: str, value: Any) -> Any:
     return policy_label(value) if name in POLICY_FIELDS and isinstance(value, str) else value
 
 
-def make_etag(digest: str) -> str:
-    """The ETag of a program's content after the event with this digest, in this version."""
-    return f'W/"{digest[:32]}-{__version__}"'
+def make_etag(digest: str, period: str = "") -> str:
+    """The ETag of a program's content after the event with this digest, in this version and period."""
+    return f'W/"{digest[:32]}-{__version__}{period}"'
 
 
 def matches_etag(request: Request, etag: str) -> bool:
@@ -132,16 +133,26 @@ async def read_program(
     **kwargs: P.kwargs,
 ) -> Response:
     """What `read` returns for a program, with an ETag, or 304 without waiting for the program."""
+    return await _read(request, name, lambda program: read(program, *args, **kwargs))
+
+
+async def read_dated(request: Request, name: str, read: Callable[[Program], object]) -> Response:
+    """The same for content with due dates, which also depends on the day; in every time zone one begins with a quarter hour."""
+    now: datetime = get_programs(request).desk.store.clock()
+    return await _read(request, name, read, f"-{int(now.timestamp()) // 900}")
+
+
+async def _read(request: Request, name: str, read: Callable[[Program], object], period: str = "") -> Response:
     programs = get_programs(request)
-    etag = make_etag((await programs.run(programs.head, name)).digest)
+    etag = make_etag((await programs.run(programs.head, name)).digest, period)
     if matches_etag(request, etag):
         return Response(status_code=304, headers={"ETag": etag})
 
     def respond(program: Program) -> tuple[Response | Sheet, Mapping[str, str]]:
         projection = program.projection  # before reading: the ETag may be older than the content, never newer
-        content = read(program, *args, **kwargs)
+        content = read(program)
         # With pseudonyms, names change without an event, when this process learns them.
-        headers = {"ETag": make_etag(projection.digest)} if projection.config.pseudonyms is None else {}
+        headers = {"ETag": make_etag(projection.digest, period)} if projection.config.pseudonyms is None else {}
         return content if isinstance(content, Sheet | Response) else json_response(content), headers
 
     found, headers = await programs.call(request, name, respond)

@@ -35,6 +35,7 @@ from restive.server.routes.deps import (
     make_router,
     page_url,
     program_url,
+    read_dated,
     read_program,
     record,
     write_program,
@@ -120,7 +121,7 @@ def _describe_config(name: str, config: types.Config) -> types.ProgramConfig:
 )
 async def show_program(name: Name, request: Request, principal: Viewer) -> Response:
     """The settings of a program and its numbers of people, rounds and events."""
-    return await read_program(request, name, _describe_program)
+    return await read_dated(request, name, _describe_program)
 
 
 def _describe_program(program: Program) -> types.Program:
@@ -213,7 +214,7 @@ async def delete(
 )
 async def status(name: Name, request: Request, principal: Viewer) -> Response:
     """Rounds, people, the gain of the program, what was learned, and what to do next."""
-    return await read_program(request, name, lambda program: hide_policy_paths(get_status(program)))
+    return await read_dated(request, name, lambda program: hide_policy_paths(get_status(program)))
 
 
 @router.get(

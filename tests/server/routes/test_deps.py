@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
@@ -32,6 +33,17 @@ def test_content_is_sent_again_only_after_a_new_event(caller: Caller, path: str)
     later = caller.call("GET", whole, headers={"If-None-Match": tag})
     assert later.status_code == 200
     assert later.headers["ETag"] != tag
+
+
+def test_what_depends_on_the_day_is_sent_again_on_the_next_one(caller: Caller) -> None:
+    now = datetime(2026, 11, 18, 23, 59, tzinfo=UTC)
+    caller.desk.store.clock = lambda: now
+    tag = {"If-None-Match": caller.call("GET", "status").headers["etag"]}
+    listed = {"If-None-Match": caller.call("GET", "rounds").headers["etag"]}
+    assert caller.call("GET", "status", headers=tag).status_code == 304
+    now += timedelta(minutes=1)
+    assert caller.call("GET", "status", headers=tag).status_code == 200
+    assert caller.call("GET", "rounds", headers=listed).status_code == 304
 
 
 def test_an_etag_does_not_replace_the_token(desk: Desk, principals: Callable[..., Caller]) -> None:
