@@ -24,6 +24,7 @@ class NewProgram(TableReading, total=False):
     shadow: str
     budget: int
     spend: str
+    cost_unit: str
     horizon: int
     seed: int
     control: float
@@ -48,6 +49,7 @@ class Changes(TableReading, total=False):
 
     budget: int
     spend: str
+    cost_unit: str
     cool_down: int
     keep: int
     shares: dict[str, float]

@@ -29,6 +29,10 @@ class StatusRound(Answer):
     present: int
     budget: int
     advised: int
+    planned: float | None
+    """The costs of the people on the list, added up; null if people have no costs."""
+    spent: float | None
+    """The costs of those of the list for whom the action was done; null if people have no costs."""
     done: int
     failed: int
     outcomes: int
@@ -191,6 +195,9 @@ class Progress(Answer):
     version: str
     actions: int
     budget_used: float | None
+    """The share of all budgets that was used."""
+    cost_unit: str
+    """The unit of costs and of the budget; empty: everybody costs 1."""
     extra_per_action: list[float | None] | None
     total: str
     """The total gain as a sentence, a range as long as it may be 0; empty if it is not known."""

@@ -209,9 +209,11 @@ class Config(Answer):
     shadow: str | None
     """The second policy, which is only compared with the first."""
     budget: int
-    """People who can be acted on in a round."""
+    """People who can be acted on in a round, or what may be spent on them, in `cost_unit`."""
     spend: Literal["exactly", "at most"]
     """Whether the budget is spent in any case, or only on people who are expected to gain."""
+    cost_unit: str
+    """The unit of what acting on a person costs, and of the budget; empty: everybody costs 1."""
     horizon: int | None
     """The number of rounds in all, if it is known."""
     seed: int
@@ -303,6 +305,8 @@ class ListedPerson(Answer):
     """The number by which the policy ranks, in units of its own; it is not an expected gain."""
     margin: float | None
     """The distance of the priority from that of the first person who was not chosen."""
+    cost: float | None
+    """What acting on the person costs; null if people have no costs."""
     reason: str
     """Whether a rule or a random draw decided, and what followed in this state so far, with the action and without."""
     display: dict[str, str | None]
@@ -320,6 +324,8 @@ class Decision(Answer):
     """The date when the round was due, in ISO 8601; without a rhythm, the day of the decision."""
     decided_at: str
     budget: int
+    planned: float | None
+    """The costs of the people on the list, added up; null if people have no costs."""
     present: int
     """People with a state in this round."""
     carried_over: int
@@ -390,6 +396,10 @@ class RoundSummary(Answer):
     cancelled: bool
     advised: int
     """People on the list."""
+    planned: float | None
+    """The costs of the people on the list, added up; null if people have no costs."""
+    spent: float | None
+    """The costs of those of the list for whom the action was done; null if people have no costs."""
     explored: int
     """People on the list who were chosen at random, to learn."""
     done: int
@@ -464,6 +474,8 @@ class Person(Answer):
     rounds_seen: int
     """Rounds with a recorded outcome."""
     reward_total: float
+    cost: float | None
+    """What acting on the person costs, as last known; null if it is not known or people have no costs."""
     display: dict[str, str | None]
     """The display columns of the program; null where nothing is known."""
 
@@ -480,6 +492,7 @@ class HistoryEntry(Answer):
     state: NotRequired[str]
     chosen: NotRequired[bool]
     probability: NotRequired[float]
+    cost: NotRequired[float]
     note: NotRequired[str]
     done: NotRequired[bool]
     reward: NotRequired[float]

@@ -238,7 +238,8 @@ class Program:
         return answer
 
     def change(self, key: str | None = None, **settings: Unpack[Changes]) -> types.Config:
-        """Change budget, spend, cool_down, keep, shares, display, states_are_outcomes, title, the calendar, or how tables are read."""
+        """Change budget, spend, cost_unit, cool_down, keep, shares, display, states_are_outcomes, title, the calendar, or how tables
+        are read."""
         config: types.Config = self._send("PATCH", "", Body.of(settings), {}, key)["config"]
         return config
 

@@ -40,6 +40,8 @@ class RoundTotals:
     present: int
     carried_over: int
     advised: int = 0
+    planned: float = 0.0  # the costs of those advised, if people have costs
+    spent: float = 0.0  # of those for whom it was done
     explored: int = 0
     done: int = 0
     failed: int = 0  # advised, but not done
@@ -115,6 +117,7 @@ class Agents:
     places: Ints  # in how many rounds it was on the list, also in those without a control group
     done: Ints  # in how many rounds the action was done
     failed: Ints  # in how many rounds it was on the list, but the action was not done
+    cost: Floats  # of acting on it, as of its last round, NaN where unknown
 
     @classmethod
     def empty(cls) -> "Agents":
@@ -123,7 +126,7 @@ class Agents:
         total, features = none.astype(np.float64), np.zeros((0, 0))
         history = none, none, none, none, total, none, none, none, total, none, total, none
         reached = none, none, none, none, none
-        return cls(none, none > 0, none > 0, none > 0, *history, none > 0, features, none > 0, *reached)
+        return cls(none, none > 0, none > 0, none > 0, *history, none > 0, features, none > 0, *reached, total)
 
     @property
     def count(self) -> int:
@@ -141,7 +144,7 @@ class Agents:
             "listed": np.zeros(group.size, np.int64), "since_total": np.zeros(group.size),
             "since_seen": np.zeros(group.size, np.int64), "compared_total": np.zeros(group.size),
             "compared_seen": np.zeros(group.size, np.int64), "unlisted": np.zeros(group.size, np.bool_),
-            "expected": np.zeros(group.size, np.bool_),
+            "expected": np.zeros(group.size, np.bool_), "cost": np.full(group.size, np.nan),
             **{name: np.zeros(group.size, np.int64) for name in ("present", "eligible", "places", "done", "failed")},
         }  # fmt: skip
         for name, values in blank.items():

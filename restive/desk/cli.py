@@ -14,6 +14,7 @@ import typer
 from restive.desk.cli_options import (
     ColumnOption,
     CoolDownOption,
+    CostUnitOption,
     CutPointsOption,
     FirstDueOption,
     PhoneCountryOption,
@@ -88,7 +89,9 @@ def init(
     rewards: Annotated[
         str | None, typer.Option(help="The reward of each state: 0,1; or `reported`, if each outcome has its own.")
     ] = None,
-    budget: Annotated[int | None, typer.Option(help="Actions per round, unless a round has its own.")] = None,
+    budget: Annotated[
+        int | None, typer.Option(help="Actions per round, or an amount, unless a round has its own.")
+    ] = None,
     policy: Annotated[str | None, typer.Option(help="The policy that decides.", show_default="lagrange")] = None,
     shadow: Annotated[str | None, typer.Option(help="A second policy, only compared with the first.")] = None,
     control: Annotated[
@@ -98,6 +101,7 @@ def init(
         int | None, typer.Option(help="The last round with a control group, which then joins the program.")
     ] = None,
     spend: SpendOption = None,
+    cost_unit: CostUnitOption = None,
     cool_down: CoolDownOption = None,
     keep: Annotated[
         int | None, typer.Option(help="Rounds for which a missing state is carried over.", show_default="2")
@@ -146,8 +150,8 @@ def init(
 
     settings = _given(
         states=None if states is None else [part.strip() for part in states.split(",")],
-        budget=budget, spend=spend, policy=policy, shadow=shadow, control=control, cool_down=cool_down, keep=keep,
-        control_until=control_until,
+        budget=budget, spend=spend, cost_unit=cost_unit, policy=policy, shadow=shadow, control=control,
+        cool_down=cool_down, keep=keep, control_until=control_until,
         shares=parse_shares(share) if share else None, horizon=horizon, reward_range=reward_range, seed=seed,
         words=parse_words(word) if word else None, features=parse_features(feature) if feature else None,
         display=display, states_are_outcomes=states_are_outcomes, title=title, rhythm=rhythm, first_due=first_due,
@@ -172,9 +176,11 @@ def init(
 def decide(
     name: ProgramName,
     states: Annotated[
-        Path | None, typer.Option(help=f"The states: {TABLE} with agent, state and optionally group.")
+        Path | None, typer.Option(help=f"The states: {TABLE} with agent, state and optionally group, cost.")
     ] = None,
-    budget: Annotated[int | None, typer.Option(help="Actions in this round.", show_default="the program's")] = None,
+    budget: Annotated[
+        int | None, typer.Option(help="Actions in this round, or an amount.", show_default="the program's")
+    ] = None,
     out: OutOption = None,
     full: FullOption = False,
     must: Annotated[Path | None, typer.Option(help="People who must be on the list: a table with agent.")] = None,
@@ -327,8 +333,9 @@ def undo(
 @desk.command()
 def change(
     name: ProgramName,
-    budget: Annotated[int | None, typer.Option(help="Actions per round.")] = None,
+    budget: Annotated[int | None, typer.Option(help="Actions per round, or an amount.")] = None,
     spend: SpendOption = None,
+    cost_unit: CostUnitOption = None,
     cool_down: CoolDownOption = None,
     keep: Annotated[int | None, typer.Option(help="Rounds for which a missing state is carried over.")] = None,
     share: Annotated[
@@ -358,6 +365,7 @@ def change(
     settings = _given(
         budget=budget,
         spend=spend,
+        cost_unit=cost_unit,
         cool_down=cool_down,
         keep=keep,
         shares=shares,

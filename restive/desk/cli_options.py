@@ -14,6 +14,9 @@ StoreOption = Annotated[
     ),
 ]
 SpendOption = Annotated[str | None, typer.Option(help="`exactly`, or `at most`: only where a gain is expected.")]
+CostUnitOption = Annotated[
+    str | None, typer.Option(help="People cost different amounts of the budget, in this unit: km, euros.")
+]
 StatesAreOutcomes = Annotated[
     bool | None, typer.Option(help="The states of a round are also the outcomes of the round before.")
 ]

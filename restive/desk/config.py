@@ -4,7 +4,8 @@ The config is the first event of a program's log. `rewards` are those of arrivin
 reported with each outcome; `reward_range` is then the largest difference of two rewards, which some policies need.
 `timezone`, `rhythm` and `first_due` name rounds and say when they are due, see `schedule`; decisions do not depend on them.
 `states_are_outcomes`: the states of a round are also the next states of the round before. `columns`, `values`,
-`cut_points` and `phone_country` say how tables are read, see `table_mapping`.
+`cut_points` and `phone_country` say how tables are read, see `table_mapping`. With a `cost_unit`, such as km, acting on a
+person costs an amount of its own, and the budget is an amount too.
 A template has the words and defaults of a new program for an application domain, read from templates.toml.
 """
 
@@ -28,6 +29,7 @@ from restive.desk.display import check_display
 from restive.desk.features import check_features, count_columns
 from restive.desk.roster import JOINERS, MAX_ID, normalize_name
 from restive.desk.schedule import Schedule, check_first_due, check_rhythm, check_timezone, word_for
+from restive.desk.table_columns import ColumnNames
 from restive.desk.table_mapping import (
     CutPoints,
     TableMapping,
@@ -36,7 +38,7 @@ from restive.desk.table_mapping import (
     check_phone_country,
     check_values,
 )
-from restive.desk.table_schema import OUTCOMES, STATES
+from restive.desk.table_schema import OUTCOMES, state_columns
 from restive.errors import InputError, check_number, check_whole, did_you_mean
 from restive.kernels.rng import MAX_SEED
 from restive.policies import make_policy
@@ -46,6 +48,7 @@ from restive.problem import AT_MOST, EXACTLY
 from restive.types import Floats
 
 MAX_TITLE = 80
+MAX_UNIT = 30
 MAX_BUDGET, MAX_HORIZON, MAX_STATES = 10**9, 10**9, 1000
 WHOLE = (("budget", 0, MAX_BUDGET), ("seed", 0, MAX_SEED), ("cool_down", 0, 10**6), ("keep", 0, 10**6))
 NUMBERS = (
@@ -81,6 +84,7 @@ class Config:
     shadow: str | None = None
     budget: int = 10
     spend: str = EXACTLY
+    cost_unit: str = ""  # of what acting on a person costs; empty: everybody costs 1
     horizon: int | None = None
     seed: int = 0
     control: float = 0.1
@@ -110,8 +114,9 @@ class Config:
         object.__setattr__(self, "shares", _shares(self.shares))
         object.__setattr__(self, "features", check_features(self.features))
         object.__setattr__(self, "display", check_display(self.display))
+        object.__setattr__(self, "cost_unit", _line("cost_unit", self.cost_unit, MAX_UNIT))
         self._check_personal_data()
-        known = (*dict.fromkeys((*STATES, *OUTCOMES)), *self.features, *self.display)
+        known = tuple(dict.fromkeys((*self.state_columns, *OUTCOMES)))
         object.__setattr__(self, "columns", check_columns(self.columns, known))
         object.__setattr__(self, "values", check_values(self.values, self.states))
         object.__setattr__(self, "cut_points", check_cut_points(self.cut_points, self.states))
@@ -120,7 +125,7 @@ class Config:
             raise InputError(f"spend is {self.spend!r}; it must be {EXACTLY!r} or {AT_MOST!r}.", location="spend")
         for name, low, high in WHOLE:
             object.__setattr__(self, name, check_whole(name, getattr(self, name), low, high))
-        object.__setattr__(self, "title", _title(self.title))
+        object.__setattr__(self, "title", _line("title", self.title, MAX_TITLE))
         object.__setattr__(self, "timezone", check_timezone(self.timezone))
         object.__setattr__(self, "rhythm", check_rhythm(self.rhythm, self.words.every))
         object.__setattr__(self, "words", replace(self.words, every=word_for(str(self.rhythm), self.words.every)))
@@ -162,6 +167,11 @@ class Config:
             )
 
     @property
+    def state_columns(self) -> ColumnNames:
+        """The columns of a table of states."""
+        return state_columns(self.features, self.display, bool(self.cost_unit))
+
+    @property
     def mapping(self) -> TableMapping:
         """How tables are read."""
         return TableMapping(self.columns, self.values, self.cut_points, self.phone_country)
@@ -184,7 +194,8 @@ class Config:
         columns = count_columns(self.features)
         known = np.full((agents, columns), np.nan) if features is None else features
         span = self.reward_range if self.rewards is None else max(self.rewards) - min(self.rewards)
-        wanted = min(self.budget if budget is None else budget, agents)
+        budget = self.budget if budget is None else budget
+        wanted = budget if self.cost_unit else min(budget, agents)
         sizes, given = (1, agents, len(self.states), wanted), known[None] if columns else None
         return Shape(*sizes, self.horizon, np.array([float(span)]), features=given, spend=self.spend)
 
@@ -216,7 +227,13 @@ class Config:
         for name in settings:
             if name not in CHANGEABLE:
                 raise InputError(f"{name!r} cannot be changed in a running program; {', '.join(CHANGEABLE)} can.")
-        return replace(self, **settings)
+        config = replace(self, **settings)
+        if bool(config.cost_unit) != bool(self.cost_unit):
+            raise InputError(
+                "Whether people have costs cannot be changed in a running program; the word for the unit can.",
+                location="cost_unit",
+            )
+        return config
 
 
 POLICY_FILE = re.compile(r"((?:[A-Za-z]:(?=[/\\]))?[^:]*\.py)(:.*)?", re.DOTALL)
@@ -224,18 +241,18 @@ ADDED = ("columns", "values")  # a table adds entries to these
 MAPPING = (*ADDED, "cut_points", "phone_country")
 CALENDAR = ("timezone", "rhythm", "first_due")
 CHANGEABLE = (
-    *("budget", "spend", "cool_down", "keep", "shares", "display", "states_are_outcomes", "title"),
+    *("budget", "spend", "cost_unit", "cool_down", "keep", "shares", "display", "states_are_outcomes", "title"),
     *CALENDAR,
     *MAPPING,
 )
 
 
-def _title(given: object) -> str:
-    """The title of a program, validated, without surrounding blanks."""
+def _line(name: str, given: object, longest: int) -> str:
+    """A setting that is one line of text, validated, without surrounding blanks."""
     text = given.strip() if isinstance(given, str) else None
-    if text is None or len(text) > MAX_TITLE or not text.isprintable():
+    if text is None or len(text) > longest or not text.isprintable():
         raise InputError(
-            f"title is {reprlib.repr(given)}; it must be one line of at most {MAX_TITLE} characters.", location="title"
+            f"{name} is {reprlib.repr(given)}; it must be one line of at most {longest} characters.", location=name
         )
     return text
 

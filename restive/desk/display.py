@@ -17,13 +17,13 @@ import polars as pl
 from restive.desk.roster import MAX_ID
 from restive.desk.table_files import ROW
 from restive.desk.table_mapping import normalize_header
-from restive.desk.table_schema import OUTCOMES, STATES
+from restive.desk.table_schema import COST, OUTCOMES, STATES
 from restive.errors import InputError
 from restive.types import Ints
 
 MAX_DISPLAY = 12  # columns of a program
 # Headers with a meaning in tables of states and outcomes, and columns of lists and of people.
-RESERVED = {header for columns in (STATES, OUTCOMES) for names in columns.values() for header in names} | {
+RESERVED = {header for columns in (STATES, COST, OUTCOMES) for names in columns.values() for header in names} | {
     "rank", "list", "state_now", "exploration", "probability", "priority", "margin", "reason", "advised", "number",
     "active", "control", "rounds_seen", "reward_total", "display", "features", ROW,
 }  # fmt: skip

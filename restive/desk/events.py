@@ -6,7 +6,7 @@
     grouped    agents that change their group
     left       agents that are no longer in the program
     erased     agents whose names are deleted
-    decided    a round: who is present in which state, the budget, the choice and the list
+    decided    a round: who is present in which state and at what cost, the budget, the choice and the list
     outcomes   what was done in a round, the rewards and the next states
     corrected  states or outcomes of a round that were recorded wrong
     withdrawn  reports of outcomes of a round that no longer count
@@ -292,6 +292,7 @@ class DecisionInput:
     must: Ints = field(default_factory=NOBODY.copy)  # agents on the list in any case
     never: Ints = field(default_factory=NOBODY.copy)  # agents not on the list
     digest: str = ""  # of the request, to recognise a repeated one
+    cost: Floats | None = None  # [M] of acting on each agent present; None: everybody costs 1
 
 
 @dataclass(frozen=True)
@@ -310,15 +311,17 @@ class Decided(Change):
         lists = {"must": given.must, "never": given.never}
         extra = {name: {"number": number} for name, number in lists.items() if number.size}
         header = {"budget": given.budget, "input": given.digest, **self.about}
-        return Record(header, given.states.columns() | self.choice, {**extra, "list": self.listed})
+        cost = {} if given.cost is None else {"cost": given.cost}
+        return Record(header, given.states.columns() | cost | self.choice, {**extra, "list": self.listed})
 
     @classmethod
     def read(cls, event: Event) -> Self:
         """The meaning of the event."""
         must, never = (event.extra.get(name, {}).get("number", NOBODY) for name in ("must", "never"))
         about = {name: value for name, value in event.header.items() if name not in ("budget", "input")}
-        given = DecisionInput(States.read(event.columns), event.header["budget"], must, never, event.header["input"])
-        choice = {name: column for name, column in event.columns.items() if name not in States._fields}
+        known, cost = (must, never, event.header["input"]), event.columns.get("cost")
+        given = DecisionInput(States.read(event.columns), event.header["budget"], *known, cost)
+        choice = {name: column for name, column in event.columns.items() if name not in (*States._fields, "cost")}
         return cls(given, about, choice, event.extra.get("list", {}))
 
 

@@ -141,6 +141,15 @@ def count_people(number: int, words: Words, adjective: str = "") -> str:
     return f"{number:,} {adjective}{words.person if number == 1 else words.people}"
 
 
+def show_amount(amount: float, unit: str) -> str:
+    """An amount of the budget in its unit.
+
+    >>> show_amount(1250.5, "km"), show_amount(40.0, "euros")
+    ('1,250.5 km', '40 euros')
+    """
+    return f"{amount:,.2f}".rstrip("0").rstrip(".") + f" {unit}" * bool(unit)
+
+
 def capitalize(text: str) -> str:
     """The text with a capital first letter, and the others as they are."""
     return text[:1].upper() + text[1:]

@@ -75,6 +75,7 @@ def agents_table(program: Program, numbers: Ints | None = None) -> pl.DataFrame:
     projection, states = program.projection, [*program.config.states, None]
     agents, groups = projection.agents, [*projection.groups, None]
     some = np.arange(agents.count) if numbers is None else numbers
+    cost = {"cost": pl.Series(agents.cost[some]).fill_nan(None)} if program.config.cost_unit else {}
     return pl.DataFrame(
         {
             "number": some,
@@ -85,6 +86,7 @@ def agents_table(program: Program, numbers: Ints | None = None) -> pl.DataFrame:
             "state": pl.Series([states[code] for code in agents.state[some].tolist()], dtype=pl.String),
             "rounds_seen": agents.seen[some],
             "reward_total": agents.total[some],
+            **cost,
         }
     )
 
@@ -94,6 +96,7 @@ def describe_people(program: Program, numbers: Ints) -> list[Person]:
     names = pl.Series("agent", program.names.call(numbers), pl.String)
     rows = agents_table(program, numbers).with_columns(names).to_dicts()
     for row, cells in zip(rows, program.display(numbers), strict=True):
+        row.setdefault("cost", None)
         row["display"] = cells
     return cast("list[Person]", rows)
 
@@ -105,10 +108,12 @@ def rounds_table(program: Program) -> pl.DataFrame:
 
 def summarize_rounds(program: Program) -> list[RoundSummary]:
     """The totals of each round."""
+    costs = bool(program.config.cost_unit)
     return [
         {
             "round": line.round, "label": line.label, "due": line.due, "at": line.at, "budget": line.budget,
             "present": line.present, "carried_over": line.carried_over, "cancelled": line.cancelled, "advised": line.advised,
+            "planned": line.planned if costs else None, "spent": line.spent if costs else None,
             "explored": line.explored, "done": line.done - line.unlisted,
             "failed": line.failed, "unlisted": line.unlisted, "outcomes": line.outcomes,
             "treated_outcomes": line.treated.seen, "treated_reward": line.treated.total,
@@ -128,6 +133,7 @@ def records_table(program: Program, found: Round) -> pl.DataFrame:
         "agent": names,
         "state": states.gather(found.state),
         "carried_over": found.carried_over,
+        **({} if found.given.cost is None else {"cost": found.given.cost}),
     }
     exclusions = pl.Series(EXCLUSIONS, dtype=pl.String)
     columns |= {

@@ -15,12 +15,12 @@ import polars as pl
 
 from restive.desk.roster import MAX_ID, normalize_name
 from restive.desk.table_mapping import normalize_header
-from restive.desk.table_schema import OUTCOMES, STATES, Features
+from restive.desk.table_schema import COST, OUTCOMES, STATES, Features
 from restive.errors import InputError
 from restive.problem import MAX_FEATURES
 from restive.types import Floats
 
-RESERVED = {header for columns in (STATES, OUTCOMES) for names in columns.values() for header in names}
+RESERVED = {header for columns in (STATES, COST, OUTCOMES) for names in columns.values() for header in names}
 
 
 def check_features(given: object) -> dict[str, tuple[str, ...]]:

@@ -16,7 +16,7 @@ import polars as pl
 from restive.desk.cache import ProgramCache
 from restive.desk.config import MAX_BUDGET, Config, Words
 from restive.desk.events import DecisionInput, Grouped, Joined, States
-from restive.desk.explanations import capitalize, count_people
+from restive.desk.explanations import capitalize, count_people, show_amount
 from restive.desk.features import encode
 from restive.desk.projection import Projection
 from restive.desk.roster import Names, normalize_names
@@ -24,8 +24,9 @@ from restive.desk.store import Writer
 from restive.desk.table_columns import AllKnown, ColumnNames, Fault, accept, match_headers, unread
 from restive.desk.table_files import TableFile, as_frame, open_table_file
 from restive.desk.table_mapping import NO_MAPPING, TableMapping, days_before, normalize_header, spell_phones
-from restive.desk.table_schema import count_normalized, read_agents, read_states, state_columns
+from restive.desk.table_schema import count_normalized, read_agents, read_states
 from restive.errors import Conflict, Hint, InputError, check_whole, did_you_mean
+from restive.kernels.spending import ROUNDING
 from restive.types import Bools, Floats, Ints
 
 MAX_NAMED = 5  # people or rounds in a sentence
@@ -60,6 +61,7 @@ class NumberedStates(NamedTuple):
     moved_to: Ints
     new_features: Floats  # of new agents, [M, F]
     changed: Ints  # known agents with other features than when they joined
+    cost: Floats  # of all rows, NaN where the cell is empty; empty if people have no costs
 
 
 def number_states(table: pl.DataFrame, names: Names, projection: Projection) -> NumberedStates:
@@ -77,7 +79,9 @@ def number_states(table: pl.DataFrame, names: Names, projection: Projection) -> 
     changed = numbers[moved][order], group[moved][order]
     features = encode(table, projection.config.features)
     news = features[unknown], _find_changed(features[~unknown], numbers[~unknown], projection)
-    return NumberedStates(new, group[unknown], groups, numbers, as_integers(table["state"]), *changed, *news)
+    cost = table["cost"].fill_null(np.nan).to_numpy() if "cost" in table.columns else np.zeros(0)
+    state = as_integers(table["state"])
+    return NumberedStates(new, group[unknown], groups, numbers, state, *changed, *news, cost)
 
 
 def _find_changed(features: Floats, numbers: Ints, projection: Projection) -> Ints:
@@ -141,13 +145,16 @@ def read_round_input(
     table, notes = None, list[str]()
     if states is not None:
         frame, where, notes = read_given(states, "states")
-        table = read_states(frame, where, config.states, all_known, config.features, config.mapping, config.display)
-        columns = accept(state_columns(config.features, config.display), config.mapping)
+        known = all_known, config.features, config.mapping, config.display, bool(config.cost_unit)
+        table = read_states(frame, where, config.states, *known)
+        columns = accept(config.state_columns, config.mapping)
         notes += describe_table(frame, columns, table, config)
         absent = [name for name in config.features if name not in match_headers(frame, columns)]
         notes += [f"no column for these features: {', '.join(absent)}"] if absent else []
         kept = [name for name in config.display if name not in table.columns]
         notes += [f"no column for these display columns, which stay as they were: {', '.join(kept)}"] if kept else []
+        if config.cost_unit and "cost" not in match_headers(frame, columns):
+            notes.append("no column for the cost, which stays as it was")
         if table.is_empty():
             raise InputError(f"{where}: the table has no rows; without a table the last known states are used.")
     wanted = None if budget is None else check_whole("budget", budget, 0, MAX_BUDGET)
@@ -195,8 +202,9 @@ def find_listed(listed: pl.Series | None, names: Names) -> tuple[Ints, list[str]
     return np.unique(number.drop_nulls().to_numpy().astype(np.int64)), unknown
 
 
-def check_lists(must: Ints, never: Ints, projection: Projection, present: States, budget: int, names: Names) -> None:
+def check_lists(given: DecisionInput, projection: Projection, names: Names) -> None:
     """Refuse must and never lists that contradict each other or the round."""
+    must, never, present = given.must, given.never, given.states
     if not must.size:
         return
     both, missing = np.intersect1d(must, never), must[~np.isin(must, present.number)]
@@ -208,8 +216,32 @@ def check_lists(must: Ints, never: Ints, projection: Projection, present: States
     ):
         if wrong.size:
             raise InputError(f"{name_few(names.call(wrong))}: {why}.")
-    if must.size > budget:
-        raise InputError(f"{must.size} people are on the must list, but the budget is {budget}.")
+    if given.cost is not None:
+        cost, unit = float(given.cost[np.isin(present.number, must)].sum()), projection.config.cost_unit
+        if cost > given.budget * (1 + ROUNDING):
+            wanted, there = show_amount(cost, unit), show_amount(given.budget, unit)
+            raise InputError(f"The people on the must list cost {wanted}, but the budget is {there}.")
+    elif must.size > given.budget:
+        raise InputError(f"{must.size} people are on the must list, but the budget is {given.budget}.")
+
+
+def find_costs(projection: Projection, present: States, arrivals: NumberedStates | None, names: Names) -> Floats | None:
+    """What acting on each agent present costs, as reported now or before; None if people have no costs."""
+    if not projection.config.cost_unit:
+        return None
+    cost = projection.agents.cost.copy()
+    if arrivals is not None:
+        given = ~np.isnan(arrivals.cost)
+        cost[arrivals.number[given]] = arrivals.cost[given]
+    unknown = present.number[np.isnan(cost[present.number])]
+    if unknown.size:
+        people = count_people(unknown.size, projection.config.words)
+        raise InputError(
+            f"The cost of {people} is not known ({name_few(names.call(unknown))}); give each a number above 0 in the "
+            "column cost.",
+            location="states",
+        )
+    return cost[present.number]
 
 
 def check_spelling(names: Names, projection: Projection, country: int | None) -> None:
@@ -344,9 +376,10 @@ def prepare_round(
     must, never, unknown = _find_lists(requested, names)
     notes += name_people("on the never list, but not in the program", unknown, projection.config.words)
     notes += describe_round(projection, states, names)
-    check_lists(must, never, projection, states, budget, names)
     digest = _digest_request(arrivals or states, budget, must, never)
-    return DecisionInput(states, budget, must, never, digest), notes
+    given = DecisionInput(states, budget, must, never, digest, find_costs(projection, states, arrivals, names))
+    check_lists(given, projection, names)
+    return given, notes
 
 
 def _find_lists(requested: RoundInput, names: Names) -> tuple[Ints, Ints, list[str]]:
@@ -360,7 +393,8 @@ def _find_lists(requested: RoundInput, names: Names) -> tuple[Ints, Ints, list[s
 def _digest_request(used: NumberedStates | States, budget: int, must: Ints, never: Ints) -> str:
     """The digest by which a repeated request is recognised."""
     digest = hashlib.sha256()
-    for part in (used.number, used.state, budget, must, never):
+    cost = (used.cost,) if isinstance(used, NumberedStates) and used.cost.size else ()
+    for part in (used.number, used.state, budget, must, never, *cost):
         digest.update(np.ascontiguousarray(part).data)
         digest.update(b"|")
     return digest.hexdigest()

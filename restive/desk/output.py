@@ -17,7 +17,7 @@ from restive.api.types import DueRound, HistoryEntry
 from restive.api.webhooks import Delivery, Webhook
 from restive.console import as_text, make_console, print_json, print_line, print_notices, print_table
 from restive.desk.config import Config, Words
-from restive.desk.explanations import capitalize, count_people, describe_effect, rounded, show_estimate
+from restive.desk.explanations import capitalize, count_people, describe_effect, rounded, show_amount, show_estimate
 from restive.desk.schedule import NO_RHYTHM, describe_rhythm, mention_round, show_time, tick_label
 from restive.desk.table_mapping import CutPoints
 from restive.errors import InputError
@@ -92,9 +92,11 @@ def print_recommendation(
     else:
         chosen, words = len(recommendation.chosen), recommendation.config.words
         note = " (dry run, nothing recorded)" if dry_run else ""
-        people = count_people(chosen, words)
+        people, unit = count_people(chosen, words), recommendation.config.cost_unit
+        if recommendation.planned is not None:
+            people += f" for {show_amount(recommendation.planned, unit)} of {show_amount(recommendation.budget, unit)}"
         title = f"{recommendation.program}, {recommendation.totals.mention}{note}: {people} to {words.verb}, then the reserve"
-        print_list(recommendation.people(slice(max_people)), words, title)
+        print_list(recommendation.people(slice(max_people)), words, title, unit)
         hidden = recommendation.size - max_people
         if hidden > 0:
             print_line(f"... and {hidden:,} more; --out writes all of them to a file.")
@@ -120,13 +122,14 @@ def _describe_rules(recommendation: "Recommendation") -> Iterator[str]:
         yield f"Places that would go to other people without the rule: {places}."
 
 
-def print_list(rows: Sequence[Row], words: Words, title: str = "") -> None:
+def print_list(rows: Sequence[Row], words: Words, title: str = "", unit: str = "") -> None:
     """Print the rows of a recommendation, with the reason under each."""
     lines = [
         {
             "rank": f"+{row['rank']}" if row.get("list") == "reserve" else row["rank"],
             words.person: row["agent"],
             **{name: cell or "" for name, cell in row.get("display", {}).items()},
+            **({unit: show_amount(row["cost"], "")} if row.get("cost") is not None else {}),
             "state": row.get("state_now"),
             "probability": show_percent(row.get("probability")),
         }
@@ -156,7 +159,8 @@ def print_config(
     print_line(f"Program {name} {what}.")
     print_line(f"States: {', '.join(config['states'])}; rewards: {shown}.")
     limit = "at most " if config["spend"] == AT_MOST else ""
-    print_line(f"Budget: {limit}{config['budget']:,} a round. Policy: {config['policy']}.")
+    budget = show_amount(config["budget"], config["cost_unit"])
+    print_line(f"Budget: {limit}{budget} a round. Policy: {config['policy']}.")
     if config["control"]:
         print_line(
             f"Control group: about {config['control']:.0%} of the people are never treated"
@@ -181,6 +185,8 @@ def _describe_config(config: Mapping[str, Any]) -> Iterator[str]:
     if config["shares"]:
         shares = ", ".join(f"{group} {share:.0%}" for group, share in config["shares"].items())
         yield f"Minimum shares of the list: {shares}."
+    if config["cost_unit"]:
+        yield f"Costs: the column cost of the states says what each person costs, in {config['cost_unit']}."
     if config["features"]:
         yield f"Features of people: {', '.join(config['features'])}."
     if config["columns"]:
@@ -244,6 +250,7 @@ def print_history(rows: Sequence[HistoryEntry], config: Config, person: str, as_
             "reward": show_number(row.get("reward")),
             "next state": row.get("next_state"),
             "probability": show_percent(row.get("probability")),
+            **({"cost": show_amount(row["cost"], "")} if "cost" in row else {}),
             f"decided ({config.timezone})": show_time(row["at"], config.timezone),
             "note": row.get("note"),
         }
@@ -424,6 +431,7 @@ def _print_rounds(console: Console, status: Status, words: Words) -> None:
             "explored": row["explored"],
             "failed": row["failed"],
             **({"not listed": row["unlisted"]} if any(each["unlisted"] for each in rows) else {}),
+            **({} if row["spent"] is None else {f"spent, {status['cost_unit']}": show_amount(row["spent"], "")}),
             "budget": row["budget"],
             f"decided ({status['timezone']})": show_time(row["at"], status["timezone"]),
         }

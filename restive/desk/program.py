@@ -24,6 +24,7 @@ from restive.desk.audit import NO_CONTEXT, KeyTaken, Repeated, RequestContext
 from restive.desk.cache import ProgramCache
 from restive.desk.config import Config
 from restive.desk.corrections import correct_states, find_wrong_states, withdraw_reports
+from restive.desk.decision import decide
 from restive.desk.display import decode_cells
 from restive.desk.events import (
     Cancelled,
@@ -63,7 +64,6 @@ from restive.desk.projection import Projection
 from restive.desk.recommendation import Recommendation
 from restive.desk.roster import Names
 from restive.desk.rounds import Round, describe_agent, gather
-from restive.desk.selection import decide
 from restive.desk.store import ProgramRow, Store, StoreError, Writer
 from restive.desk.table_schema import read_states
 from restive.desk.undo import Undoable, count_joined, describe_entry, find_entry, find_undoable
@@ -343,8 +343,8 @@ class Program:
         return undone
 
     def change(self, *, context: RequestContext = NO_CONTEXT, **settings: Any) -> Config:
-        """Change budget, spend, cool_down, keep, shares, display, states_are_outcomes, title, timezone, rhythm, first_due,
-        or how tables are read.
+        """Change budget, spend, cost_unit, cool_down, keep, shares, display, states_are_outcomes, title, timezone, rhythm,
+        first_due, or how tables are read.
 
         The cells of display columns that are no longer declared are deleted from the store.
         """

@@ -9,6 +9,7 @@ correct, withdrawn and undone ones have no effect, so the projection ends as if 
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any, TypeVar
 
@@ -26,6 +27,7 @@ from restive.desk.events import (
     Corrected,
     Created,
     Decided,
+    DecisionInput,
     Erased,
     Event,
     Grouped,
@@ -191,16 +193,17 @@ class Projection:
                 f"{len(self.config.states)} states."
             )
 
-    def draws(self, states: States, round_: int, budget: int) -> Draws:
+    def draws(self, given: DecisionInput, round_: int) -> Draws:
         """The random numbers of a round: those of step round - 1 of a simulation with this seed."""
-        places = min(budget, states.number.size)
-        return Draws(self.keys, states.number, round_ - 1, places, spend=self.config.spend)
+        number, cost = given.states.number, None if given.cost is None else given.cost[None]
+        budget = min(given.budget, number.size) if cost is None else given.budget
+        return Draws(self.keys, number, round_ - 1, budget, cost, self.config.spend)
 
-    def rank(self, states: States, round_: int, budget: int) -> dict[str, tuple[Ranking, Estimate]]:
+    def rank(self, given: DecisionInput, round_: int) -> dict[str, tuple[Ranking, Estimate]]:
         """The ranking of each policy."""
-        draws = self.draws(states, round_, budget)
+        draws, agents = self.draws(given, round_), self.agents.count
         self.ranked = round_
-        return {slot: policy.rank(states, draws, self.agents.count) for slot, policy in self.policy_states.items()}
+        return {slot: policy.rank(given.states, draws, agents) for slot, policy in self.policy_states.items()}
 
     def totals(self, round_: int) -> RoundTotals:
         """The totals of a round; rounds count from 1."""
@@ -279,11 +282,14 @@ class Projection:
         states = self._correct(event, change.given.states)
         self._cache_states(round_, states)
         if self.ranked != round_:
-            self.rank(states, round_, change.given.budget)
+            self.rank(replace(change.given, states=states), round_)
         new = ~states.carried_over
         self.agents.active[states.number], self.agents.expected[states.number] = True, False
         self.agents.state[states.number[new]] = states.state[new]
         self.agents.state_round[states.number[new]] = round_
+        cost = change.given.cost
+        if cost is not None:
+            self.agents.cost[states.number] = cost
         self.agents.record_selected(states.number[chosen], round_)
         self.agents.present[states.number] += 1
         self.agents.eligible[states.number[np.isin(change.choice["exclusion"], ELIGIBLE)]] += 1
@@ -303,6 +309,7 @@ class Projection:
                 present=states.number.size,
                 carried_over=int(states.carried_over.sum()),
                 advised=int(chosen.sum()),
+                planned=0.0 if cost is None else float(cost[chosen].sum()),
                 explored=change.about["explored"],
                 agents=self.agents.count,
             )
@@ -357,9 +364,17 @@ class Projection:
         self.agents.failed[news.number[failed]] += 1
         totals.done += int(done.sum())
         totals.failed += int(failed.sum())
+        totals.spent += self._sum_costs(round_, news.number[done & news.advised])
         totals.unlisted += int((new & news.done & ~news.advised).sum())
         if whole.any():
             self._learn(round_, news if whole.all() else news.take(whole))
+
+    def _sum_costs(self, round_: int, numbers: Ints) -> float:
+        """What acting on these agents of a round cost."""
+        if not self.config.cost_unit:
+            return 0.0
+        columns = self.read(self.totals(round_).event).columns
+        return float(columns["cost"][np.searchsorted(columns["number"], numbers)].sum())
 
     def _learn(self, round_: int, news: Outcomes) -> None:
         """Let the policies learn from outcomes with a next state."""

@@ -12,13 +12,13 @@ import polars as pl
 from restive.api import types
 from restive.desk.agents import RoundTotals
 from restive.desk.config import Config
+from restive.desk.decision import CHOSEN, MUST, RESERVE
 from restive.desk.display import as_series
 from restive.desk.events import EXCLUSIONS, ON_MUST
-from restive.desk.explanations import Followed, Person, describe_followed, explain
+from restive.desk.explanations import Followed, Person, describe_followed, explain, show_amount
 from restive.desk.outcomes import PreviousResults, describe_previous
 from restive.desk.roster import ERASED, Names
 from restive.desk.rounds import Round
-from restive.desk.selection import CHOSEN, MUST, RESERVE
 from restive.desk.table_files import write_table_file
 from restive.desk.table_schema import NOT_REACHED
 from restive.formats import finite_or_none
@@ -101,10 +101,19 @@ class Recommendation:
         return self.found.given.budget
 
     @property
+    def planned(self) -> float | None:
+        """The costs of the people on the list, added up; None if people have no costs."""
+        cost = self.found.given.cost
+        return None if cost is None else float(cost[self.found.chosen].sum())
+
+    @property
     def remarks(self) -> list[str]:
         """What is recorded of the round before, the notes, and how much of the budget was used if not all of it."""
-        used, left_out = int(self.found.chosen.sum()), self.found.decided.about["left_out"]
-        unused = f"{used:,} of {self.budget:,} used: the policy expects nobody else to gain"
+        used, unit = float(self.found.chosen.sum()) if self.planned is None else self.planned, self.config.cost_unit
+        unused = (
+            f"{show_amount(used, '')} of {show_amount(self.budget, unit)} used: the policy expects nobody else to gain"
+        )
+        left_out = self.found.decided.about["left_out"]
         taken = [] if self.results is None else [describe_previous(self.results, self.config.words)]
         return [*taken, *self.notes, *([unused] if left_out and used < self.budget else [])]
 
@@ -130,7 +139,14 @@ class Recommendation:
         reward = () if self.config.rewards is not None else ("reward",)
         blank = {name: pl.lit(None, dtype=pl.String) for name in ("done", "next_state", *reward)}
         return self.table.select(
-            rank.alias("rank"), "agent", *self.config.display, "state_now", "reason", **blank, round="round"
+            rank.alias("rank"),
+            "agent",
+            *self.config.display,
+            *self._cost,
+            "state_now",
+            "reason",
+            **blank,
+            round="round",
         ).filter(pl.col("agent") != ERASED)
 
     @property
@@ -149,6 +165,7 @@ class Recommendation:
         names = self.config.display
         rows = self._rows(part).to_dicts()
         for row in rows:
+            row.setdefault("cost", None)
             row["display"] = {name: row.pop(name) for name in names}
         return cast("list[types.ListedPerson]", rows)
 
@@ -170,7 +187,13 @@ class Recommendation:
             "reason": self._reasons(listed),
         }
         frame = pl.DataFrame(columns, schema=COLUMNS)
-        return frame.select(*FIRST, *self._display(listed["agent"]), pl.all().exclude(FIRST))
+        cost = [pl.Series(name, listed[name]) for name in self._cost]
+        return frame.select(*FIRST, *self._display(listed["agent"]), *cost, pl.all().exclude(FIRST))
+
+    @property
+    def _cost(self) -> list[str]:
+        """The column of costs, if people have costs."""
+        return ["cost"] if "cost" in self.found.listed else []
 
     def _display(self, agents: Ints) -> list[pl.Series]:
         """The display columns of some agents."""
@@ -206,6 +229,7 @@ class Recommendation:
             "due": self.totals.due,
             "decided_at": self.found.at,
             "budget": self.budget,
+            "planned": self.planned,
             "present": int(self.found.number.size),
             "carried_over": int(self.found.carried_over.sum()),
             "exclusions": self.exclusions(),

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from restive.desk.decision import decide
 from restive.desk.events import REVISIONS, Decided, Event, Head, Record, interpret
 from restive.desk.program import Program
 from restive.desk.projection import Projection
-from restive.desk.selection import decide
 from restive.policies.belief import flatten
 
 

@@ -172,6 +172,8 @@ def describe_agent(found: Round, states: Sequence[str], totals: RoundTotals) -> 
         "probability": float(found.choice["probability"][0]),
         "note": ", ".join(filter(None, notes)),
     }
+    if found.given.cost is not None:
+        row["cost"] = float(found.given.cost[0])
     if found.done[0] != UNKNOWN:
         row["done"] = bool(found.done[0] == DONE)
     if found.after[0] >= 0:

@@ -15,30 +15,23 @@ Of people in the control group it is recorded whether they would have been chose
 priority and then by the draw that breaks ties, at least as high as the last one chosen.
 """
 
-import hashlib
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from restive.contract import Draws, Estimate, Ranking, reach_cutoff
-from restive.desk.agents import NEVER
-from restive.desk.events import COOLING, EXCLUSIONS, FREE, IN_CONTROL, ON_MUST, ON_NEVER, Decided, DecisionInput, States
+from restive.desk.events import COOLING, EXCLUSIONS, FREE, IN_CONTROL, ON_MUST, ON_NEVER, DecisionInput
 from restive.desk.projection import Projection
-from restive.errors import InputError
 from restive.kernels import rng
 from restive.kernels.inclusion import inclusion_probabilities
 from restive.kernels.top_k import choose, find_cutoff, inclusion
 from restive.problem import AT_MOST
 from restive.types import Bools, Floats, Ints
-from restive.version import __version__
 
 # Random streams, beyond those of the policies and of the control group.
-GROUPS, REDRAWN, SPARES = (2**32 + stream for stream in (1, 2, 3))
-# The parts of a list: chosen by the policy, on the must list, on the reserve list.
-CHOSEN, MUST, RESERVE = range(3)
-RESERVE_SIZE = 10
+GROUPS, REDRAWN = 2**32 + 1, 2**32 + 2
 # The stages of a choice: for the minimum of a group, and of all others.
 NOT_RANKED, FIRST, REST = -1, 1, 2
 # Noise is redrawn more often for few agents, whose cutoff varies more from draw to draw.
@@ -56,6 +49,7 @@ class Rules(NamedTuple):
     budget: int
     at_most: bool = False  # whether the budget need not be spent
     as_treated: Ints | None = None  # [M] the exclusion if nobody were in the control group; None if nobody is
+    cost: Floats | None = None  # [M] what acting on each takes of the budget; None: everybody costs 1
 
     def free(self) -> Bools:
         """Agents that can be chosen by priority."""
@@ -78,43 +72,6 @@ class Choice(NamedTuple):
     would_act: Bools  # chosen, or in the control group, but would have been chosen
 
 
-def decide(projection: Projection, round_: int, given: DecisionInput) -> Decided:
-    """Decide a round."""
-    present, budget = given.states, given.budget
-    rules = find_rules(projection, round_, given)
-    draws = projection.draws(present, round_, budget)
-    rankings = projection.rank(present, round_, budget)
-    ranking, estimate = rankings["policy"]
-    choice = _select(projection, "policy", ranking, estimate, rules, draws)
-    explored = choice.chosen & (rules.exclusion == FREE) & (choice.by_noise | choice.random)
-    columns: dict[str, Any] = {
-        "chosen": choice.chosen,
-        "probability": choice.probability,
-        "exclusion": rules.exclusion.astype(np.uint8),
-        "would_act": choice.would_act,
-    }
-    header = {
-        "policy": projection.config.policy,
-        "version": __version__,
-        "priority": hashlib.sha256(np.ascontiguousarray(ranking.priority[0]).data).hexdigest(),
-        "explore": float(ranking.explore[0]),
-        "random": choice.random,
-        "explored": int(explored.sum()),
-        "left_out": int(choice.left_out.sum()),
-        "displaced": _count_displaced(projection, ranking, choice.random, rules, draws),
-        **projection.tallies.count_better(),
-    }
-    if "shadow" in rankings:
-        shadow = _select(projection, "shadow", *rankings["shadow"], rules, draws)
-        columns |= {"shadow_chosen": shadow.chosen, "shadow_probability": shadow.probability}
-        header["shadow"] = {
-            "policy": projection.config.shadow,
-            "common": int((shadow.chosen & choice.chosen).sum()),
-        }
-    listed = _make_list(projection, round_, present, ranking.priority[0], rules, choice, explored)
-    return Decided(given, header, columns, listed)
-
-
 def find_rules(projection: Projection, round_: int, given: DecisionInput) -> Rules:
     """The rules of a round; the must list overrides the cool-down."""
     agents, config, present = projection.agents, projection.config, given.states
@@ -127,79 +84,8 @@ def find_rules(projection: Projection, round_: int, given: DecisionInput) -> Rul
     exclusion[control] = IN_CONTROL
     known = {name: code for code, name in enumerate(projection.groups)}
     shares = {known[name]: share for name, share in config.shares.items() if name in known and share > 0}
-    return Rules(exclusion, agents.group[present.number], shares, given.budget, config.spend == AT_MOST, as_treated)
-
-
-def _select(
-    projection: Projection, slot: str, ranking: Ranking, estimate: Estimate, rules: Rules, draws: Draws
-) -> Choice:
-    if np.isnan(ranking.priority).any():
-        name = projection.policy_states[slot].policy.name
-        raise InputError(f"{name}: a priority is NaN in round {draws.step + 1}; nothing was recorded.")
-    return choose_agents(ranking, estimate, rules, draws)
-
-
-def _count_displaced(
-    projection: Projection, ranking: Ranking, random: bool, rules: Rules, draws: Draws
-) -> dict[str, int]:
-    tie = rng.uniform(draws.branch(rng.TIE), draws.agents)[0]
-    priority, least = (np.zeros(tie.size), -math.inf) if random else (ranking.priority[0], ranking.least(draws)[0])
-    return count_displaced(priority, tie, rules, dict(enumerate(projection.groups)), float(least))
-
-
-def _make_list(
-    projection: Projection,
-    round_: int,
-    present: States,
-    priority: Floats,
-    rules: Rules,
-    choice: Choice,
-    explored: Bools,
-) -> dict[str, Any]:
-    """The chosen by priority, then the reserve list."""
-    free = rules.exclusion == FREE
-    chosen = _by_priority(priority, np.flatnonzero(choice.chosen), present.number)
-    waiting = np.flatnonzero(free & ~choice.chosen & ~choice.left_out)
-    reserve = _find_spares(projection.draws(present, round_, rules.budget), priority, waiting, choice.random)
-    places = np.concatenate([chosen, reserve])
-    kind = np.where(rules.exclusion[places] == ON_MUST, MUST, CHOSEN)
-    kind[chosen.size :] = RESERVE
-    last = projection.agents.last_action[present.number[places]]
-    return {
-        "agent": present.number[places],
-        "kind": kind.astype(np.uint8),
-        "group": rules.group[places].astype(np.int16),
-        "state": present.state[places].astype(np.int16),
-        "carried_over": present.carried_over[places],
-        "priority": priority[places],
-        "margin": _margins(priority, places, kind, waiting, chosen[rules.exclusion[chosen] == FREE]),
-        "explored": explored[places],
-        "probability": choice.probability[places],
-        "since": np.where(last == NEVER, -1, round_ - last),
-    }
-
-
-def _by_priority(priority: Floats, places: Ints, numbers: Ints) -> Ints:
-    """Places in descending order of priority; ties in the order of joining."""
-    return places[np.lexsort((numbers[places], -priority[places]))]
-
-
-def _find_spares(draws: Draws, priority: Floats, places: Ints, random: bool) -> Ints:
-    """The places of the reserve list: the best of those who wait, ties in random order; all at random if the list is."""
-    if places.size > RESERVE_SIZE and not random:
-        cutoff = np.partition(priority[places], -RESERVE_SIZE)[-RESERVE_SIZE]
-        places = places[priority[places] >= cutoff]
-    drawn = rng.uniform(draws.branch(SPARES), np.ascontiguousarray(draws.agents[places]))[0]
-    order = np.argsort(drawn) if random else np.lexsort((drawn, -priority[places]))
-    return places[order][:RESERVE_SIZE]
-
-
-def _margins(priority: Floats, places: Ints, kind: Ints, waiting: Ints, chosen: Ints) -> Floats:
-    """Priority minus that of the first agent not chosen; on the reserve list, minus that of the last one chosen."""
-    first = priority[waiting].max() if waiting.size else -math.inf
-    last = priority[chosen].min() if chosen.size else math.inf
-    with np.errstate(invalid="ignore"):
-        return np.where(kind == RESERVE, priority[places] - last, priority[places] - first)
+    rest = given.budget, config.spend == AT_MOST, as_treated, given.cost
+    return Rules(exclusion, agents.group[present.number], shares, *rest)
 
 
 def choose_agents(ranking: Ranking, estimate: Estimate, rules: Rules, draws: Draws) -> Choice:
@@ -297,6 +183,12 @@ def count_displaced(
     place[np.lexsort((-tie, -priority))] = np.arange(priority.size)
     worth = priority > least if rules.at_most else np.ones(priority.size, np.bool_)
     listed = _find_best(place, worth, rules)
+    lifted = lift_rules(rules, group_names)
+    return {name: int((listed & ~_find_best(place, worth, without)).sum()) for name, without in lifted.items()}
+
+
+def lift_rules(rules: Rules, group_names: Mapping[int, str]) -> dict[str, Rules]:
+    """The rules without each of them that holds for somebody."""
     lifted = {
         EXCLUSIONS[code]: rules._replace(exclusion=np.where(rules.exclusion == code, FREE, rules.exclusion))
         for code, excluded in enumerate(np.bincount(rules.exclusion).tolist())
@@ -305,7 +197,7 @@ def count_displaced(
     for code in rules.shares:
         others = {other: share for other, share in rules.shares.items() if other != code}
         lifted[f"share of {group_names[code]}"] = rules._replace(shares=others)
-    return {name: int((listed & ~_find_best(place, worth, without)).sum()) for name, without in lifted.items()}
+    return lifted
 
 
 def _find_best(place: Ints, worth: Bools, rules: Rules) -> Bools:

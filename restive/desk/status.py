@@ -58,13 +58,14 @@ def get_progress(program: Program) -> Progress:
     """What a program has done so far, its lift, and what to do next; no round is read for it."""
     projection = program.projection
     config, agents = projection.config, projection.agents
-    people, rounds = _count_people(program), [_describe_round(totals) for totals in projection.rounds]
+    people, rounds = _count_people(program), [_describe_round(totals, config) for totals in projection.rounds]
     waiting: list[WaitingRound] = [
         {"round": totals.round, "label": totals.label, "missing": totals.waiting}
         for totals in projection.rounds
         if totals.waiting
     ]
     actions, budget = sum(row["done"] + row["unlisted"] for row in rounds), sum(row["budget"] for row in rounds)
+    used = sum(row["done"] if row["spent"] is None else row["spent"] for row in rounds)
     effect = measure_lift(projection) if agents.control.any() else None
     weekly, due = config.states_are_outcomes and bool(config.rewards), find_due(program)
     return {
@@ -88,7 +89,8 @@ def get_progress(program: Program) -> Progress:
         ),
         "version": __version__,
         "actions": actions,
-        "budget_used": sum(row["done"] for row in rounds) / budget if budget else None,
+        "budget_used": used / budget if budget else None,
+        "cost_unit": config.cost_unit,
         "extra_per_action": as_plain(effect.per_action(actions)) if effect else None,
         "total": describe_total(effect, actions, config.words) if effect else "",
     }
@@ -356,7 +358,8 @@ def _count_people(program: Program) -> PeopleCounts:
     }
 
 
-def _describe_round(totals: RoundTotals) -> StatusRound:
+def _describe_round(totals: RoundTotals, config: Config) -> StatusRound:
+    costs = bool(config.cost_unit)
     return {
         "round": totals.round,
         "label": totals.label,
@@ -365,6 +368,8 @@ def _describe_round(totals: RoundTotals) -> StatusRound:
         "present": totals.present,
         "budget": 0 if totals.cancelled else totals.budget,
         "advised": 0 if totals.cancelled else totals.advised,
+        "planned": None if not costs else 0.0 if totals.cancelled else totals.planned,
+        "spent": totals.spent if costs else None,
         "done": totals.done - totals.unlisted,
         "failed": totals.failed,
         "outcomes": totals.outcomes,

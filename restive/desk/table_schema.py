@@ -18,6 +18,7 @@ Features = Mapping[str, Sequence[str]]  # the categories of each feature of peop
 
 AGENTS: ColumnNames = {"agent": AGENT_HEADERS}
 STATES: ColumnNames = {**AGENTS, "state": ("state",), "group": ("group",)}
+COST: ColumnNames = {"cost": ("cost",)}  # of acting on a person, in programs with costs
 OUTCOMES: ColumnNames = {
     **AGENTS,
     "done": ("done",),
@@ -25,6 +26,7 @@ OUTCOMES: ColumnNames = {
     "reward": ("reward",),
     "round": ("round",),
 }
+MAX_COST = 1e9
 NOT_REACHED = "not reached"  # the action was not done
 YES = {
     "1", "y", "yes", "t", "true", "x", "done", "j", "ja", "wahr", "o", "oui", "vrai", "s", "si", "sí", "sim",
@@ -39,12 +41,12 @@ COMMON_YES_NO = ("yes", "no", "1", "0", "true", "false")
 
 def read_states(
     frame: pl.DataFrame, where: str, states: Sequence[str], all_known: AllKnown | None = None,
-    features: Features = MappingProxyType({}), mapping: TableMapping = NO_MAPPING, display: Sequence[str] = (),
+    features: Features = MappingProxyType({}), mapping: TableMapping = NO_MAPPING, display: Sequence[str] = (), cost: bool = False,
 ) -> pl.DataFrame:  # fmt: skip
     """States by agent: agent (String), state (Int16, null where the cell is empty), group (String or null).
 
-    Then a column for each feature: a number, or the number of a category (null where the cell is empty); the display
-    columns that the table has, as texts (null where the cell is empty); last the row. Rows that say the same about
+    Then, if people have costs, the cost (Float64); a column for each feature: a number, or the number of a category; the
+    display columns that the table has, as texts; each null where the cell is empty; last the row. Rows that say the same about
     an agent are merged.
 
     A state is given by its name, in any case if that is unambiguous, or by its number from 0; names take precedence.
@@ -53,20 +55,29 @@ def read_states(
     >>> read_states(as_frame({"ann": "High", "ben": 0, "cem": None}), "monday", ["low", "high"]).rows()
     [('ann', 1, None, 1), ('ben', 0, None, 2), ('cem', None, None, 3)]
     """
-    columns = state_columns(features, display)
+    columns = state_columns(features, display, cost)
     table = TableColumns(frame, where, columns, ("agent", "state"), all_known, mapping, states)
     agent = table.ids()
     state = table.state_codes("state", states)
     group = table.texts("group")
     table.check_printable("group", group)
+    costs = {"cost": _costs(table)} if cost else {}
     known = {name: table.feature(name, categories) for name, categories in features.items()}
     shown = {name: table.display(name) for name in display if name in table.headers}
-    return table.merge(pl.DataFrame({"agent": agent, "state": state, "group": group, **known, **shown}))
+    return table.merge(pl.DataFrame({"agent": agent, "state": state, "group": group, **costs, **known, **shown}))
 
 
-def state_columns(features: Features, display: Sequence[str] = ()) -> ColumnNames:
-    """The columns of a table of states with these features and display columns."""
-    return {**STATES, **{name: (name,) for name in (*features, *display)}}
+def _costs(table: TableColumns) -> pl.Series:
+    """What acting on each person costs, above 0."""
+    cost = table.numbers("cost")
+    wrong = (cost <= 0) | (cost > MAX_COST)
+    table.add_faults("cost", wrong, lambda i: f"{cost[i]:g} is not a cost; it must be above 0, up to {MAX_COST:g}")
+    return cost
+
+
+def state_columns(features: Features, display: Sequence[str] = (), cost: bool = False) -> ColumnNames:
+    """The columns of a table of states with these features and display columns, and with costs."""
+    return {**STATES, **(COST if cost else {}), **{name: (name,) for name in (*features, *display)}}
 
 
 def read_outcomes(

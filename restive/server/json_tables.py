@@ -31,6 +31,7 @@ STATES: ColumnTypes = {
     "agent": (str, int),
     "state": (str, int, type(None)),
     "group": (str, type(None)),
+    "cost": (int, float, type(None)),
     "features": (dict, type(None)),
     "display": (dict, type(None)),
 }

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation
 
-from restive.desk.config import MAX_BUDGET, MAX_HORIZON, MAX_STATES, MAX_TITLE
+from restive.desk.config import MAX_BUDGET, MAX_HORIZON, MAX_STATES, MAX_TITLE, MAX_UNIT
 from restive.desk.roster import MAX_ID
 from restive.desk.table_files import MAX_HEADER
 from restive.desk.table_mapping import MAX_COUNTRY
@@ -72,6 +72,9 @@ State = Annotated[
     Field(description="The name of a state or its number from 0; null: not known now.", examples=["low"]),
 ]
 Group = Annotated[Text | None, Field(description="The group of the person, such as a region.", examples=["north"])]
+Cost = Annotated[
+    float | None, Field(gt=0, description="What acting on the person costs; null or absent: as last known.")
+]
 FeatureCells = Annotated[
     dict[str, str | float | None] | None,
     Field(description="The features of the program, by name; those of known people stay.", examples=[{"age": 40}]),
@@ -93,16 +96,18 @@ class StateRow(Body):
     agent: Id
     state: State
     group: Group = None
+    cost: Cost = None
     features: FeatureCells = None
     display: DisplayCells = None
 
 
 class StateColumns(Body):
-    """The rows of agent, state, group, features and display as columns, which is faster for many people."""
+    """The rows of agent, state, group, cost, features and display as columns, which is faster for many people."""
 
     agent: list[Id]
     state: list[State]
     group: list[Group] = Field(default_factory=list)
+    cost: list[Cost] = Field(default_factory=list)
     features: list[FeatureCells] = Field(default_factory=list)
     display: list[DisplayCells] = Field(default_factory=list)
 
@@ -185,7 +190,9 @@ class ReadingQuery(Query):
 
 # Limits come before the validator: the OpenAPI document does not have them otherwise.
 Budget = Annotated[
-    int, Field(ge=0, le=MAX_BUDGET, description="The number of people who can be acted on in a round."), INTEGER
+    int,
+    Field(ge=0, le=MAX_BUDGET, description="The number of people who can be acted on in a round, or an amount."),
+    INTEGER,
 ]
 Round = Annotated[int, Field(ge=1, le=MAX_ROUND), INTEGER]
 Limit = Annotated[int, Field(ge=1, le=MAX_PAGE, description="The maximum number of items."), INTEGER]
@@ -319,6 +326,7 @@ Rounds = Annotated[int, Field(ge=0, le=10**6)]
 
 
 Spend = Literal["exactly", "at most"]
+COST_UNIT = "The unit of the costs of people and of the budget, such as km; empty: everybody costs 1."
 SPEND = "Whether the budget is spent in any case, or only on people who are expected to gain."
 
 
@@ -349,6 +357,7 @@ class CreateBody(Body):
     shadow: str | None = Field(None, max_length=500, description="A second policy, which is only compared.")
     budget: Budget | None = None
     spend: Spend | None = Field(None, description=SPEND)
+    cost_unit: str | None = Field(None, max_length=MAX_UNIT, description=COST_UNIT)
     horizon: int | None = Field(None, ge=1, le=MAX_HORIZON, description="The number of rounds in all.")
     seed: int | None = Field(
         None, ge=0, le=MAX_SEED, description="The seed of all random numbers; absent: derived from the name."
@@ -395,6 +404,7 @@ class ChangeBody(Body):
 
     budget: Budget = 0
     spend: Spend = Field("exactly", description=SPEND)
+    cost_unit: str = Field("", max_length=MAX_UNIT, description=COST_UNIT)
     cool_down: Rounds = Field(0, description=COOL_DOWN)
     keep: Rounds = Field(0, description=KEEP)
     shares: Shares = Field(default_factory=dict)

@@ -71,7 +71,9 @@ def test_what_is_not_finite_is_null_in_the_table_and_in_json() -> None:
 
 def test_people_in_json_are_the_rows_of_the_table() -> None:
     recommendation = make_recommendation()
-    assert recommendation.as_json()["people"] == [{**row, "display": {}} for row in recommendation.table.to_dicts()]
+    assert recommendation.as_json()["people"] == [
+        {**row, "cost": None, "display": {}} for row in recommendation.table.to_dicts()
+    ]
 
 
 def test_the_call_list_has_no_erased_people_and_the_reasons_of_the_table() -> None:
@@ -191,4 +193,4 @@ def test_some_rows_are_what_they_are_in_the_whole_list() -> None:
     recommendation = make_recommendation()
     rows = recommendation.table.to_dicts()
     for part in (slice(0), slice(1, 3), slice(2, 9), slice(7, 9), slice(None)):
-        assert recommendation.people(part) == [{**row, "display": {}} for row in rows[part]]
+        assert recommendation.people(part) == [{**row, "cost": None, "display": {}} for row in rows[part]]

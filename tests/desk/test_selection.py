@@ -15,21 +15,17 @@ from desk.stories import call, make, record, write
 from restive import make_policy
 from restive.contract import Draws, Estimate, Ranking, Shape, as_ranking
 from restive.desk import Desk
+from restive.desk.decision import CHOSEN, MUST, RESERVE, RESERVE_SIZE, decide
 from restive.desk.events import COOLING, EXCLUSIONS, FREE, IN_CONTROL, ON_MUST, ON_NEVER
 from restive.desk.program import Program
 from restive.desk.projection import in_control
 from restive.desk.replay import replay
 from restive.desk.selection import (
-    CHOSEN,
     MIN_PROBABILITY,
-    MUST,
-    RESERVE,
-    RESERVE_SIZE,
     Choice,
     Rules,
     choose_agents,
     count_displaced,
-    decide,
 )
 from restive.errors import InputError
 from restive.kernels import rng

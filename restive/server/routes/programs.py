@@ -144,7 +144,7 @@ def _describe_program(program: Program) -> types.Program:
     dependencies=NO_QUERY,
 )
 async def change(name: Name, request: Request, principal: Admin, key: Key = None) -> Response:
-    """Change budget, spend, cool_down, keep, shares, display, states_are_outcomes, title, or how tables are read."""
+    """Change budget, spend, cost_unit, cool_down, keep, shares, display, states_are_outcomes, title, or how tables are read."""
     upload = await take_settings(request, ChangeBody)
     settings, context = upload.settings.model_dump(exclude_unset=True), make_context(principal, key, upload.digest)
     if not settings:

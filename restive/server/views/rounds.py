@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from restive.desk.agents import RoundTotals
+from restive.desk.decision import RESERVE
 from restive.desk.lift import lift_by_round
 from restive.desk.program import Program
 from restive.desk.recommendation import LISTS
 from restive.desk.rounds import DONE, UNKNOWN, Round
-from restive.desk.selection import RESERVE
 from restive.errors import NotFound
 from restive.server.views.base import Data, Query, finite, paginate, program_page, read_number
 from restive.server.views.settings import offer_undo

@@ -16,7 +16,7 @@ from restive.desk.roster import MAX_ID
 from restive.desk.table_columns import ColumnNames, TableColumns, accept, match_headers
 from restive.desk.table_files import ROW
 from restive.desk.table_mapping import MAX_COUNTRY, WORSE, fold, look_like_phones, normalize_header
-from restive.desk.table_schema import OUTCOMES, state_columns
+from restive.desk.table_schema import OUTCOMES
 from restive.desk.table_suggestions import suggest_columns
 from restive.errors import InputError
 from restive.server.views.base import Data
@@ -34,7 +34,7 @@ WORSE_WORDS = {"since", "days", "ago", "recency", "overdue", "missed", "late"}
 
 def columns_of(kind: str, config: Config) -> ColumnNames:
     """The columns of a table of states, or of outcomes."""
-    return state_columns(config.features, config.display) if kind == "states" else OUTCOMES
+    return config.state_columns if kind == "states" else OUTCOMES
 
 
 def read_mapping(program: Program, form: Form, table: Table | None, kind: str) -> dict[str, Any]:
