@@ -36,6 +36,7 @@ def make_status(words: Words, **fields: Any) -> Status:
         "version": __version__,
         "actions": 0,
         "budget_used": None,
+        "cost_unit": "",
         "extra_per_action": None,
         "total": "",
     }
@@ -53,6 +54,8 @@ def make_round(number: int, **totals: Any) -> StatusRound:
         "due": "2026-03-02",
         "at": "2026-03-02T08:15:59.000001+00:00",
         **dict.fromkeys(("present", "budget", "advised", "done", "failed", "outcomes", "unlisted", "explored"), 0),
+        "planned": None,
+        "spent": None,
         **dict.fromkeys(("reward_mean", "control_mean")),
     }
     return cast("StatusRound", usual | totals)

@@ -14,7 +14,7 @@ from jinja2.runtime import Context
 
 from restive.desk.config import Words
 from restive.desk.display import phone_link
-from restive.desk.explanations import capitalize, count_people, describe_effect, reward_noun, rounded
+from restive.desk.explanations import capitalize, count_people, describe_effect, reward_noun, rounded, show_amount
 from restive.desk.schedule import mention_round, show_time, tick_label
 from restive.formats import UNKNOWN, show_date
 
@@ -244,6 +244,7 @@ def _without_none(values: Sequence[float | None]) -> list[float]:
 
 
 FILTERS: Mapping[str, Callable[..., str | None]] = {
+    "amount": show_amount,
     "capital": capitalize,
     "count": show_count,
     "day": show_day,

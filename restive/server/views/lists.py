@@ -72,6 +72,7 @@ def build_list(program: Program, query: Query) -> Data:
         **recommendation.as_json(0),
         "cancelled": program.projection.totals(number).cancelled,
         "chosen": len(recommendation.chosen),
+        "cost_unit": program.config.cost_unit,
         "marked": int(marked.sum()),
         "states": list(program.config.states),
         "reported": program.config.rewards is None,

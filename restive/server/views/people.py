@@ -62,6 +62,7 @@ def build_person(program: Program, query: Query) -> Data:
     part = paginate(query.number("page"), len(rounds), ROUNDS_PER_PAGE)
     return {
         "person": describe(program, np.array([number]))[0],
+        "cost_unit": program.config.cost_unit,
         "listed": sum(bool(row.get("chosen")) for row in rounds),
         "done": sum(bool(row.get("done")) for row in rounds),
         "part": part._asdict(),

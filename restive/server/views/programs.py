@@ -50,7 +50,19 @@ EMPTY_ROWS, MAX_ROWS = 3, 30  # of states
 MAX_WORD = 60  # characters
 WHOLE = ("budget", "cool_down", "keep", "horizon", "seed", "control_until")
 DECIMAL = ("control", "reward_range")
-FIELDS = (*DECIMAL, *WHOLE, "spend", "shares", "display", "features", "policy", "shadow", "title", *CALENDAR)
+FIELDS = (
+    *DECIMAL,
+    *WHOLE,
+    "spend",
+    "cost_unit",
+    "shares",
+    "display",
+    "features",
+    "policy",
+    "shadow",
+    "title",
+    *CALENDAR,
+)
 TEMPLATE_FIELDS = ("name", "title", "about", "people", "person", "action", "every", "states")
 NEEDED = {"policy": "horizon", "shadow": "horizon", "control_until": "control"}
 DEFAULT_STATES = ("low", "high")

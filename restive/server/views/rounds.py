@@ -18,7 +18,10 @@ from restive.types import Ints
 
 ROUNDS_PER_PAGE, PEOPLE_PER_PAGE = 50, 200
 UNLISTED = "unlisted"
-TOTALS = ("at", "budget", "present", "carried_over", "advised", "explored", "failed", "unlisted", "outcomes", "waiting")
+TOTALS = (
+    "at", "budget", "present", "carried_over", "advised", "planned", "spent", "explored", "failed", "unlisted", "outcomes",
+    "waiting",
+)  # fmt: skip
 
 
 @program_page("rounds", "rounds.html")
@@ -43,6 +46,7 @@ def build_round(program: Program, query: Query) -> Data:
         "round": summarize_rounds([program.projection.totals(number)])[0],
         "before": program.rounds[number - 2].label if number > 1 else None,
         "after": program.rounds[number].label if number < len(program.rounds) else None,
+        "cost_unit": program.config.cost_unit,
         **about,
         "part": part._asdict(),
         "people": describe_results(program, found, listed[part.rows]),

@@ -78,6 +78,7 @@ def build_settings(program: Program, _: Query) -> Data:
     return {
         **{name: getattr(config, name) for name in NUMBERS},
         "at_most": config.spend == AT_MOST,
+        "cost_unit": config.cost_unit,
         "title": config.title,
         **{name: getattr(config, name) for name in CALENDAR},
         "states_are_outcomes": config.states_are_outcomes,
@@ -120,6 +121,8 @@ def change_config(program: Program, form: Form, context: RequestContext) -> Data
     wanted: Data = {name: read_whole(form.text(name)) for name in NUMBERS}
     wanted["spend"] = AT_MOST if form.checked("at_most") else EXACTLY
     wanted["shares"] = form.shares("shares")
+    if "cost_unit" in form.fields:
+        wanted["cost_unit"] = form.text("cost_unit")
     if "title" in form.fields:
         wanted["title"] = form.text("title")
     if "rhythm" in form.fields:

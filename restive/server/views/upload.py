@@ -63,6 +63,7 @@ def build_states(program: Program, _: Query) -> Data:
     return {
         "states": list(config.states),
         "budget": config.budget,
+        "cost_unit": config.cost_unit,
         "round": program.projection.next_round,
         "previous": {"round": previous.round, "label": previous.label} if previous is not None and taken else None,
         "groups": list(program.projection.groups),
@@ -127,6 +128,7 @@ def preview_states(program: Program, asked: Asked) -> Data:
         "round": recommendation.round,
         "label": recommendation.totals.label,
         "budget": recommendation.budget,
+        "planned": recommendation.planned,
         "people": int(found.number.size),
         "listed": len(recommendation.chosen),
         "states": [{"state": s, "people": int((found.state == code).sum())} for code, s in enumerate(states)],

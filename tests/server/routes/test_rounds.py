@@ -214,6 +214,27 @@ def test_a_downloaded_list_has_columns_to_fill_in(caller: Caller) -> None:
     assert taken.json()["new"] == len(lines) - 1
 
 
+def test_costs_come_as_json_and_as_a_column_and_are_in_the_answers(caller: Caller) -> None:
+    settings = {"states": ["low", "high"], "rewards": [0, 1], "budget": 10, "cost_unit": "km", "control": 0}
+    made = caller.call("POST", "/api/v1/programs", json={"name": "visits", **settings})
+    assert made.json()["config"]["cost_unit"] == "km"
+    rounds = "/api/v1/programs/visits/rounds"
+    states = [{"agent": "ann", "state": "low", "cost": 4.5}, {"agent": "ben", "state": "low", "cost": 12}]
+    first = caller.post(rounds, {"states": states}, DecidedRound, 201)
+    assert [(row["agent"], row["list"], row["cost"]) for row in first["people"]] == [
+        ("ann", "chosen", 4.5), ("ben", "reserve", 12.0),
+    ]  # fmt: skip
+    assert first["planned"] == 4.5
+    columns = {"agent": ["cem", "ann"], "state": ["low", "high"], "cost": [3, None]}
+    assert caller.post(rounds, {"states": columns, "budget": 8}, DecidedRound, 201)["planned"] == 7.5
+    people = caller.call("GET", "/api/v1/programs/visits/people").json()["items"]
+    assert {row["agent"]: row["cost"] for row in people} == {"ann": 4.5, "ben": 12.0, "cem": 3.0}
+    wrong = caller.refused("POST", rounds, 422, json={"states": [{"agent": "ann", "state": "low", "cost": "far"}]})
+    assert wrong["faults"][0]["message"] == "a text, but it must be a number or null"
+    refused = caller.refused("PATCH", "/api/v1/programs/visits", 422, json={"cost_unit": ""})
+    assert refused["location"] == "cost_unit"
+
+
 def test_features_come_as_json_and_as_columns_of_a_table(caller: Caller) -> None:
     settings = {"states": ["low", "high"], "rewards": [0, 1], "features": {"age": [], "region": ["north", "south"]}}
     made = caller.call("POST", "/api/v1/programs", json={"name": "clinic", **settings})

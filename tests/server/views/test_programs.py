@@ -39,6 +39,25 @@ def send(browser: Browser, fields: dict[str, str]) -> tuple[int, str]:
     return answer.status_code, answer.headers.get("location") or answer.text
 
 
+def test_a_program_with_costs_is_made_and_its_pages_show_them(site: Site, browser: Browser) -> None:
+    fields = {**read_form(browser, "own"), "name": "visits", "budget": "10", "cost_unit": "km", "control": "0"}
+    assert send(browser, fields)[0] == 303
+    program = site.desk.program("visits")
+    assert program.config.cost_unit == "km"
+    table = [{"agent": name, "state": 0, "cost": cost} for name, cost in (("ann", 2.25), ("ben", 30), ("cem", 4))]
+    chosen = program.decide(table).chosen
+    assert sorted(chosen) == ["ann", "cem"]
+    program.learn([{"agent": "ann", "done": True, "next_state": 1}])
+    pages = {name: read_text(browser.get(f"/programs/visits/{name}").text) for name in ("list", "status", "states")}
+    assert "10 km the list costs 6.25 km" in pages["list"]
+    assert "2.25 km" in pages["list"]
+    assert "2.25 km spent; budget 10 km a round" in pages["status"]
+    assert "What you can spend in this round, in km." in pages["states"]
+    assert "2.25 km of 6.25 km spent" in read_text(browser.get("/programs/visits/rounds/1").text)
+    assert "Cost ? 4 km" in read_text(browser.get("/programs/visits/person?agent=cem").text).replace("Help: ", "")
+    assert browser.get("/programs/visits/list.json").json()["people"][0]["cost"] in (2.25, 4.0)
+
+
 def test_users_see_the_programs_that_they_have_access_to(viewer: Browser, played: Site) -> None:
     assert [card["name"] for card in viewer.get("/.json").json()["programs"]] == ["demo", "odd", "new"]
     limited = played.browser("limited")

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from server.views.browsing import CROSS_SITE, Browser, Site, open_site, read_fields, read_text
+from server.views.browsing import CROSS_SITE, Browser, Site, open_site, read_fields, read_filled, read_text
 
 STATUS = "/programs/coupons/status"
 SETTINGS = "/programs/coupons/settings"
@@ -47,6 +47,15 @@ def test_a_ticked_box_spends_at_most_the_budget_until_it_is_cleared(site: Site, 
     assert 'name="at_most" value="yes" checked' in admin.get(SETTINGS).text
     send(admin, NOW | {"key": "k2"})
     assert site.desk.program("coupons").config.spend == "exactly"
+
+
+def test_the_unit_of_costs_can_be_changed_where_people_have_costs(site: Site, admin: Browser) -> None:
+    assert 'name="cost_unit"' not in admin.get("/programs/coupons/settings").text
+    site.desk.create("visits", states=["low", "high"], rewards=[0, 1], budget=10, cost_unit="km", control=0)
+    page = admin.get("/programs/visits/settings").text
+    fields = {**read_filled(page), "cost_unit": "miles", "step": "change", "key": "k1"}
+    assert admin.post("/programs/visits/settings", fields).status_code == 303
+    assert site.desk.program("visits").config.cost_unit == "miles"
 
 
 def test_only_changed_settings_are_recorded(site: Site, admin: Browser) -> None:
