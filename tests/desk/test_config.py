@@ -151,7 +151,9 @@ def test_the_horizon_is_settled_once() -> None:
 
 @pytest.mark.parametrize("name", [*sorted(set(Config(("a", "b")).as_json()) - set(CHANGEABLE)), "nothing"])
 def test_what_the_past_rests_on_cannot_change(name: str) -> None:
-    with pytest.raises(InputError, match=f"'{name}' cannot be changed in a running program; budget, spend, cool_down"):
+    with pytest.raises(
+        InputError, match=f"'{name}' cannot be changed in a running program; budget, spend, cost_unit, cool_down"
+    ):
         Config(("a", "b")).changed({name: None})
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from server.views.browsing import CROSS_SITE, Browser, Site, open_site, read_fields, read_filled, read_text
+from server.views.browsing import CROSS_SITE, Browser, Site, open_site, read_fields, read_text
 
 STATUS = "/programs/coupons/status"
 SETTINGS = "/programs/coupons/settings"
@@ -52,8 +52,8 @@ def test_a_ticked_box_spends_at_most_the_budget_until_it_is_cleared(site: Site, 
 def test_the_unit_of_costs_can_be_changed_where_people_have_costs(site: Site, admin: Browser) -> None:
     assert 'name="cost_unit"' not in admin.get("/programs/coupons/settings").text
     site.desk.create("visits", states=["low", "high"], rewards=[0, 1], budget=10, cost_unit="km", control=0)
-    page = admin.get("/programs/visits/settings").text
-    fields = {**read_filled(page), "cost_unit": "miles", "step": "change", "key": "k1"}
+    assert 'value="km"' in admin.get("/programs/visits/settings").text
+    fields = NOW | {"budget": "10", "shares": "", "cost_unit": "miles", "key": "k1"}
     assert admin.post("/programs/visits/settings", fields).status_code == 303
     assert site.desk.program("visits").config.cost_unit == "miles"
 
