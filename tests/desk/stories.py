@@ -68,7 +68,7 @@ def record(program: Program, story: Sequence[Chapter], first: int = 0) -> None:
 def know(program: Program) -> dict[str, Any]:
     """All that a program knows but when and under which number it was recorded, by name, as plain data."""
     projection = program.projection
-    found = {f"agents.{name}": array.tolist() for name, array in projection.agents.arrays().items()}
+    found: dict[str, Any] = {f"agents.{name}": array.tobytes() for name, array in projection.agents.arrays().items()}
     for slot, policy_state in projection.policy_states.items() if projection.agents.count else ():
         found |= {f"{slot}.{name}": array.tobytes() for name, array in flatten(policy_state.belief).items()}
     lines = [dataclasses.asdict(line) for line in projection.rounds]
