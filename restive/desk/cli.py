@@ -361,21 +361,13 @@ def change(
     from restive.desk.output import print_config
     from restive.desk.table_mapping import parse_mapping
 
-    shares = parse_shares(share) if share else None
     settings = _given(
-        budget=budget,
-        spend=spend,
-        cost_unit=cost_unit,
-        cool_down=cool_down,
-        keep=keep,
-        shares=shares,
+        budget=budget, spend=spend, cost_unit=cost_unit, cool_down=cool_down, keep=keep,
+        shares=parse_shares(share) if share else None,
         display=None if display is None else [name for name in display if name],
-        states_are_outcomes=states_are_outcomes,
-        title=title,
-        timezone=timezone,
-        rhythm=rhythm,
-        first_due=first_due,
-    ) | parse_mapping(column, value, cut_points, phone_country)
+        states_are_outcomes=states_are_outcomes, title=title, timezone=timezone, rhythm=rhythm, first_due=first_due,
+        **parse_mapping(column, value, cut_points, phone_country),
+    )  # fmt: skip
     if not settings:
         raise InputError("Nothing to change; see `restive desk change --help`.")
     with open_program(name, store) as program:
