@@ -122,7 +122,7 @@ def test_a_list_can_be_downloaded_in_every_format(caller: Caller) -> None:
     table = caller.desk.program("shops").recommendation(1).table
     parquet = caller.call("GET", "rounds/1/list.parquet?columns=all")
     found = pl.read_parquet(BytesIO(parquet.content)).drop("done", "next_state").to_dicts()
-    assert [{**row, "display": {}} for row in found] == rows
+    assert [{**row, "cost": None, "display": {}} for row in found] == rows
     text = caller.call("GET", "rounds/1/list.csv")
     assert text.headers["content-type"].startswith("text/csv")
     assert pl.read_csv(BytesIO(text.content))["agent"].to_list() == table["agent"].to_list()
