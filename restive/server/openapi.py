@@ -58,7 +58,7 @@ UNCACHED = (
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 SCHEMA = "#/components/schemas/{model}"
 BINARY = {"type": "string", "contentMediaType": "application/octet-stream"}
-ALWAYS = (403, 408, 413, 421, 422, 429, 500, 503)  # problems of every route
+ALWAYS = (403, 408, 413, 421, 422, 429, 431, 500, 503)  # problems of every route
 PROBLEM_HEADERS = {401: ["WWW-Authenticate"], 415: ["Accept"], 429: ["Retry-After"], 503: ["Retry-After"]}
 HEADERS = {
     "Accept": "The accepted media types.",

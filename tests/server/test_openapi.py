@@ -11,7 +11,7 @@ from restive.server.openapi import BODIES, operations
 from restive.server.routes import ROUTERS
 from server.calling import Caller
 
-COMMON = {"403", "408", "413", "421", "422", "429", "500", "503"}
+COMMON = {"403", "408", "413", "421", "422", "429", "431", "500", "503"}
 
 
 @pytest.fixture
