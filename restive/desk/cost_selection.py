@@ -1,8 +1,8 @@
 """Selection where acting on some people costs more than on others, and the budget is an amount; arrays are [M].
 
 People on the must list come first. The others are taken in the order of their priority, which is per unit of cost, ties
-in random order: for each group with a minimum share until so much of the budget is spent on it, then all; whoever costs
-more than what is left is skipped (`restive.kernels.spending`). Without rules this is the choice of the simulation, bit
+in random order: for each group with a minimum share until so much of the budget is spent on it, then all; people who
+cost more than what is left are skipped (`restive.kernels.spending`). Without rules this is the choice of the simulation, bit
 for bit. When a round explores, the order is random.
 
 Probabilities are exact where neither ties nor noise nor exploration matter. Elsewhere they are frequencies over repeated
