@@ -7,7 +7,7 @@ SOAK ?= tests
 
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: help setup run demo test browser lint types bench soak reproduce compare acceptance lock clean
+.PHONY: help setup run demo test browser lint types bench soak reproduce compare acceptance docs pictures lock clean
 .DELETE_ON_ERROR:
 
 help:  ## Say what there is
@@ -56,13 +56,19 @@ soak: setup browser  ## The exhaustive tests; one part: make soak SOAK=tests/des
 	$(BIN)/python -m pytest -m soak $(SOAK)
 
 reproduce: setup  ## Every experiment of the paper at full size, and the page of the docs that tells of it
-	$(BIN)/restive reproduce --out results/reproduction --markdown docs/reproduction.md
+	$(BIN)/restive reproduce --out results/reproduction --markdown docs/reference/results/reproduction.md
 
 compare: setup  ## All online policies on some twenty scenarios at full size, and the page of the docs that tells of it
-	$(BIN)/restive compare --out results/comparison --markdown docs/compared.md
+	$(BIN)/restive compare --out results/comparison --markdown docs/reference/results/compared.md
 
 acceptance: setup  ## Everything that is said from logs, checked at full size, and the page of the docs that tells of it
-	$(BIN)/restive check-logs --out results/check-logs --markdown docs/logs/acceptance.md
+	$(BIN)/restive check-logs --out results/check-logs --markdown docs/reference/results/acceptance.md
+
+docs: setup  ## The documentation site, in results/site; its search works offline
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs results/site
+
+pictures: setup browser  ## The pictures of the documents: every page of the product, and the figure of the README
+	$(BIN)/python docs/make_pictures.py
 
 lock:  ## Pin the dependencies again (needs uv)
 	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \

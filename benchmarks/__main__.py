@@ -37,8 +37,6 @@ def line(row: Row) -> str:
     faster = row.wanted.startswith(("≥", "<"))
     more = "much" if "memory" in row.what else "long"
     ratio = f"{row.theirs / row.ours:.0f} times as fast" if faster else f"{row.ours / row.theirs:.2g} times as {more}"
-    if row.against == "-":
-        ratio = f"{row.ours:.0f} s"
     return f"| {row.what} | {row.against} | {ratio} | {row.wanted}{'' if met(row) else ', **missed**'} |"
 
 

@@ -24,7 +24,9 @@ def rows(quick: bool = QUICK, limit: int = LIMIT) -> list[Row]:
         working, drawing = _reproduce(Size(quick), Path(folder), note)
     name = "reproduce --quick" if quick else "reproduce"
     total = sum(spent.values())
-    whole = Row(f"{name}, from beginning to end ({working + drawing:.0f} s)", "-", working + drawing, 1, f"≤ {limit} s")
+    whole = Row(
+        f"{name}, from beginning to end ({working + drawing:.0f} s)", f"{limit} s", working + drawing, limit, "≤ 1"
+    )
     draw = Row(f"{name}, figures and report ({drawing:.1f} s)", "the whole", drawing, working + drawing, "")
     shares = [
         Row(f"{name}, jobs of {what} ({seconds:.1f} s)", "all jobs", seconds, total, "")

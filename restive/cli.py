@@ -34,6 +34,7 @@ from restive.desk.cli_webhooks import webhook
 from restive.errors import InputError, check_whole
 from restive.kernels.rng import MAX_SEED
 from restive.logs.cli import GROUPS, VERBS, check_targets
+from restive.new import new
 from restive.policies import POLICIES
 from restive.problem import Problem
 from restive.problems import PROBLEMS, make_problems
@@ -60,7 +61,7 @@ for verb in (*LIFECYCLE, *RESULTS):
 app.command(context_settings=ENVIRONMENT)(serve)
 for verb in VERBS:
     app.command()(verb)
-for group in GROUPS:
+for group in (*GROUPS, new):
     app.add_typer(group)
 ProblemOption = Annotated[
     str,

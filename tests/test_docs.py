@@ -58,7 +58,7 @@ def find_shared_options() -> dict[tuple[str, str], Any]:
 
 
 VERBS = find_verbs(typer.main.get_command(app))
-LOGS = DOCS / "logs"
+LOGS = DOCS / "how-to/logs"
 SHARED = find_shared_options()
 MACHINE = re.compile(r"(?<![\w.:/])/(work|home|root|tmp|usr|var|opt|etc|mnt|Users)\b|\b[A-Z]:\\")
 INDEX_HOST = re.compile(r"index-url|find-links|/simple/|\bpackages?\.\w+\.\w+", re.IGNORECASE)
@@ -318,7 +318,7 @@ def section(text: str, head: str) -> str:
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_page_of_a_policy_names_exactly_its_settings_and_defaults(name: str) -> None:
-    page = read(f"docs/policies/{name}.md")
+    page = read(f"docs/reference/policies/{name}.md")
     named = [tuple(row[:2]) for row in rows(page, "setting", "default", "meaning")]
     assert named == [(f"`{field.name}`", f"`{field.default!r}`") for field in fields(POLICIES[name])]
     assert f"`{name}`" in page.splitlines()[0]
@@ -327,16 +327,16 @@ def test_page_of_a_policy_names_exactly_its_settings_and_defaults(name: str) -> 
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_is_in_the_overview(name: str) -> None:
-    assert f"[`{name}`](policies/{name}.md)" in read("docs/policies.md")
+    assert f"[`{name}`](policies/{name}.md)" in read("docs/reference/policies.md")
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_problem_has_a_section_with_its_settings_and_defaults(name: str) -> None:
-    documented = section(read("docs/problems.md"), f"`{name}`")
+    documented = section(read("docs/reference/problems.md"), f"`{name}`")
     named = [tuple(row[:2]) for row in rows(documented, "setting", "default")]
     parameters = inspect.signature(PROBLEMS[name]).parameters.values()
     assert named == [(f"`{each.name}`", f"`{each.default!r}`") for each in parameters]
-    assert name in read("docs/command.md")
+    assert name in read("docs/reference/command.md")
 
 
 def describe_default(option: Any) -> str:
@@ -362,14 +362,15 @@ def table_of_options(text: str) -> list[tuple[str, ...]]:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_a_section_with_exactly_its_options_and_defaults(verb: str) -> None:
-    pages = "".join(page.read_text(encoding="utf-8") for page in (DOCS / "command.md", *sorted(LOGS.glob("*.md"))))
+    sources = [DOCS / "reference/command.md", *sorted(LOGS.glob("*.md"))]
+    pages = "".join(page.read_text(encoding="utf-8") for page in sources)
     own = [option for option in VERBS[verb].params if (option.name, option.help) not in SHARED]
     documented = table_of_options(section(pages, f"`restive {verb}`"))
     assert documented == [(describe_names(option), describe_default(option)) for option in own]
 
 
 def test_options_of_all_verbs_that_answer_from_logs_are_documented_once() -> None:
-    documented = table_of_options(section(read("docs/logs/README.md"), "Options"))
+    documented = table_of_options(section(read("docs/how-to/logs/from-logs.md"), "Options"))
     assert documented == [(describe_names(option), describe_default(option)) for option in SHARED.values()]
 
 
@@ -408,14 +409,16 @@ def test_page_names_no_package_index_and_no_place_on_a_machine(page: Path) -> No
     assert not MACHINE.search(text)
 
 
-def test_readme_shows_the_ranks_of_the_last_comparison() -> None:
-    table = r"^\| scenario \| random.*?\n\n"
-    (some,) = re.findall(table, read("README.md"), re.MULTILINE | re.DOTALL)
-    first, *_ = re.findall(r"\*\*Ranks by step 1000.*?\*\*\n\n(.*?)\n\n", read("docs/compared.md"), re.DOTALL)
-    whole = first.splitlines()
-    shown = some.strip().replace(f"mean rank of all {len(whole) - 3}", "mean rank").splitlines()
-    assert len(shown) > 10
-    assert [row for row in whole if row in shown] == shown
+def test_readme_shows_the_results_of_the_last_comparison() -> None:
+    results = read("docs/reference/results/compared.md")
+    policies = ("egt", "wiql", "thompson-whittle", "cet-whittle", "lagrange")
+    shown = rows(read("README.md"), "people", *policies)
+    assert len(shown) == 6
+    for scenario, *cells in shown:
+        (table,) = re.findall(rf"\*\*Gap closed in {scenario}\*\*\n\n(.*?)\n\n", results, re.DOTALL)
+        head, _, *lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+        closed = {line[0]: line[head.index("t = 30")] for line in lines}
+        assert cells == [closed[policy] for policy in policies]
 
 
 def test_readme_is_short() -> None:

@@ -28,10 +28,11 @@ from restive.version import __version__
 INTRODUCTION = """\
 # Acceptance of what is said from logs
 
-Written by `restive check-logs{options} --out results/check-logs --markdown docs/logs/acceptance.md`
-([options](fit.md#restive-check-logs)). Every figure comes from simulated histories whose truth is known, with fixed seeds: the same
-version prints the same figures. A note says how many histories a figure rests on. The small form has few of them and allows for
-their noise: it can refute a figure, not confirm it. A figure of the full size that was computed before the code changed says so.
+Written by `restive check-logs{options} --out results/check-logs --markdown docs/reference/results/acceptance.md`
+([options](../../how-to/logs/fit.md#restive-check-logs)). Every figure comes from simulated histories whose truth is known, with
+fixed seeds: the same version prints the same figures. A note says how many histories a figure rests on. The small form has few
+of them and allows for their noise: it can refute a figure, not confirm it. A figure of the full size that was computed before
+the code changed says so.
 `make acceptance` runs every check at its full size and continues where an earlier call ended. Speed is measured by `make bench`,
 and `tests/logs/test_fit_oracle.py` compares the fit with numpyro.
 

@@ -203,11 +203,11 @@ def test_the_whole_comparison_comes_out_as_the_docs_say(tmp_path: Path) -> None:
         [*COMMAND, "--no-cost", "--out", str(tmp_path / "all"), "--markdown", str(page)], timeout=3600, check=False
     )
     assert ended.returncode == 0
-    assert numbers(page) == numbers(ROOT / "docs/compared.md")
+    assert numbers(page) == numbers(ROOT / "docs/reference/results/compared.md")
 
 
 def test_the_page_in_the_docs_has_numbers_in_every_section() -> None:
-    assert min(map(len, numbers(ROOT / "docs/compared.md"))) > 10
+    assert min(map(len, numbers(ROOT / "docs/reference/results/compared.md"))) > 10
 
 
 def numbers(page: Path) -> list[list[str]]:

@@ -186,7 +186,7 @@ def test_readings_with_the_same_findings_are_shown_once() -> None:
 
 def test_markdown_says_where_it_comes_from_and_how_verdicts_are_given() -> None:
     page = render_markdown(Reproduction({FIRST: TWO}, ABOUT))
-    for phrase in ("`restive reproduce --markdown docs/reproduction.md`", "not edited by hand",
+    for phrase in ("`restive reproduce --markdown docs/reference/results/reproduction.md`", "not edited by hand",
                    "**As printed**: 1 claims of the paper: 1 not decidable", "**Authors' likely settings**: ",
                    "The wireless channels are substitutes", "seed 3", "quick size", r"m\|n", "2031-02-03",
                    "the whole interval lies outside"):  # fmt: skip

@@ -293,13 +293,13 @@ def verdicts(page: Path) -> list[list[str]]:
 
 
 def test_the_page_in_the_docs_has_a_row_for_every_claim_with_its_verdict() -> None:
-    rows = verdicts(ROOT / "docs/reproduction.md")
+    rows = verdicts(ROOT / "docs/reference/results/reproduction.md")
     assert len(rows) > 60
     for row in rows:
         for verdict in row[3], row[5]:
             assert re.fullmatch(r"holds|fails|undecided|not decidable on substitute data \(seen: \w+\)", verdict)
         assert row[7] != "|" or row[1] == "ours" or "fails" not in (row[3], row[5]), row[0]
-    assert f"restive {__version__}" in (ROOT / "docs/reproduction.md").read_text(encoding="utf-8")
+    assert f"restive {__version__}" in (ROOT / "docs/reference/results/reproduction.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.soak
@@ -308,4 +308,4 @@ def test_the_whole_paper_comes_out_as_the_docs_say(tmp_path: Path) -> None:
         [*COMMAND, "--out", str(tmp_path / "all"), "--markdown", str(tmp_path / "page.md")], timeout=3600, check=False
     )
     assert ended.returncode == 0
-    assert verdicts(tmp_path / "page.md") == verdicts(ROOT / "docs/reproduction.md")
+    assert verdicts(tmp_path / "page.md") == verdicts(ROOT / "docs/reference/results/reproduction.md")

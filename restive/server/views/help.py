@@ -4,20 +4,21 @@ The documents are files of the package, or of the repository if it is installed 
 to pages of the server; links to other files are shown as text, and so are images.
 """
 
-import posixpath
 import re
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
+from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from restive.errors import NotFound
 from restive.server.views.base import Data, page
@@ -44,18 +45,9 @@ class Document(NamedTuple):
 
 @cache
 def find_topics() -> dict[str, Path]:
-    """The documents by the name in their URL: `logs/report.md` is `logs-report`."""
+    """The documents by the name in their URL, which is that of the file: no two files have the same name."""
     folder = PACKAGED if PACKAGED.is_dir() else REPOSITORY
-    return {name_topic(path.relative_to(folder).as_posix()): path for path in sorted(folder.rglob("*.md"))}
-
-
-def name_topic(path: str) -> str:
-    """The name of a document in a URL.
-
-    >>> name_topic("logs/report.md")
-    'logs-report'
-    """
-    return path.removesuffix(".md").replace("/", "-")
+    return {path.stem: path for path in sorted(folder.rglob("*.md"))}
 
 
 @page("/help", "help.html")
@@ -83,8 +75,8 @@ async def show_topic(topic: str) -> Data:
 def read_document(topic: str) -> Document:
     """A document, rendered."""
     path = find_topics()[topic]
-    folder = posixpath.dirname(topic_path(topic))
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.use(dollarmath_plugin, renderer=_show_formula)
     parser.add_render_rule("table_open", _open_table)
     parser.add_render_rule("table_close", _close_table)
     parser.add_render_rule("image", _show_image)
@@ -93,17 +85,11 @@ def read_document(topic: str) -> Document:
     for token in tokens:
         for child in token.children or ():
             if child.type == "link_open":
-                _lead(child, folder)
+                _lead(child, path.parent)
     shown = [Heading(title, anchor) for level, title, anchor in headings if level == "h2"]
     anchors = frozenset(anchor for _, _, anchor in headings)
     html = parser.renderer.render(tokens, parser.options, {}).replace("<pre>", '<pre tabindex="0">')
     return Document(headings[0][1], tuple(shown), anchors, Markup(html))
-
-
-def topic_path(topic: str) -> str:
-    """The path of a document below the folder of documents."""
-    path = find_topics()[topic]
-    return path.relative_to(PACKAGED if path.is_relative_to(PACKAGED) else REPOSITORY).as_posix()
 
 
 def _name_headings(tokens: Sequence[Token]) -> list[tuple[str, str, str]]:
@@ -118,16 +104,20 @@ def _name_headings(tokens: Sequence[Token]) -> list[tuple[str, str, str]]:
     return found
 
 
-def _lead(link: Token, folder: str) -> None:
+def _lead(link: Token, folder: Path) -> None:
     """Let a link between documents lead to the page of help; without a target it is text."""
     target = urlsplit(str(link.attrs["href"]))
     if target.scheme or not target.path:
         return
-    topic = name_topic(posixpath.normpath(posixpath.join(folder, target.path)))
-    if topic in find_topics() and target.path.endswith(".md"):
-        link.attrSet("href", f"/help/{topic}" + (f"#{target.fragment}" if target.fragment else ""))
+    topic = PurePosixPath(target.path).stem
+    if target.path.endswith(".md") and find_topics().get(topic) == (folder / target.path).resolve():
+        link.attrSet("href", topic + (f"#{target.fragment}" if target.fragment else ""))
     else:
         del link.attrs["href"]
+
+
+def _show_formula(formula: str, options: dict[str, Any]) -> str:
+    return convert(formula, display="block" if options["display_mode"] else "inline")
 
 
 def _open_table(*_: Any) -> str:
