@@ -764,7 +764,7 @@ def test_without_gymnasium_the_error_says_what_to_install(monkeypatch: pytest.Mo
 
 
 def test_the_documentation_page_is_correct() -> None:
-    result = doctest.testfile(str(ROOT / "docs" / "gym.md"), module_relative=False)
+    result = doctest.testfile(str(ROOT / "docs/how-to/gym.md"), module_relative=False)
     assert result.attempted > 20
     assert result.failed == 0
 

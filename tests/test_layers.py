@@ -23,6 +23,7 @@ LAYERS = (
     {"comparison", "plotting", "page", "console", "report", "solution", "checks", "gym"},
     {"paper", "benchmark", "desk", "logs"},
     {"server", "client"},
+    {"new"},
     {"cli"},
     {"__main__", ""},
 )

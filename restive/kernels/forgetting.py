@@ -11,13 +11,29 @@ so dynamics that do not change are forgotten hardly ever, however many agents th
 agents at once.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
+from restive.kernels.block_sums import LAST, SHIFT, add_blocks, count_blocks
 from restive.kernels.jit import compiled
 from restive.types import Floats
 
 FACTORS = (0.9, 0.75, 0.5, 0.25, 0.0)
 MIN_EVIDENCE = 2.5
+
+
+class Sums(NamedTuple):
+    """Sums over one row of the latest moves, the prior, the known moves, and of their products."""
+
+    latest: float
+    prior: float
+    known: float
+    latest_prior: float
+    latest_known: float
+    prior_prior: float
+    prior_known: float
+    known_known: float
 
 
 @compiled
@@ -29,38 +45,68 @@ def find_factor(moves: Floats, known: Floats, posterior: Floats) -> float:
     >>> find_factor(stayed, known, stayed + 1.0), find_factor(1.1 * known, known, 1.1 * known + 1.0)
     (0.0, 1.0)
     """
+    return best_factor(add_blocks(add_gains(moves, known, posterior)))
+
+
+@compiled
+def add_gains(moves: Floats, known: Floats, posterior: Floats) -> Floats:
+    """How much smaller the loss of agents is with each factor, and the squares of that, by block, [B, 2 · factors]."""
     agents, actions, states, _ = moves.shape
-    total, squares, gain = np.zeros(len(FACTORS)), np.zeros(len(FACTORS)), np.empty(len(FACTORS))
+    parts, gain = np.empty((count_blocks(agents), 2 * len(FACTORS))), np.empty(len(FACTORS))
+    total, squares = np.zeros(len(FACTORS)), np.zeros(len(FACTORS))
     for n in range(agents):
         gain[:] = 0.0
         for a in range(actions):
             for s in range(states):
-                latest = 0.0
-                for t in range(states):
-                    latest += moves[n, a, s, t] - known[n, a, s, t]
-                if latest > 0.0:
-                    keep = _loss(moves[n, a, s], known[n, a, s], posterior[n, a, s], latest, 1.0)
+                sums = _add_row(moves, known, posterior, n, a, s)
+                if sums.latest > 0.0 and sums.known > 0.0:
+                    keep = _loss(sums, 1.0)
                     for k in range(len(FACTORS)):
-                        gain[k] += keep - _loss(moves[n, a, s], known[n, a, s], posterior[n, a, s], latest, FACTORS[k])
-        total += gain
-        squares += gain * gain
+                        gain[k] += keep - _loss(sums, FACTORS[k])
+        for k in range(len(FACTORS)):
+            total[k] += gain[k]
+            squares[k] += gain[k] ** 2
+        if n & LAST == LAST or n == agents - 1:
+            for k in range(len(FACTORS)):
+                parts[n >> SHIFT, k], parts[n >> SHIFT, len(FACTORS) + k] = total[k], squares[k]
+                total[k], squares[k] = 0.0, 0.0
+    return parts
+
+
+@compiled
+def best_factor(sums: Floats) -> float:
+    """The factor of older moves, given the sums of gains and of their squares over all agents."""
     factor, best = 1.0, 0.0
     for k in range(len(FACTORS)):
-        if total[k] > MIN_EVIDENCE * np.sqrt(squares[k]) and total[k] > best:
-            factor, best = FACTORS[k], total[k]
+        if sums[k] > MIN_EVIDENCE * np.sqrt(sums[len(FACTORS) + k]) and sums[k] > best:
+            factor, best = FACTORS[k], sums[k]
     return factor
 
 
 @compiled
-def _loss(moves: Floats, known: Floats, posterior: Floats, latest: float, factor: float) -> float:
+def _add_row(moves: Floats, known: Floats, posterior: Floats, n: int, a: int, s: int) -> Sums:
+    """What the losses of one row depend on; with them each factor takes a few operations however many states there are."""
+    latest, priors, old, new_prior, new_old, prior_prior, prior_old, old_old = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for t in range(moves.shape[3]):
+        times, before = moves[n, a, s, t], known[n, a, s, t]
+        prior, new = posterior[n, a, s, t] - times, times - before
+        latest, priors, old = latest + new, priors + prior, old + before
+        new_prior, new_old = new_prior + new * prior, new_old + new * before
+        prior_prior, prior_old, old_old = (
+            prior_prior + prior * prior,
+            prior_old + prior * before,
+            old_old + before * before,
+        )
+    return Sums(latest, priors, old, new_prior, new_old, prior_prior, prior_old, old_old)
+
+
+@compiled
+def _loss(sums: Sums, factor: float) -> float:
     """The quadratic score of the latest moves from one state under the row that older moves predict."""
-    norm, cross, square = 0.0, 0.0, 0.0
-    for t in range(moves.size):
-        weight = posterior[t] - moves[t] + factor * known[t]
-        norm += weight
-        cross += (moves[t] - known[t]) * weight
-        square += weight * weight
-    return latest * square / (norm * norm) - 2.0 * cross / norm
+    share = 1.0 / (sums.prior + factor * sums.known)
+    cross = sums.latest_prior + factor * sums.latest_known
+    square = sums.prior_prior + factor * (2.0 * sums.prior_known + factor * sums.known_known)
+    return (sums.latest * square * share - 2.0 * cross) * share
 
 
 @compiled

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from restive.kernels.block_sums import LAST, SHIFT, add_blocks, count_blocks
 from restive.kernels.jit import compiled
 from restive.types import Floats
 
@@ -79,8 +80,15 @@ def first_shares() -> Floats:
 @compiled
 def learn_pool(moves: Floats, levels: Levels) -> Floats:
     """Update all levels of the prior from the moves, starting from their present weights and shares; returns `seen`."""
+    seen, parts = add_pairs(moves, levels.agent_weight)
+    learn_levels(as_pairs(add_blocks(parts), moves.shape[1], moves.shape[2]), levels)
+    return seen
+
+
+@compiled
+def learn_levels(pairs: Pairs, levels: Levels) -> None:
+    """Update all levels of the prior from what all agents say."""
     pool, agent_weight, base_weight, base_share = levels
-    seen, pairs = _add_agents(moves, agent_weight)
     common, size = pairs.common, pairs.size
     candidates = _find_candidates(common, size)
     for _ in range(SHARE_ITERATIONS):
@@ -88,7 +96,7 @@ def learn_pool(moves: Floats, levels: Levels) -> Floats:
     for a in range(pool.shape[0]):
         for s in range(pool.shape[1]):
             for t in range(pool.shape[2]):
-                pool[a, s, t] = _mix_candidates(candidates[a, s, t], base_share)
+                pool[a, s, t] = _mix_candidates(candidates, base_share, a, s, t)
     base_weight[0] = _next_base_weight(common, size, pool, base_weight[0])
     rest = base_weight[0] + UNIFORM_ROW_MOVES
     for a in range(pool.shape[0]):
@@ -100,16 +108,29 @@ def learn_pool(moves: Floats, levels: Levels) -> Floats:
     for a in range(pool.shape[0]):
         for s in range(pool.shape[1]):
             pool[a, s] *= _pool_weight(agent_weight[a, s], base_weight[0] + size[a, s])
-    return seen
 
 
 @compiled
-def _add_agents(moves: Floats, agent_weight: Floats) -> tuple[Floats, Pairs]:
-    """How often each agent was in s under a, [N, A, S], and what all agents say, in one pass over the moves."""
+def as_pairs(sums: Floats, actions: int, states: int) -> Pairs:
+    """The sums [K] of a row of `add_pairs`, by what they are."""
+    rows = actions * states
+    wide = rows * states
+    return Pairs(
+        sums[:wide].reshape(actions, states, states),
+        sums[wide : wide + rows].reshape(actions, states),
+        sums[wide + rows : wide + 2 * rows].reshape(actions, states),
+        sums[wide + 2 * rows : wide + 3 * rows].reshape(actions, states),
+        sums[wide + 3 * rows :].reshape(actions, states, states),
+    )
+
+
+@compiled
+def add_pairs(moves: Floats, agent_weight: Floats) -> tuple[Floats, Floats]:
+    """How often each agent was in s under a, [N, A, S], and what the agents of each block say, [B, K], in one pass."""
     agents, actions, states, _ = moves.shape
-    seen, size = np.zeros((agents, actions, states)), np.zeros((actions, states))
-    common, share = np.zeros((actions, states, states)), np.zeros((actions, states, states))
-    agree, trust = np.zeros((actions, states)), np.zeros((actions, states))
+    seen, width = np.zeros((agents, actions, states)), actions * states * (2 * states + 3)
+    parts, sums = np.zeros((count_blocks(agents), width)), np.zeros(width)
+    common, size, trust, agree, share = as_pairs(sums, actions, states)
     for n in range(agents):
         for a in range(actions):
             for s in range(states):
@@ -120,16 +141,20 @@ def _add_agents(moves: Floats, agent_weight: Floats) -> tuple[Floats, Pairs]:
                 if number == 0.0:
                     continue
                 seen[n, a, s] = number
-                counted = (agent_weight[a, s] + 1.0) / (agent_weight[a, s] + number)
+                per = 1.0 / (agent_weight[a, s] + number)
+                counted = (agent_weight[a, s] + 1.0) * per
                 size[a, s] += counted * number
-                trusted = (number / (agent_weight[a, s] + number)) ** 2 if number > 1.0 else 0.0
+                trusted = number * per * per if number > 1.0 else 0.0  # for each move
                 if number > 1.0:
-                    trust[a, s] += trusted
-                    agree[a, s] += trusted * (squares - number) / (number * (number - 1.0))
+                    trust[a, s] += trusted * number
+                    agree[a, s] += trusted * (squares - number) / (number - 1.0)
                 for t in range(states):
                     common[a, s, t] += counted * moves[n, a, s, t]
-                    share[a, s, t] += trusted / number * moves[n, a, s, t]
-    return seen, Pairs(common, size, trust, agree, share)
+                    share[a, s, t] += trusted * moves[n, a, s, t]
+        if n & LAST == LAST or n == agents - 1:
+            for k in range(width):
+                parts[n >> SHIFT, k], sums[k] = sums[k], 0.0
+    return seen, parts
 
 
 @compiled
@@ -163,10 +188,10 @@ def _find_candidates(common: Floats, size: Floats) -> Floats:
 
 
 @compiled
-def _mix_candidates(candidates: Floats, base_share: Floats) -> float:
+def _mix_candidates(candidates: Floats, base_share: Floats, a: int, s: int, t: int) -> float:
     probability = 0.0
     for k in range(N_CANDIDATES):
-        probability += base_share[k] * candidates[k]
+        probability += base_share[k] * candidates[a, s, t, k]
     return probability
 
 
@@ -181,7 +206,7 @@ def _update_shares(common: Floats, size: Floats, base_weight: float, candidates:
             trust = (base_weight + 1.0) / (base_weight + max(size[a, s], 1.0))
             for t in range(states):
                 if common[a, s, t] > 0.0:
-                    part = trust * common[a, s, t] / _mix_candidates(candidates[a, s, t], base_share)
+                    part = trust * common[a, s, t] / _mix_candidates(candidates, base_share, a, s, t)
                     for k in range(N_CANDIDATES):
                         found[k] += part * base_share[k] * candidates[a, s, t, k]
     base_share[:] = found / found.sum()
@@ -276,48 +301,94 @@ def learn_rewards(arrivals: Floats, total: Floats, squared_deviations: float, re
     arrivals, total [N, S]: the number of arrivals of each agent in s, and the sum of their rewards
     squared_deviations: the sum of squared deviations of rewards from the mean of their agent and state
     """
-    agents, states = arrivals.shape
-    weight = _reward_weight(arrivals, total, squared_deviations)
-    known, places = 0.0, 0
-    for s in range(states):
-        sums, norm = 0.0, 0.0
-        for n in range(agents):
-            if arrivals[n, s] > 0.0:
-                sums += total[n, s] / (weight + arrivals[n, s])
-                norm += arrivals[n, s] / (weight + arrivals[n, s])
-        common = sums / norm if norm > 0.0 else np.nan
-        if norm > 0.0:
-            known, places = known + common, places + 1
-        for n in range(agents):
-            seen = arrivals[n, s] > 0.0
-            reward[n, s] = (weight * common + total[n, s]) / (weight + arrivals[n, s]) if seen else common
-    for s in range(states):
-        if np.isnan(reward[0, s]):  # a state that no agent has visited gets the average of the others
-            reward[:, s] = known / max(places, 1)
+    states = arrivals.shape[1]
+    sums = add_blocks(add_arrivals(arrivals, total)).reshape(4, states)
+    between = add_blocks(add_between(arrivals, total, sums))[0]
+    weight = weigh_rewards(sums, between, squared_deviations)
+    shrunk = add_blocks(add_shrunk(arrivals, total, weight)).reshape(2, states)
+    fill_rewards(arrivals, total, weight, shrunk, reward)
 
 
 @compiled
-def _reward_weight(arrivals: Floats, total: Floats, squared_deviations: float) -> float:
-    """The weight of the common mean, in observations: the variance within agents over that between them."""
+def add_arrivals(arrivals: Floats, total: Floats) -> Floats:
+    """For each state the arrivals, their squares, the rewards, and the agents that arrived, by block, [B, 4 · S]."""
     agents, states = arrivals.shape
-    between, room, cells, count = 0.0, 0.0, 0, 0.0
+    parts = np.empty((count_blocks(agents), 4 * states))
     for s in range(states):
-        whole, squares, sums, there = 0.0, 0.0, 0.0, 0
+        whole, squares, rewards, there = 0.0, 0.0, 0.0, 0
         for n in range(agents):
             whole += arrivals[n, s]
             squares += arrivals[n, s] ** 2
-            sums += total[n, s]
+            rewards += total[n, s]
             there += arrivals[n, s] > 0.0
-        if there == 0:
-            continue
+            if n & LAST == LAST or n == agents - 1:
+                b = n >> SHIFT
+                parts[b, s], parts[b, states + s] = whole, squares
+                parts[b, 2 * states + s], parts[b, 3 * states + s] = rewards, there
+                whole, squares, rewards, there = 0.0, 0.0, 0.0, 0
+    return parts
+
+
+@compiled
+def add_between(arrivals: Floats, total: Floats, sums: Floats) -> Floats:
+    """The squared deviations of agents' mean rewards from those of all agents, `sums` [4, S], by block, [B, 1]."""
+    agents, states = arrivals.shape
+    parts = np.zeros((count_blocks(agents), 1))
+    for s in range(states):
+        mean, between = sums[2, s] / max(sums[0, s], 1e-300), parts[0, 0]
         for n in range(agents):
             if arrivals[n, s] > 0.0:
-                between += arrivals[n, s] * (total[n, s] / arrivals[n, s] - sums / whole) ** 2
-        room += whole - squares / whole
-        cells += there - 1
-        count += whole - there
-    within = squared_deviations / count if count > 0.0 else between / max(cells, 1)
+                between += arrivals[n, s] * (total[n, s] / arrivals[n, s] - mean) ** 2
+            if n & LAST == LAST or n == agents - 1:
+                parts[n >> SHIFT, 0] = between
+                between = parts[(n >> SHIFT) + 1, 0] if n < agents - 1 else 0.0
+    return parts
+
+
+@compiled
+def weigh_rewards(sums: Floats, between: float, squared_deviations: float) -> float:
+    """The weight of the common mean, in observations: the variance within agents over that between them."""
+    room, cells, count = 0.0, 0.0, 0.0
+    for s in range(sums.shape[1]):
+        whole, squares, there = sums[0, s], sums[1, s], sums[3, s]
+        if there > 0.0:
+            room += whole - squares / whole
+            cells += there - 1.0
+            count += whole - there
+    within = squared_deviations / count if count > 0.0 else between / max(cells, 1.0)
     excess = between - cells * within
     if room <= 0.0 or excess <= MIN_VARIANCE_SHARE * (between + within):
         return MAX_REWARD_WEIGHT
     return min(within * room / excess, MAX_REWARD_WEIGHT)
+
+
+@compiled
+def add_shrunk(arrivals: Floats, total: Floats, weight: float) -> Floats:
+    """For each state the rewards and arrivals of agents, each agent counted for what it says, by block, [B, 2 · S]."""
+    agents, states = arrivals.shape
+    parts = np.empty((count_blocks(agents), 2 * states))
+    for s in range(states):
+        rewards, norm = 0.0, 0.0
+        for n in range(agents):
+            if arrivals[n, s] > 0.0:
+                rewards += total[n, s] / (weight + arrivals[n, s])
+                norm += arrivals[n, s] / (weight + arrivals[n, s])
+            if n & LAST == LAST or n == agents - 1:
+                parts[n >> SHIFT, s], parts[n >> SHIFT, states + s] = rewards, norm
+                rewards, norm = 0.0, 0.0
+    return parts
+
+
+@compiled
+def fill_rewards(arrivals: Floats, total: Floats, weight: float, shrunk: Floats, reward: Floats) -> None:
+    """Fill `reward` [N, S], given the sums `shrunk` [2, S]; a state that no agent visited has the mean of the others."""
+    agents, states = arrivals.shape
+    known, places = 0.0, 0
+    for s in range(states):
+        if shrunk[1, s] > 0.0:
+            known, places = known + shrunk[0, s] / shrunk[1, s], places + 1
+    for s in range(states):
+        common = shrunk[0, s] / shrunk[1, s] if shrunk[1, s] > 0.0 else known / max(places, 1)
+        for n in range(agents):
+            seen = arrivals[n, s] > 0.0
+            reward[n, s] = (weight * common + total[n, s]) / (weight + arrivals[n, s]) if seen else common

@@ -57,16 +57,22 @@ def learn_mixture(
             if not used:
                 weight[a, s] = total
     required = PENALTY * (N_TYPES - 1) * actions * states * (states - 1) * np.log(max(seen.sum(), 1.0))
-    if search and not used and _largest_gain(moves, seen, row, weight) > required:
-        _initialise(moves, seen, row, weight, responsibility)
-        used, iterations = True, INITIAL_ITERATIONS
+    if search and not used:
+        own = _gains(moves, seen, row, weight)
+        if np.maximum(own, 0.0).sum() > required:
+            _initialise(moves, seen, row, weight, own, responsibility)
+            used, iterations = True, INITIAL_ITERATIONS
     rows = np.zeros((actions, states, states, N_TYPES))
     if used:
         gain = 0.0
-        for _ in range(iterations):
+        for left in range(iterations - 1, -1, -1):
+            before = gain
             m_step(moves, seen, row, responsibility, weight, rows)
             gain = e_step(moves, seen, row, rows, weight, responsibility)
             _update_weight(moves, seen, rows, responsibility, weight)
+            # Give up early if it would not be used even if each further iteration gained twice as much as the last.
+            if left < iterations - 1 and gain + (2.0 ** (left + 1) - 2.0) * (gain - before) < required:
+                break
         used = gain > required
         if not used:
             responsibility[:] = 0.0
@@ -82,27 +88,41 @@ def learn_mixture(
 
 
 @compiled
-def _largest_gain(moves: Floats, seen: Floats, row: Floats, weight: Floats) -> float:
-    """The log-likelihood ratio of the agents' own rows to the pool's: about the most that types can gain."""
-    log_ratio = np.empty_like(row)
-    gain = 0.0
-    for n in range(moves.shape[0]):
-        gain += max(_compare_with_pool(moves, seen, row, weight, n, log_ratio), 0.0)
-    return gain
+def _gains(moves: Floats, seen: Floats, row: Floats, weight: Floats) -> Floats:
+    """The log-likelihood ratio of each agent's own rows to the pool's, [N]: about the most that types can gain."""
+    agents, actions, states, _ = moves.shape
+    gains = np.zeros(agents)
+    for n in range(agents):
+        for a in range(actions):
+            for s in range(states):
+                if seen[n, a, s] == 0.0:
+                    continue
+                part, norm = 0.0, 1.0 / (seen[n, a, s] + weight[a, s])
+                for t in range(states):
+                    times = moves[n, a, s, t]
+                    if times > 0.0:
+                        part += times * np.log((times / row[a, s, t] + weight[a, s]) * norm)
+                gains[n] += part * _count_for(weight[a, s], seen[n, a, s])
+    return gains
 
 
 @compiled
-def _initialise(moves: Floats, seen: Floats, row: Floats, weight: Floats, responsibility: Floats) -> None:
-    """Start each type from one agent: the one whose moves the pool and the types before it explain worst."""
+def _count_for(weight: float, seen: float) -> float:
+    """What each move of an agent counts for in its likelihood: less with more moves, since agents of a type differ."""
+    return (weight + 1.0) / (weight + max(seen, 1.0))
+
+
+@compiled
+def _initialise(moves: Floats, seen: Floats, row: Floats, weight: Floats, own: Floats, responsibility: Floats) -> None:
+    """Start each type from one agent: the one whose moves the pool and the types before it explain worst.
+
+    own [N]: the log-likelihood ratio of an agent's own rows to the pool's
+    """
     agents, actions, states, _ = moves.shape
-    own = np.zeros(agents)  # log-likelihood ratio of an agent's own rows to the pool's
     explained = np.zeros(agents)
     log_ratio = np.empty((actions, states, states))
-    for n in range(agents):
-        own[n] = _compare_with_pool(moves, seen, row, weight, n, log_ratio)
     for k in range(N_TYPES):
-        seed = int(np.argmax(own - explained))
-        _compare_with_pool(moves, seen, row, weight, seed, log_ratio)
+        _compare_with_pool(moves, seen, row, weight, int(np.argmax(own - explained)), log_ratio)
         for n in range(agents):
             responsibility[n, k] = _log_likelihood(moves, seen, weight, n, log_ratio)
             explained[n] = max(explained[n], responsibility[n, k])
@@ -111,27 +131,28 @@ def _initialise(moves: Floats, seen: Floats, row: Floats, weight: Floats, respon
 
 
 @compiled
-def _compare_with_pool(moves: Floats, seen: Floats, row: Floats, weight: Floats, n: int, log_ratio: Floats) -> float:
-    """Fill log(row of agent n / row of the pool), and return the log-likelihood ratio of the agent's moves."""
+def _compare_with_pool(moves: Floats, seen: Floats, row: Floats, weight: Floats, n: int, log_ratio: Floats) -> None:
+    """Fill log(row of agent n / row of the pool)."""
     _, actions, states, _ = moves.shape
     for a in range(actions):
         for s in range(states):
             for t in range(states):
                 own = (moves[n, a, s, t] + weight[a, s] * row[a, s, t]) / (seen[n, a, s] + weight[a, s])
                 log_ratio[a, s, t] = np.log(own / row[a, s, t])
-    return _log_likelihood(moves, seen, weight, n, log_ratio)
 
 
 @compiled
 def _log_likelihood(moves: Floats, seen: Floats, weight: Floats, n: int, log_ratio: Floats) -> float:
-    """The sum of `log_ratio` over the moves of agent n, discounted because agents of one type may differ."""
+    """The sum of `log_ratio` over the moves of agent n, as far as they count."""
     total = 0.0
     for a in range(seen.shape[1]):
         for s in range(seen.shape[2]):
+            if seen[n, a, s] == 0.0:
+                continue
             part = 0.0
             for t in range(seen.shape[2]):
                 part += moves[n, a, s, t] * log_ratio[a, s, t]
-            total += part * (weight[a, s] + 1.0) / (weight[a, s] + max(seen[n, a, s], 1.0))
+            total += part * _count_for(weight[a, s], seen[n, a, s])
     return total
 
 
@@ -168,6 +189,8 @@ def m_step(moves: Floats, seen: Floats, row: Floats, responsibility: Floats, wei
             for t in range(states):
                 rows[a, s, t, :] = POOL_MOVES / (1.0 + weight[a, s]) * row[a, s, t]
             for n in range(agents):
+                if seen[n, a, s] == 0.0:
+                    continue
                 trust = 1.0 / (weight[a, s] + seen[n, a, s])
                 for t in range(states):
                     for k in range(N_TYPES):
@@ -197,7 +220,9 @@ def e_step(moves: Floats, seen: Floats, row: Floats, rows: Floats, weight: Float
             responsibility[n, k] = log_share[k]
         for a in range(actions):
             for s in range(states):
-                discount = (weight[a, s] + 1.0) / (weight[a, s] + max(seen[n, a, s], 1.0))
+                if seen[n, a, s] == 0.0:
+                    continue
+                discount = _count_for(weight[a, s], seen[n, a, s])
                 for t in range(states):
                     for k in range(N_TYPES):
                         responsibility[n, k] += discount * moves[n, a, s, t] * log_ratio[a, s, t, k]
@@ -213,13 +238,14 @@ def _update_weight(moves: Floats, seen: Floats, rows: Floats, responsibility: Fl
         for s in range(states):
             correlation, total = prior_correlation(weight[a, s], states)
             for n in range(agents):
+                if seen[n, a, s] <= 1.0:
+                    continue
                 pairs, cross, square = 0.0, 0.0, 0.0
                 for t in range(states):
                     probability, times = _mix(rows, responsibility, n, a, s, t), moves[n, a, s, t]
                     pairs += times * (times - 1.0)
                     cross += times * probability
                     square += probability * probability
-                if seen[n, a, s] > 1.0:
-                    found, trust = agent_correlation(seen[n, a, s], pairs, cross, square, weight[a, s])
-                    correlation, total = correlation + found, total + trust
+                found, trust = agent_correlation(seen[n, a, s], pairs, cross, square, weight[a, s])
+                correlation, total = correlation + found, total + trust
             weight[a, s] = next_weight(weight[a, s], correlation / total)

@@ -9,6 +9,7 @@ cost       [R, N]           of acting on an agent
 
 import numpy as np
 
+from restive.kernels.block_sums import LAST, SHIFT, add_blocks, count_blocks
 from restive.kernels.jit import compiled
 from restive.types import Bools, Floats, Ints
 
@@ -18,6 +19,9 @@ ROUNDING = 1e-12
 PRICE_STEP, PRICE_DECAY = 0.6, 0.02
 # Sweeps from a history; the states in them are spread over those visited, by multiples of these irrational numbers.
 SETTLING_SWEEPS, PER_SWEEP, PER_AGENT = 200, 0.6180339887498949, 0.7548776662466927
+# What the price depends on, summed over agents: all costs; of the agents observed their number, those acted on, the cost
+# of these, the cost of those with a net benefit, and the sizes of net benefits.
+TOTAL, OBSERVED, ACTED, SPENT, ABOVE, SIZE = range(6)
 
 
 @compiled
@@ -34,8 +38,26 @@ def sweep(
     price: Floats,
 ) -> None:
     """One sweep of value iteration for all agents; the price follows the cost of the agents with a net benefit."""
+    agents = value.shape[1]
+    parts = sweep_values(posterior, reward, state, action, discount, cost, value, price)
+    for r in range(price.size):
+        price[r] = next_price(add_blocks(parts[r]), agents, price_step, at_most[r], price[r])
+
+
+@compiled
+def sweep_values(
+    posterior: Floats,
+    reward: Floats,
+    state: Ints,
+    action: Ints,
+    discount: float,
+    cost: Floats,
+    value: Floats,
+    price: Floats,
+) -> Floats:
+    """One sweep for all agents at these prices; returns what the next prices depend on, by block, [R, B, 6]."""
     runs, agents, states = value.shape
-    best, net = np.empty(states), np.empty(states)
+    best, net, parts = np.empty(states), np.empty(states), np.empty((runs, count_blocks(agents), 6))
     for r in range(runs):
         observed, acted, spent, above, total, size = 0, 0, 0.0, 0.0, 0.0, 0.0
         for n in range(agents):
@@ -62,11 +84,26 @@ def sweep(
                 if net[here] > ROUNDING * (abs(price[r]) + abs(value[r, n, here])):
                     above += cost[r, n]
                 size += abs(net[here]) / cost[r, n]
-        # If all were observed, a budget of nobody or everybody does not inform the price, unless that was a choice.
-        if 0 < observed < agents or 0 < acted < agents or (observed > 0 and at_most[r]):
-            price[r] += price_step * size / observed * (above - spent) / total
-            if at_most[r]:
-                price[r] = max(price[r], 0.0)
+            if n & LAST == LAST or n == agents - 1:
+                part = parts[r, n >> SHIFT]
+                part[OBSERVED], part[ACTED], part[SPENT] = observed, acted, spent
+                part[ABOVE], part[TOTAL], part[SIZE] = above, total, size
+                observed, acted, spent, above, total, size = 0, 0, 0.0, 0.0, 0.0, 0.0
+    return parts
+
+
+@compiled
+def next_price(sums: Floats, agents: int, price_step: float, at_most: bool, price: float) -> float:
+    """The price after a sweep with these sums [6] over all agents.
+
+    If all were observed, a budget of nobody or everybody does not inform the price, unless that was a choice.
+    """
+    observed, acted = sums[OBSERVED], sums[ACTED]
+    if 0 < observed < agents or 0 < acted < agents or (observed > 0 and at_most):
+        price += price_step * sums[SIZE] / observed * (sums[ABOVE] - sums[SPENT]) / sums[TOTAL]
+        if at_most:
+            price = max(price, 0.0)
+    return price
 
 
 @compiled

@@ -33,6 +33,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from restive.contract import Benefits, Draws, Estimate, Past, Ranking, Shape
+from restive.kernels.block_sums import LAST, SHIFT, add_blocks, add_rows, count_blocks
 from restive.kernels.feature_prior import FIRST_VARIANCE, learn_feature_prior, standardise, tilt
 from restive.kernels.forgetting import find_factor, forget
 from restive.kernels.hierarchical_prior import (
@@ -65,14 +66,11 @@ TRIAL_STEPS, PAST_ESTIMATES = 49, 12
 DENSE_SWEEPS = 20
 # A row that was seen in one of x visits is uncertain as if the horizon were RARITY · x.
 RARITY = 3.0
-# Below this x, 2 x^¼ − 3.2 is negative.
-NEVER_RARE = 1.6**4
 # Waiting gets its whole bonus only after many times this number of steps.
 WAIT_BONUS_STEPS = 30.0
 # The prior rows of types are at least this share of the pool's.
 MIN_SHARE = 1e-6
-# The state of an agent that was not observed in a step.
-UNOBSERVED = -1
+UNOBSERVED = -1  # the state of an agent that was not observed in a step
 # `rank` does not ask for the parts of the priorities.
 NO_PARTS = np.empty((3, 0, 0))
 
@@ -112,6 +110,17 @@ class Scores(NamedTuple):
     price: Floats
     cost: Floats
     least_wait: float  # the least squared factor of the error in the bonus of waiting
+
+
+class Plan(NamedTuple):
+    """What an estimate does, besides estimating rewards."""
+
+    trial: bool = False  # whether the moves of a history are held against those since
+    forget: bool = False  # whether older moves are forgotten as far as they no longer predict
+    factor: float = 1.0  # of older moves in any case
+    prior: bool = False  # whether priors are estimated
+    search: bool = False  # whether a mixture is fitted if there is none
+    renew: bool = False  # whether all moves count as older ones from now on
 
 
 class Observed(NamedTuple):
@@ -196,10 +205,8 @@ class Lagrange(Learner[LagrangeBelief]):
         counts.moves[:], counts.arrivals[:], counts.total[:] = past.moves, arrived, arrived * past.value[:, None]
         belief.known[:] = past.moves
         belief.posterior[:] += past.moves
-        _estimate_rewards(counts.arrivals, counts.total, belief.squared_deviations, belief.reward)
-        for estimate in range(PAST_ESTIMATES if self.prior is None else 0):
-            belief.next_search[...] = 0 if estimate == PAST_ESTIMATES - 1 else FIRST_SEARCH
-            self._learn_prior(belief)
+        for left in range(PAST_ESTIMATES - 1, -1, -1):
+            _estimate(belief, Plan(prior=self.prior is None, search=self.mixture and left == 0))
         belief.step[...], belief.trial[...], belief.next_search[...] = 1, TRIAL_STEPS, FIRST_SEARCH
         belief.next_estimate[...] = 2
         visits = past.moves.sum(axis=(2, 4)) + 1.0 / shape.states
@@ -263,12 +270,7 @@ class Lagrange(Learner[LagrangeBelief]):
         step = int(belief.step)
         if step >= belief.next_estimate:
             belief.next_estimate[...] = step + max(1, min(step // STEPS_PER_PAUSE, self._max_pause()))
-            self._forget(belief)
-            _estimate_rewards(belief.counts.arrivals, belief.counts.total, belief.squared_deviations, belief.reward)
-            if self.prior is None:
-                self._learn_prior(belief)
-            if belief.next_estimate > belief.trial:
-                belief.known[:], belief.last_estimate[...] = belief.counts.moves, step
+            _estimate(belief, self._plan(belief))
         if step < DENSE_SWEEPS or step % max(2, belief.value.shape[2] // 2) == 0:
             price_step = PRICE_STEP / (1.0 + PRICE_DECAY * step)
             sweep(
@@ -289,9 +291,11 @@ class Lagrange(Learner[LagrangeBelief]):
         present = belief.value.shape[1] - newcomers
         if belief.step == 0 or present == 0:
             return
-        belief.value[:, present:] = belief.value[:, :present].mean(axis=1, keepdims=True)
+        for mine in belief.value:
+            mine[present:] = add_blocks(add_rows(mine[:present])) / present
         reward = belief.reward.copy()
-        _estimate_rewards(belief.counts.arrivals, belief.counts.total, belief.squared_deviations, reward)
+        for r in range(len(reward)):
+            _estimate_rewards(belief.counts, belief.squared_deviations, reward, r)
         belief.reward[:, present:] = reward[:, present:]
         if self.prior is None:
             belief.responsibility[:, present:] = belief.responsibility[:, :present].mean(axis=1, keepdims=True)
@@ -303,36 +307,22 @@ class Lagrange(Learner[LagrangeBelief]):
         """The largest number of steps between two estimates."""
         return MAX_PAUSE if self.memory is None else int(min(self.memory / ESTIMATES_PER_HALF_LIFE, MAX_PAUSE))
 
-    def _forget(self, belief: LagrangeBelief) -> None:
-        """Discount the moves before the last estimate, by the half-life or as far as they no longer predict."""
-        step, counts = int(belief.step), belief.counts
-        if step <= belief.trial:
-            return _learn_trust(counts.moves, belief.known, belief.posterior, belief.trust)
-        if self.memory is None:
-            if step >= FIRST_FORGETTING:
-                _forget_changed(counts.moves, belief.known, belief.posterior)
-            return
-        factor = 0.5 ** ((step - int(belief.last_estimate)) / self.memory)
-        _forget_all(counts.moves, belief.known, belief.posterior, factor)
-        for array in (counts.arrivals, counts.total, belief.squared_deviations):
-            array *= factor
-
-    def _learn_prior(self, belief: LagrangeBelief) -> None:
-        search = self.mixture and bool(belief.step >= belief.next_search)
+    def _plan(self, belief: LagrangeBelief) -> Plan:
+        """What to estimate in this step; with a half-life rewards are discounted here."""
+        step = int(belief.step)
+        trial, factor = step <= int(belief.trial), 1.0
+        if self.memory is not None and not trial:
+            factor = 0.5 ** ((step - int(belief.last_estimate)) / self.memory)
+            for array in (belief.counts.arrivals, belief.counts.total, belief.squared_deviations):
+                array *= factor
+        search = self.prior is None and self.mixture and step >= int(belief.next_search)
         if search:
-            belief.next_search[...] = 2 * belief.step
-        _learn_priors(
-            belief.counts.moves, belief.levels, search, belief.responsibility, belief.weight, belief.posterior
-        )
-        if belief.variance.size:
-            _learn_features(
-                belief.features,
-                belief.counts.moves,
-                belief.coefficients,
-                belief.variance,
-                belief.weight,
-                belief.posterior,
-            )
+            belief.next_search[...] = 2 * step
+        renew = bool(belief.next_estimate > belief.trial)
+        if renew:
+            belief.last_estimate[...] = step
+        forget = self.memory is None and not trial and step >= FIRST_FORGETTING
+        return Plan(trial, forget, factor, self.prior is None, search, renew)
 
 
 def _prior_rows(belief: LagrangeBelief, present: int) -> Floats:
@@ -352,6 +342,8 @@ def _rank(scores: Scores, state: Ints, curiosity: float, priority: Floats, parts
     """Fill the priorities and, if `parts` [3, R, N] is not empty, benefit, error and center."""
     posterior, weight, value, price = scores.posterior, scores.weight, scores.value, scores.price
     asked = parts.size > 0
+    # Up to these x, 2 x^¼ − 3.2 is at most the least squared factor.
+    never_rare_wait, never_rare_act = (0.5 * scores.least_wait + 1.6) ** 4, 2.1**4
     for r in range(state.shape[0]):
         for n in range(state.shape[1]):
             s = state[r, n]
@@ -361,13 +353,22 @@ def _rank(scores: Scores, state: Ints, curiosity: float, priority: Floats, parts
                 low, high = posterior[r, n, 0, s, t], posterior[r, n, 1, s, t]
                 waited, wait, wait_square = waited + low, wait + low * there, wait_square + low * there * there
                 acted, act, act_square = acted + high, act + high * there, act_square + high * there * there
-            wait, act = wait / waited, act / acted
-            wait_variance = max(wait_square / waited - wait * wait, 0.0) / (waited + 1.0)
-            act_variance = max(act_square / acted - act * act, 0.0) / (acted + 1.0)
+            # One division for all: divisions and roots take most of the time.
+            once = 1.0 / (waited * (waited + 1.0) * acted * (acted + 1.0))
+            per_wait, per_act = once * acted * (acted + 1.0), once * waited * (waited + 1.0)
+            wait, wait_square = wait * per_wait * (waited + 1.0), wait_square * per_wait * (waited + 1.0)
+            act, act_square = act * per_act * (acted + 1.0), act_square * per_act * (acted + 1.0)
+            wait_variance = max(wait_square - wait * wait, 0.0) * per_wait * waited
+            act_variance = max(act_square - act * act, 0.0) * per_act * acted
             visits = max(waited + acted - weight[r, 0, s] - weight[r, 1, s], 0.0)
-            wait_bonus = np.sqrt(wait_variance * _squared_factor(visits, waited, scores.least_wait))
-            act_bonus = np.sqrt(act_variance * _squared_factor(visits, acted, 1.0))
-            center = (act - wait + curiosity * (act_bonus - wait_bonus)) / scores.cost[r, n]
+            wait_factor, act_factor = scores.least_wait, 1.0
+            # Of the action that was taken more often, x is below 6.
+            if acted < waited:
+                act_factor = _squared_factor(visits, acted, act_factor, never_rare_act)
+            else:
+                wait_factor = _squared_factor(visits, waited, wait_factor, never_rare_wait)
+            bonus = np.sqrt(act_variance * act_factor) - np.sqrt(wait_variance * wait_factor)
+            center = (act - wait + curiosity * bonus) / scores.cost[r, n]
             priority[r, n] = center - price[r]
             if asked:
                 error = np.sqrt(wait_variance + act_variance)
@@ -375,61 +376,89 @@ def _rank(scores: Scores, state: Ints, curiosity: float, priority: Floats, parts
 
 
 @compiled
-def _squared_factor(visits: float, known: float, least: float) -> float:
+def _squared_factor(visits: float, known: float, least: float, never_rare: float) -> float:
     """The squared factor of an error in the bonus: `least`, and more where an action is much rarer than its state.
 
     2 x^¼ − 3.2 is 2 l − log l − log 16π with l = log x, to a tenth or two up to x = 1000.
     """
-    ratio = RARITY * visits / (known + 1.0)
-    if ratio < NEVER_RARE:
+    if RARITY * visits <= never_rare * (known + 1.0):
         return least
-    return float(max(2.0 * np.sqrt(np.sqrt(ratio)) - 3.2, least))
+    return float(2.0 * np.sqrt(np.sqrt(RARITY * visits / (known + 1.0))) - 3.2)
 
 
 @compiled
 def _count(
     moves: Floats, arrivals: Floats, total: Floats, posterior: Floats, squared_deviations: Floats, step: Observed
 ) -> None:
-    for r in range(step.state.shape[0]):
-        for n in range(step.state.shape[1]):
+    parts = count_observed(moves, arrivals, total, posterior, squared_deviations, step)
+    for r in range(squared_deviations.size):
+        squared_deviations[r] = add_blocks(parts[r])[0]
+
+
+@compiled
+def count_observed(
+    moves: Floats, arrivals: Floats, total: Floats, posterior: Floats, before: Floats, step: Observed
+) -> Floats:
+    """Count the moves of a step; returns the squared deviations of rewards by block, [R, B, 1], after those `before`, [R]."""
+    runs, agents = step.state.shape
+    parts = np.empty((runs, count_blocks(agents), 1))
+    for r in range(runs):
+        squared_deviations = before[r]
+        for n in range(agents):
             here, done, there = step.state[r, n], step.action[r, n], step.after[r, n]
-            if here < 0:
-                continue
-            reward, seen = step.reward[r, n], arrivals[r, n, there]
-            if seen > 0.0:
-                squared_deviations[r] += (reward - total[r, n, there] / seen) ** 2 * seen / (seen + 1.0)
-            moves[r, n, done, here, there] += 1.0
-            posterior[r, n, done, here, there] += 1.0
-            arrivals[r, n, there] += 1.0
-            total[r, n, there] += reward
+            if here >= 0:
+                reward, seen = step.reward[r, n], arrivals[r, n, there]
+                if seen > 0.0:
+                    squared_deviations += (reward - total[r, n, there] / seen) ** 2 * seen / (seen + 1.0)
+                moves[r, n, done, here, there] += 1.0
+                posterior[r, n, done, here, there] += 1.0
+                arrivals[r, n, there] += 1.0
+                total[r, n, there] += reward
+            if n & LAST == LAST or n == agents - 1:
+                parts[r, n >> SHIFT, 0], squared_deviations = squared_deviations, 0.0
+    return parts
 
 
 @compiled
-def _estimate_rewards(arrivals: Floats, total: Floats, squared_deviations: Floats, reward: Floats) -> None:
-    for r in range(arrivals.shape[0]):
-        learn_rewards(arrivals[r], total[r], squared_deviations[r], reward[r])
-        for n in range(arrivals.shape[1]):
-            # Only differences matter, and a large common level would cost precision in the variances.
-            reward[r, n] -= reward[r, n].mean()
+def _estimate_rewards(counts: Counts, squared_deviations: Floats, reward: Floats, r: int) -> None:
+    learn_rewards(counts.arrivals[r], counts.total[r], squared_deviations[r], reward[r])
+    center_rewards(reward[r])
 
 
 @compiled
-def _learn_priors(
-    moves: Floats, levels: Levels, search: bool, responsibility: Floats, weight: Floats, posterior: Floats
-) -> None:
-    for r in range(moves.shape[0]):
-        mine = Levels(levels.pool[r], levels.agent_weight[r], levels.base_weight[r], levels.base_share[r])
-        seen = learn_pool(moves[r], mine)
-        learn_mixture(moves[r], seen, mine.pool, search, responsibility[r], weight[r], posterior[r])
+def center_rewards(reward: Floats) -> None:
+    """Subtract each agent's mean: only differences matter, and a large level would cost precision in the variances."""
+    agents, states = reward.shape
+    for n in range(agents):
+        mean = 0.0
+        for s in range(states):
+            mean += reward[n, s]
+        mean /= states
+        for s in range(states):
+            reward[n, s] -= mean
 
 
 @compiled
-def _learn_features(
-    features: Floats, moves: Floats, coefficients: Floats, variance: Floats, weight: Floats, posterior: Floats
-) -> None:
-    for r in range(moves.shape[0]):
-        known = standardise(features[r])
-        learn_feature_prior(known, moves[r], coefficients[r], variance[r], weight[r], posterior[r])
+def _estimate(belief: LagrangeBelief, plan: Plan) -> None:
+    """Update rewards, and by the plan priors and what is known; run by run, since one run's arrays fit the cache."""
+    for r in range(belief.value.shape[0]):
+        moves, known, posterior = belief.counts.moves[r], belief.known[r], belief.posterior[r]
+        if plan.trial:
+            _hold_against_history(moves, known, posterior, belief.trust[r])
+        factor = find_factor(moves, known, posterior) if plan.forget else plan.factor
+        if factor < 1.0:
+            forget(moves, known, posterior, factor)
+        _estimate_rewards(belief.counts, belief.squared_deviations, belief.reward, r)
+        if plan.prior:
+            levels = belief.levels
+            mine = Levels(levels.pool[r], levels.agent_weight[r], levels.base_weight[r], levels.base_share[r])
+            seen, weight = learn_pool(moves, mine), belief.weight[r]
+            learn_mixture(moves, seen, mine.pool, plan.search, belief.responsibility[r], weight, posterior)
+            if belief.variance.size > 0:
+                features = standardise(belief.features[r])
+                learn_feature_prior(features, moves, belief.coefficients[r], belief.variance[r], weight, posterior)
+        if plan.renew:
+            known[:] = moves
 
 
 @compiled
@@ -447,35 +476,21 @@ def _tilt_rows(features: Floats, coefficients: Floats, rows: Floats) -> None:
 
 
 @compiled
-def _learn_trust(moves: Floats, past: Floats, posterior: Floats, trust: Floats) -> None:
-    runs, agents, actions, states, _ = moves.shape
-    fresh, prior = np.empty((agents, actions, states, states)), np.empty((agents, actions, states, states))
-    for r in range(runs):
-        for n in range(agents):
-            for a in range(actions):
-                for s in range(states):
-                    for t in range(states):
-                        prior[n, a, s, t] = posterior[r, n, a, s, t] - moves[r, n, a, s, t]
-                        fresh[n, a, s, t] = max(moves[r, n, a, s, t] - trust[r, n, a] * past[r, n, a, s, t], 0.0)
-        learn_trust(past[r], fresh, prior, trust[r])
-        for n in range(agents):
-            for a in range(actions):
-                trust[r, n, a] = 1.0 if trust[r, n, a] > 0.5 else 0.0  # whole moves, as the weights of priors need
-                for s in range(states):
-                    for t in range(states):
-                        moves[r, n, a, s, t] = fresh[n, a, s, t] + trust[r, n, a] * past[r, n, a, s, t]
-                        posterior[r, n, a, s, t] = prior[n, a, s, t] + moves[r, n, a, s, t]
-
-
-@compiled
-def _forget_changed(moves: Floats, known: Floats, posterior: Floats) -> None:
-    for r in range(moves.shape[0]):
-        factor = find_factor(moves[r], known[r], posterior[r])
-        if factor < 1.0:
-            forget(moves[r], known[r], posterior[r], factor)
-
-
-@compiled
-def _forget_all(moves: Floats, known: Floats, posterior: Floats, factor: float) -> None:
-    for r in range(moves.shape[0]):
-        forget(moves[r], known[r], posterior[r], factor)
+def _hold_against_history(moves: Floats, past: Floats, posterior: Floats, trust: Floats) -> None:
+    """Take the moves of a history out, or in again, where the moves since make it unlikely, or likely, that it holds."""
+    agents, actions, states, _ = moves.shape
+    fresh, prior = np.empty_like(moves), np.empty_like(moves)
+    for n in range(agents):
+        for a in range(actions):
+            for s in range(states):
+                for t in range(states):
+                    prior[n, a, s, t] = posterior[n, a, s, t] - moves[n, a, s, t]
+                    fresh[n, a, s, t] = max(moves[n, a, s, t] - trust[n, a] * past[n, a, s, t], 0.0)
+    learn_trust(past, fresh, prior, trust)
+    for n in range(agents):
+        for a in range(actions):
+            trust[n, a] = 1.0 if trust[n, a] > 0.5 else 0.0  # whole moves, as the weights of priors need
+            for s in range(states):
+                for t in range(states):
+                    moves[n, a, s, t] = fresh[n, a, s, t] + trust[n, a] * past[n, a, s, t]
+                    posterior[n, a, s, t] = prior[n, a, s, t] + moves[n, a, s, t]

@@ -1,0 +1,1 @@
+"""Programs whose people are divided into partitions; see `restive.desk.partitions.selection`."""
