@@ -194,6 +194,8 @@ class Progress(Answer):
     """What to do next, the most urgent first."""
     version: str
     actions: int
+    assumed: int
+    """Of the actions, those of people on a list who were not reported on: they count as done."""
     budget_used: float | None
     """The share of all budgets that was used."""
     cost_unit: str

@@ -224,7 +224,7 @@ class Config(Answer):
     cool_down: int
     """Rounds in which a person is not chosen again."""
     keep: int
-    """Rounds for which a state that is not reported is carried over."""
+    """Rounds for which a state that is missing from a table is carried over."""
     shares: dict[str, float]
     """The minimum share of the list of each group."""
     features: dict[str, list[str]]

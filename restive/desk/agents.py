@@ -44,6 +44,7 @@ class RoundTotals:
     spent: float = 0.0  # of those for whom it was done
     explored: int = 0
     done: int = 0
+    assumed: int = 0  # of these, not reported, but taken as advised
     failed: int = 0  # advised, but not done
     unlisted: int = 0  # done, but not advised
     outcomes: int = 0

@@ -38,6 +38,16 @@ class ProgramCache:
         """Drop everything; the next use looks the program up by its name."""
         self._projection, self._names, self._rounds, self._outdated = None, None, {}, False
 
+    @property
+    def agents(self) -> int:
+        """The number of agents whose state is in memory."""
+        return 0 if self._projection is None else self._projection.agents.count
+
+    @property
+    def knows_given_names(self) -> bool:
+        """Whether names behind pseudonyms are in memory, which nobody can read again from the store."""
+        return bool(self._given)
+
     def mark_outdated(self) -> None:
         """Rebuild the projection when it is next used, because a revision was recorded."""
         self._outdated = True

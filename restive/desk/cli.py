@@ -104,7 +104,8 @@ def init(
     cost_unit: CostUnitOption = None,
     cool_down: CoolDownOption = None,
     keep: Annotated[
-        int | None, typer.Option(help="Rounds for which a missing state is carried over.", show_default="2")
+        int | None,
+        typer.Option(help="Rounds for which a state missing from a table is carried over.", show_default="0"),
     ] = None,
     share: Annotated[
         list[str] | None, typer.Option(help="A group's minimum share of the list: north=0.3; repeatable.")
@@ -337,7 +338,9 @@ def change(
     spend: SpendOption = None,
     cost_unit: CostUnitOption = None,
     cool_down: CoolDownOption = None,
-    keep: Annotated[int | None, typer.Option(help="Rounds for which a missing state is carried over.")] = None,
+    keep: Annotated[
+        int | None, typer.Option(help="Rounds for which a state missing from a table is carried over.")
+    ] = None,
     share: Annotated[
         list[str] | None, typer.Option(help="All minimum shares, replacing the old ones: north=0.3.")
     ] = None,

@@ -90,7 +90,7 @@ class Config:
     control: float = 0.1
     control_until: int | None = None  # the last round with a control group, which then joins the program
     cool_down: int = 0
-    keep: int = 2
+    keep: int = 0
     shares: Mapping[str, float] = field(default_factory=dict)
     features: Mapping[str, Sequence[str]] = field(default_factory=dict)
     display: Sequence[str] = ()
@@ -405,7 +405,7 @@ def _shares(given: object) -> dict[str, float]:
 
 def _read_templates() -> dict[str, types.Template]:
     tables = tomllib.loads(files("restive.desk").joinpath("templates.toml").read_text(encoding="utf-8"))
-    usual = {"groups": [], "budget": 20, "control": 0.1, "cool_down": 2, "keep": 2, "horizon": None}
+    usual = {"groups": [], "budget": 20, "control": 0.1, "cool_down": 2, "keep": 0, "horizon": None}
     return {name: cast("types.Template", {"name": name, **usual, **table}) for name, table in tables.items()}
 
 

@@ -1,25 +1,33 @@
 """What the action adds to the next reward, by state, with 95% intervals that hold under a policy that learns.
 
-The effect in a state is the mean, over the actions done there, of what each added to the reward of its round: the expected
-reward of that person with the action minus that of the same person without it. It is about the actions that were done,
-and not about people who were never acted on. With k actions and m rounds without of a person
-in a state, y and z the means of the rewards that followed, and K = Σ k:
+The effect in a state is the mean, over the actions done there, of what each added to the reward of its round: the
+expected reward of that person with the action minus that of the same person without it. It is about the actions that
+were done, and not about people who were never acted on. With k actions and m rounds without of a person in a state, y
+and z the means of the rewards that followed, and K = Σ k:
 
     effect   = Σ k (y − wait) / K              wait = mean + trust · (z − mean) + hint · (y − mean of all y)
-    variance = within_act / K + Σ (k/K)² · Var(wait) + (Σ k/K (1 − trust))² · Var(mean)
+    variance = within_act / K + Σ (k/K)² · Var(wait) + (Σ k/K (1 − trust))² · (Var(mean) + (SELECTION · apart)²)
+    interval = effect + shift ± √(shift² + quantile² · variance),   shift = quantile² · skewness / (2 K)
 
-`wait` is the reward that the person is expected to have without the action: the best linear prediction from z and y under a
-random-effects model of both, by moments. y counts because people are chosen by it: whom a policy acts on often does better
-than others with the action, and so probably also without. The sum of the rewards after actions is a martingale however the
-next one is chosen, so a policy that learns does not bias it, except that few actions are done where the first ones
-fail. Few actions can all end alike; the variance under the action is therefore computed with PSEUDO_ACTIONS more that end
-like rounds without it. Quantiles are Student's with Welch's degrees of freedom over people.
+`wait` is the reward that the person is expected to have without the action: the best linear prediction from z and y
+under a random-effects model of both, by moments. y counts because people are chosen by it: whom a policy acts on
+often does better than others with the action, and so probably also without. The prediction is linear and people are
+not: those who are acted on can differ from it by a share of `apart`, the root mean square over actions of wait −
+mean, as far as their own rounds do not say. SELECTION is that share, set on simulated programs of other seeds than
+those of the acceptance checks. The sum of the rewards after actions is a martingale however the next one is chosen,
+so a policy that learns does not bias it, except that few actions are done where the first ones fail. Few actions can
+all end alike; the variance under the action is therefore computed with PSEUDO_ACTIONS more that end like rounds
+without it. Moves are often rare, so the error is skewed: the variance under the action grows with its mean, by
+skewness = third central moment / variance, and the ends are those of a score interval, Wilson's if rewards are 0 or
+1. This needs the rewards of states; where rewards are reported, the shift is 0. Quantiles are Student's with Welch's
+degrees of freedom over people.
 
-The spread is the standard deviation of the effect over people, each weighted by its actions, by moments of y − z; it is not
-an error of the effect, which more rounds make smaller. It is stated where it is clearly above 0.
+The spread is the standard deviation of the effect over people, each weighted by its actions, by moments of y − z; it
+is not an error of the effect, which more rounds make smaller. It is stated where it is clearly above 0.
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,11 +35,13 @@ import numpy as np
 from restive.desk.tallies import ACT, COUNT, SQUARES, SUM, WAIT, Tallies
 from restive.logs.estimators import LEVEL, welch
 from restive.stats import student_quantile
-from restive.types import Floats
+from restive.types import Floats, Ints
 
 MIN_PEOPLE = 5  # in a state under each action; with fewer the effect is not known
 FEW_ACTIONS = 30  # with fewer under either action, an effect rests on little
-PSEUDO_ACTIONS = 16.0
+PSEUDO_ACTIONS = 8.0
+SELECTION = 0.5
+MAX_SHIFT = 0.5  # of the half-width
 MIN_WITHIN = 0.25  # of the variance under the action
 MAX_CORRELATION = 0.95  # between what people have with the action and without
 UNSEEN = 1e9  # variance of the mean of somebody who was not seen, of that of a reward
@@ -81,40 +91,60 @@ class Expected(NamedTuple):
     trust: Floats
 
 
-def estimate_effects(tallies: Tallies) -> list[Effect]:
-    """The effect in each state.
+def estimate_effects(tallies: Tallies, rewards: Sequence[float] | None = None) -> list[Effect]:
+    """The effect in each state; `rewards` are those of arriving in each state, or None if they are reported.
 
     >>> people = np.zeros((20, 2, 1, 3))  # everybody has a reward of 1 or 3 after waiting, of 2 or 4 after acting
     >>> people[:, 0, 0], people[:, 1, 0] = (2, 4, 10), (2, 6, 20)
     >>> effect = estimate_effects(Tallies(np.zeros((2, 1, 1), int), people, np.array(1), np.array([1.0, 4.0])))[0]
     >>> round(effect.mean, 6), round(effect.low, 2), round(effect.high, 2)
-    (1.0, 0.38, 1.62)
+    (1.0, 0.37, 1.63)
     """
     thinned = 1 - 1 / int(tallies.stride)
+    skewness = np.zeros(len(tallies.moves[0])) if rewards is None else _find_skewness(tallies.moves, np.array(rewards))
     return [
-        _estimate(tallies.people[:, WAIT, s], tallies.people[:, ACT, s], thinned) for s in range(len(tallies.moves[0]))
+        _estimate(tallies.people[:, WAIT, s], tallies.people[:, ACT, s], thinned, float(skewness[s]))
+        for s in range(len(tallies.moves[0]))
     ]
 
 
-def _estimate(waited: Floats, acted: Floats, thinned: float) -> Effect:
+def _find_skewness(moves: Ints, rewards: Floats) -> Floats:
+    """By state, the third central moment of rewards under the action over their variance, with the pseudo-actions."""
+    seen = np.maximum(moves.sum(axis=-1, keepdims=True), 1)
+    share = PSEUDO_ACTIONS / (PSEUDO_ACTIONS + seen[ACT])
+    row = (1 - share) * moves[ACT] / seen[ACT] + share * moves[WAIT] / seen[WAIT]
+    deviation = rewards - (row @ rewards)[:, None]
+    skewness: Floats = (row * deviation**3).sum(axis=-1) / ((row * deviation**2).sum(axis=-1) + TINY)
+    return skewness
+
+
+def _estimate(waited: Floats, acted: Floats, thinned: float, skewness: float) -> Effect:
     """The effect from the sums of people, [M, 3]; `thinned` is the share of people who are not among them."""
     people = [int((side[:, COUNT] > 0).sum()) for side in (acted, waited)]
     if min(people) < MIN_PEOPLE:
         return UNKNOWN_EFFECT._replace(acted_people=people[0], waited_people=people[1])
     act, wait = _summarize(acted), _summarize(waited)
-    weight = act.outcomes / act.outcomes.sum()
+    actions = float(act.outcomes.sum())
+    weight = act.outcomes / actions
     expected, error = _expect_waiting(act, wait)
     mean = act.total_mean - float(weight @ expected.mean)
     of_people = thinned * (act.between + wait.between) * float(weight @ weight)
+    apart = float(weight @ (expected.mean - wait.center()[0]) ** 2)
     parts = np.array(
         [
-            _smooth_variance(act, wait) / act.outcomes.sum() + of_people,
-            float(weight**2 @ expected.variance) + float(weight @ (1 - expected.trust)) ** 2 * error,
+            _smooth_variance(act, wait) / actions + of_people,
+            float(weight**2 @ expected.variance)
+            + float(weight @ (1 - expected.trust)) ** 2 * (error + SELECTION**2 * apart),
         ]
     )
     df = float(welch(parts[0], parts[1], *(np.array(number - 1.0) for number in people)))
-    half_width = float(student_quantile(LEVEL, df)) * math.sqrt(parts.sum())
-    return Effect(mean, mean - half_width, mean + half_width, _find_spread(act, wait), *people)
+    quantile = float(student_quantile(LEVEL, df))
+    half_width = quantile * math.sqrt(parts.sum())
+    limit = MAX_SHIFT * half_width
+    shift = min(max(quantile**2 * skewness / (2 * actions), -limit), limit)
+    half_width = math.hypot(shift, half_width)
+    low, high = mean + shift - half_width, mean + shift + half_width
+    return Effect(mean, low, high, _find_spread(act, wait), *people)
 
 
 def _expect_waiting(act: Side, wait: Side) -> tuple[Expected, float]:

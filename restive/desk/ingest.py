@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from restive.desk.agents import RoundTotals
 from restive.desk.cache import ProgramCache
 from restive.desk.config import MAX_BUDGET, Config, Words
 from restive.desk.events import DecisionInput, Grouped, Joined, States
@@ -30,7 +31,9 @@ from restive.kernels.spending import ROUNDING
 from restive.types import Bools, Floats, Ints
 
 MAX_NAMED = 5  # people or rounds in a sentence
+MIN_SAME = 20  # people whose states are all as in the last round: probably its table once more
 MAX_GROUPS = 2**15  # their codes are recorded in 16 bits
+MIN_KEEP = 2  # rounds for which states are carried over where a round is decided without a table
 
 
 class Given(NamedTuple):
@@ -115,8 +118,9 @@ def _code_groups(reported: pl.Series, known: list[str]) -> tuple[Ints, list[str]
 
 def find_present(projection: Projection, states: NumberedStates | None, round_: int) -> States:
     """Who takes part in a round: agents with a state, or with a recent one that is carried over."""
-    agents = projection.agents
-    state = np.where(agents.active & (round_ - agents.state_round <= projection.config.keep), agents.state, -1)
+    agents, keep = projection.agents, projection.config.keep
+    keep = max(keep, MIN_KEEP) if states is None else keep
+    state = np.where(agents.active & (round_ - agents.state_round <= keep), agents.state, -1)
     carried_over, reported = agents.state_round < round_, np.zeros(agents.count, np.bool_)
     if states is not None:
         given = states.state >= 0
@@ -291,7 +295,9 @@ def describe_round(projection: Projection, present: States, names: Names) -> lis
     notes = []
     if carried_over:
         notes.append(f"state carried over from an earlier round: {count_people(carried_over, config.words)}")
-    notes += name_people("left out, without a recent state", names.call(np.flatnonzero(exclusions)), config.words)
+    notes += name_people(
+        "left out, without a state in this round", names.call(np.flatnonzero(exclusions)), config.words
+    )
     if config.shares:
         used = {projection.groups[code] for code in np.unique(agents.group[agents.active]) if code >= 0}
         notes += [
@@ -346,9 +352,25 @@ def find_arrivals(
                 "and nothing was recorded since.",
                 hint=Hint.AGAIN,
             )
+    if arrivals is not None and not again and last is not None and _is_last_table(projection, arrivals, last):
+        raise AlreadyDecided(
+            f"All {len(arrivals.number):,} states are those of {last.mention}, decided on {projection.show_time(last.at)}: "
+            "this looks like the same table once more.",
+            hint=Hint.AGAIN,
+        )
     if arrivals is not None and not requested.new:
         check_similar_ids(names.find_alike(arrivals.new))
     return arrivals
+
+
+def _is_last_table(projection: Projection, arrivals: NumberedStates, last: RoundTotals) -> bool:
+    """Whether states that would be outcomes are those of the last round, for so many people that this is no chance."""
+    agents, number = projection.agents, arrivals.number
+    if not projection.config.states_are_outcomes or last.cancelled or arrivals.new.len():
+        return False
+    waiting = agents.state_round[number] == last.round  # nothing newer is known of them
+    before, now = agents.state[number][waiting], arrivals.state[waiting]
+    return now.size >= MIN_SAME and np.unique(now).size > 1 and np.array_equal(before, now)
 
 
 def prepare_round(

@@ -235,7 +235,7 @@ def _explain(words: Words, people: Sums, plain: Effect, sharp: Effect, unlisted:
     elif math.isnan(sharp.mean):
         reason = f"Too few of the control group would have been on a list: {control:,}."
     elif not is_sharper(sharp, plain):
-        reason = f"Nothing is gained by the lists alone: {program:,} of the program were on one."
+        reason = f"To compare only the {program:,} {words.people} on a list would not be more exact."
     if reason:
         return f"Measured by the difference in means. {reason}"
     times = show_number(plain.half_width() / sharp.half_width(), 2)

@@ -142,6 +142,7 @@ class Program:
         states_are_outcomes: bool | None = None,
         dry_run: bool = False,
         context: RequestContext = NO_CONTEXT,
+        display: Sequence[str] | None = None,
         **reading: Unpack[TableReading],
     ) -> Recommendation:
         """Decide the next round; its states are also recorded as outcomes of the round before.
@@ -153,13 +154,16 @@ class Program:
         again    decide another round although nothing was recorded since the last one, which had the same states
         new      accept new ids that differ from known ones only by leading zeros or by case
         states_are_outcomes  whether the states are also outcomes of the round before; None: as configured
+        display  columns of the table that lists show from now on, beside those that they show already
         dry_run  return the decision without recording it
         reading  columns, values, cut_points, phone_country: how the table is read, from now on
         """
-        config = self.cache.last_known().config.read_as(reading)
+        known = self.cache.last_known().config
+        asked: dict[str, Any] = {**reading} if display is None else {**reading, "display": [*known.display, *display]}
+        config = known.read_as(asked)
         requested = read_round_input(states, budget, must, never, config, new, self.cache.knows)
         with self._writing(context, "decided", dry_run) as (writer, projection):
-            self._remember(writer, projection, reading)
+            self._remember(writer, projection, asked)
             number = projection.next_round
             _check_next(projection, round)
             arrivals = find_arrivals(self.cache, writer, projection, requested, again)
@@ -327,6 +331,8 @@ class Program:
     def undo(self, event: int | None = None, dry_run: bool = False, context: RequestContext = NO_CONTEXT) -> Undoable:
         """Take back the last request: the program then knows what it would know without it; returns what it was.
 
+        How tables are read stays as it was said with the request.
+
         event  the first event of the request, as `undoable` names it; if another request was the last, it is refused
         """
         with self._writing(context, "undone", dry_run) as (writer, projection):
@@ -337,6 +343,8 @@ class Program:
                 writer.drop_names(projection.agents.count - joined)
             self.cache.append(writer, Undone(entry.events.start, entry.events.stop))
             self.cache.mark_outdated()
+            for said in self.store.events(self.id, entry.events.start, entry.events.stop, kinds=[Changed.kind]):
+                self.cache.append(writer, Changed(said.header))
             writer.drop_snapshots(after=entry.events.start)
             writer.mark_undone(entry)
             _audit(writer, projection, "undone", entry.round, **undone._asdict())

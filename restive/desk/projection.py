@@ -363,6 +363,8 @@ class Projection:
         self.agents.done[news.number[done]] += 1
         self.agents.failed[news.number[failed]] += 1
         totals.done += int(done.sum())
+        confirmed = news.known & ~news.assumed & news.done & (news.after < 0)  # assumed before
+        totals.assumed += int((done & news.assumed).sum()) - int(confirmed.sum())
         totals.failed += int(failed.sum())
         totals.spent += self._sum_costs(round_, news.number[done & news.advised])
         totals.unlisted += int((new & news.done & ~news.advised).sum())

@@ -142,6 +142,7 @@ class Recommendation:
             rank.alias("rank"),
             "agent",
             *self.config.display,
+            *(["group"] if self.table["group"].null_count() < self.table.height else []),
             *self._cost,
             "state_now",
             "reason",

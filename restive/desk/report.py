@@ -88,8 +88,10 @@ def _describe_actions(progress: Progress, results: Results, words: Words) -> lis
     spent = f" That is {show_percent(used)} of the budget." if used is not None else ""
     every = f"{rounds:,} {words.every}{'s' * (rounds != 1)}"
     times = f"{progress['actions']:,} time{'s' * (progress['actions'] != 1)}"
+    assumed = progress["assumed"]
+    unmarked = f" {assumed:,} of these were on a list and not marked, so they count as done." if assumed else ""
     return [
-        f"In {every}, someone {words.acted} {times}.{spent}",
+        f"In {every}, someone {words.acted} {times}.{unmarked}{spent}",
         f"{reach['reached']:,} of the {reach['people']:,} {words.people} in the program {words.acted} at least once.",
     ]
 

@@ -198,16 +198,16 @@ class Schedule:
         return time.astimezone(ZoneInfo(self.timezone)).date()
 
     def assign(self, day: date, previous: date | None) -> date:
-        """The due date of a round that is decided on this day; the round before had the date `previous`."""
+        """The due date of a round that is decided on this day; the round before had the date `previous`.
+
+        A list that is made early has the next date, so no two rounds share one.
+        """
         if self.rhythm == NO_RHYTHM or self.first is None:
             return day
-        index = self._index(day)
-        due, coming = self.date_of(index), self.date_of(index + 1)
         if previous is None:
-            return coming if index == -1 else due
-        if due > previous:
-            return due
-        return coming if previous < coming and coming - day < day - due else previous
+            index = self._index(day)
+            return self.date_of(0 if index == -1 else index)
+        return self.next_due(day, previous) or day
 
     def next_due(self, today: date, previous: date | None) -> date | None:
         """The due date of the next round; None if there is none."""

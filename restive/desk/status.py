@@ -89,6 +89,7 @@ def get_progress(program: Program) -> Progress:
         ),
         "version": __version__,
         "actions": actions,
+        "assumed": sum(totals.assumed for totals in projection.rounds),
         "budget_used": used / budget if budget else None,
         "cost_unit": config.cost_unit,
         "extra_per_action": as_plain(effect.per_action(actions)) if effect else None,
@@ -110,7 +111,8 @@ def measure_lift(projection: Projection) -> Lift:
     found = lift(sum_people(agents), config.words, int(agents.unlisted.sum()))
     if config.control_until is None or len(projection.rounds) <= config.control_until:
         return found
-    until = f"Measured in rounds 1 to {config.control_until:,}; after them the control group joined the program."
+    last = projection.totals(config.control_until).mention
+    until = f"Measured up to {last}; after that the control group joined the program."
     return found._replace(explanation=" ".join(filter(None, [found.explanation, until])))
 
 
@@ -206,7 +208,8 @@ def find_effects(projection: Projection) -> list[StateEffect]:
     """What the actions done in each state added to the reward of their round."""
     tallies, config = projection.tallies, projection.config
     low, high = find_reward_range(projection) or (math.nan, math.nan)
-    estimates = zip(config.states, *tallies.moves.sum(axis=-1).tolist(), estimate_effects(tallies), strict=True)
+    found = estimate_effects(tallies, config.rewards)
+    estimates = zip(config.states, *tallies.moves.sum(axis=-1).tolist(), found, strict=True)
     return [
         judge_effect(state, waited, acted, effect, high - low, config.words)
         for state, waited, acted, effect in estimates

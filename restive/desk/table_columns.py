@@ -35,12 +35,16 @@ COMMA = r"^([+-]?\d*),(\d+)$"
 DECIMAL_COMMA = r"^[+-]?(?:0*,\d+|\d+,(?:\d{1,2}|\d{4,}))$"  # cannot be a thousands separator
 
 
+TEXTS = "texts"  # the choice of the state that each text means
+
+
 class Fault(NamedTuple):
     """One error in a table: the row number and header that a person sees, where they apply."""
 
     row: int | None
     column: str | None
     message: str
+    choice: str = ""  # what to say about the table so that this is no error: the header of a column, or TEXTS
 
 
 class TableError(InputError):
@@ -49,9 +53,15 @@ class TableError(InputError):
     code = "invalid_table"
 
     def __init__(
-        self, location: str, faults: Sequence[Fault], total: int | None = None, hint: Hint | None = None
+        self,
+        location: str,
+        faults: Sequence[Fault],
+        total: int | None = None,
+        hint: Hint | None = None,
+        unclear: int = 0,
     ) -> None:
         self.total = len(faults) if total is None else total
+        self.unclear = unclear  # of the total, faults that a choice resolves
         self.faults = sorted(faults, key=lambda fault: fault.row or 0)
         more = [f"and {self.total - MAX_PRINTED} more"] if self.total > MAX_PRINTED else []
         lines = [_fault_line(location, fault) for fault in self.faults[:MAX_PRINTED]]
@@ -120,7 +130,7 @@ class TableColumns:
         self.headers = match_headers(frame, columns)
         self.hint: Hint | None = None
         self.faults: list[Fault] = []
-        self.total = 0
+        self.total = self.unclear = 0
         numbered = ROW in frame.columns and frame[ROW].dtype.is_integer() and not frame[ROW].null_count()
         self.row = frame[ROW] if numbered else pl.Series(ROW, range(1, len(frame) + 1), dtype=pl.Int64)
         self._check_headers(columns, required)
@@ -139,7 +149,7 @@ class TableColumns:
         for header in headers:
             similar = None if header in self.headers.values() else _similar_column(header, absent)
             if similar:
-                self.add_fault(None, header, f"unknown column; did you mean {similar!r}?")
+                self.add_fault(None, header, f"unknown column; did you mean {similar!r}?", similar)
 
     def _add_missing(self, name: str, headers: Sequence[str], accepted: Sequence[str]) -> None:
         """Note a missing column, with the header that may be meant."""
@@ -147,27 +157,29 @@ class TableColumns:
         near = near or suggest_column(name, self.frame.drop(ROW, strict=False), set(self.headers.values()), self.states)
         present = ", ".join(quote(header) for header in headers[:MAX_LISTED]) or "none"
         guess = f"did you mean {quote(near)}?" if near else f"the columns are {present}"
-        self.add_fault(None, None, f"there is no column {(self.mapping.columns.get(name) or name)!r}; {guess}")
+        self.add_fault(None, None, f"there is no column {(self.mapping.columns.get(name) or name)!r}; {guess}", name)
         self.hint = Hint.COLUMNS
 
-    def add_fault(self, row: int | None, column: str | None, message: str) -> None:
+    def add_fault(self, row: int | None, column: str | None, message: str, choice: str = "") -> None:
         """Note one fault."""
-        self.faults.append(Fault(row, column, message))
+        self.faults.append(Fault(row, column, message, choice))
         self.total += 1
+        self.unclear += bool(choice)
 
-    def add_faults(self, name: str, wrong: pl.Series, message: Callable[[int], str]) -> None:
+    def add_faults(self, name: str, wrong: pl.Series, message: Callable[[int], str], choice: str = "") -> None:
         """Note a fault for each wrong cell; `message` describes it, given its index."""
         if not wrong.any():
             return
         places = wrong.fill_null(False).arg_true()
         column = self.headers.get(name)
-        self.faults.extend(Fault(self.row[place], column, message(place)) for place in places[:MAX_FAULTS])
+        self.faults.extend(Fault(self.row[place], column, message(place), choice) for place in places[:MAX_FAULTS])
         self.total += len(places)
+        self.unclear += len(places) * bool(choice)
 
     def raise_faults(self) -> None:
         """Raise all faults, if there are any."""
         if self.total:
-            raise TableError(self.where, self.faults, self.total, self.hint)
+            raise TableError(self.where, self.faults, self.total, self.hint, self.unclear)
 
     def empty_column(self, dtype: type[pl.DataType]) -> pl.Series:
         """A column of nulls."""
@@ -242,7 +254,7 @@ class TableColumns:
 
     def parsed(
         self, name: str, dtype: type[pl.DataType], parse: Callable[[str], object], explain: Callable[[str], str],
-        common: Sequence[str] = (),
+        common: Sequence[str] = (), choice: str = "",
     ) -> pl.Series:  # fmt: skip
         """The cells parsed text by text; `explain` words the fault of a text that `parse` returns None for.
 
@@ -257,7 +269,7 @@ class TableColumns:
         values = pl.Series([parse(cell) for cell in different], dtype=dtype)
         column = text.replace_strict(different, values, default=None, return_dtype=dtype)
         if column.null_count() > text.null_count():
-            self.add_faults(name, text.is_not_null() & column.is_null(), lambda i: explain(text[i]))
+            self.add_faults(name, text.is_not_null() & column.is_null(), lambda i: explain(text[i]), choice)
         return column
 
     def state_codes(self, name: str, states: Sequence[str]) -> pl.Series:
@@ -276,7 +288,7 @@ class TableColumns:
 
         plain = [state for state in states if state == state.strip() != ""]
         common = list(dict.fromkeys([*plain, *map(str, range(len(states)))]))
-        return self.parsed(name, pl.Int16, parse, lambda text: _unknown_state(text, states), common)
+        return self.parsed(name, pl.Int16, parse, lambda text: _unknown_state(text, states), common, TEXTS)
 
     def feature(self, name: str, categories: Sequence[str]) -> pl.Series:
         """The numbers of categories, given in any case; without categories numbers."""

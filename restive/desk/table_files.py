@@ -105,7 +105,7 @@ def write_table_file(
     elif extension == ".xlsx":
         write_atomic(file, excel_bytes(frame, file.name, choices, sheet))
     else:
-        write_atomic(file, _csv_bytes(frame, DEFAULT_DELIMITERS[extension]))
+        write_atomic(file, csv_bytes(frame, DEFAULT_DELIMITERS[extension]))
 
 
 def _check_extension(file: Path) -> str:
@@ -267,7 +267,7 @@ def unescape_formulas(texts: pl.Expr) -> pl.Expr:
     return texts
 
 
-def _csv_bytes(frame: pl.DataFrame, delimiter: str) -> bytes:
+def csv_bytes(frame: pl.DataFrame, delimiter: str) -> bytes:
     """The frame as CSV, formulas escaped; a byte order mark, which Excel needs, only if there is more than ASCII."""
     texts = pl.selectors.string() | pl.selectors.categorical() | pl.selectors.enum()
     safe = frame.with_columns(escape_formulas(texts.cast(pl.String)))

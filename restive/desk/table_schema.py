@@ -98,7 +98,7 @@ def read_outcomes(
     """
     table = TableColumns(frame, where, OUTCOMES, ("agent",), all_known, mapping, states)
     if not any(name in table.headers for name in ("done", "next_state", "reward")):
-        table.add_fault(None, None, "no column reports an outcome; one of done, next_state, reward is required")
+        table.add_fault(None, None, "no column reports an outcome; one of done, next_state, reward is required", "done")
         table.hint = Hint.COLUMNS
     agent = table.ids()
     round_ = table.parsed(
@@ -138,6 +138,8 @@ def count_normalized(frame: pl.DataFrame, table: pl.DataFrame, mapping: TableMap
     if cells.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return 0
     kept = cells if len(table) == len(frame) else cells.filter(frame[ROW].is_in(table[ROW].implode()))
+    if kept.dtype == pl.String and kept.equals(table["agent"]):
+        return 0
     return int((kept.cast(pl.String).str.strip_chars() != table["agent"]).sum())
 
 

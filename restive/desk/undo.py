@@ -1,7 +1,8 @@
 """Undo: which request can be taken back, and what it recorded, in words.
 
 Requests are taken back one by one, the last first: a list with the people and results that came with it, a report, a
-correction, people who left, a cancelled round. Settings do not depend on these and stay. Erased names cannot come back,
+correction, people who left, a cancelled round. Settings do not depend on these and stay, also those that came with a
+table and say how tables are read. Erased names cannot come back,
 so nothing that was recorded before an erasure can be undone.
 """
 

@@ -172,7 +172,7 @@ def test_displaced_people_are_counted_by_lists_without_each_rule() -> None:
 
 
 def test_costs_are_remembered_and_the_latest_counts(desk: Desk) -> None:
-    program = create(desk)
+    program = create(desk, keep=2)
     program.decide(rows())
     second = program.decide(
         [{"agent": "p0", "state": "high", "cost": 2.25}, {"agent": "p1", "state": "low", "cost": None}]

@@ -52,6 +52,17 @@ def test_actions_that_all_end_alike_are_not_certain() -> None:
     assert effect.low < 0 < effect.high
 
 
+def test_where_success_is_rare_the_interval_is_longer_towards_more() -> None:
+    moves = np.array([[[398, 2], [0, 0]], [[38, 2], [0, 0]]])
+    people = np.zeros((40, 2, 2, 3))
+    people[:, WAIT, 0, 0], people[:, ACT, 0, 0], people[:2, :, 0, 1:] = 10, 1, 1
+    tallies = Tallies(moves, people, np.array(1), np.array([0.0, 1.0]))
+    skewed, symmetric = (estimate_effects(tallies, rewards)[0] for rewards in ((0.0, 1.0), None))
+    assert skewed.mean == symmetric.mean == pytest.approx(symmetric.low / 2 + symmetric.high / 2)
+    assert skewed.high > symmetric.high
+    assert skewed.low > symmetric.low
+
+
 def test_a_sample_of_people_says_less_where_people_differ() -> None:
     people = np.concatenate([make_people(50, (2.0,) * 9, (0.0,) * 9), make_people(50, (0.0,) * 9, (0.0,) * 9)])
     whole, sampled = estimate(people), estimate(people, stride=8)

@@ -118,7 +118,7 @@ def test_rounds_count_what_was_done_as_advised_and_say_which_were_cancelled(tmp_
         chosen = program.decide(dict.fromkeys(("ann", "ben", "cem", "dee"), "low")).chosen
         unlisted = next(name for name in ("ann", "ben", "cem", "dee") if name not in chosen)
         program.learn([{"agent": name, "done": name != chosen[0]} for name in (*chosen, unlisted)])
-        program.decide({"ann": "high"})
+        program.decide({"ann": "high", "ben": "low"})
         program.cancel(2)
         table = rounds_table(program)
         files = export(program, tmp_path / "out")

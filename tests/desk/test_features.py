@@ -62,7 +62,7 @@ def test_all_wrong_cells_are_reported_at_once(tmp_path: Path) -> None:
     wrong = [{**THREE[0], "age": "old"}, {**THREE[1], "Home Region": "east"}, THREE[2]]
     with pytest.raises(TableError) as caught:
         create(tmp_path).decide(wrong)
-    assert caught.value.faults == [
+    assert [fault[:3] for fault in caught.value.faults] == [
         (1, "age", "'old' is not a finite number; write it like 1250 or 2.5"),
         (2, "Home Region", "'east' is not one of North, South"),
     ]

@@ -14,6 +14,7 @@ from restive.desk import Desk
 from restive.desk.config import Words
 from restive.desk.events import States
 from restive.desk.ingest import (
+    AlreadyDecided,
     check_similar_ids,
     describe_round,
     find_present,
@@ -94,7 +95,7 @@ def test_a_next_state_is_fresh_in_the_next_round_and_kept_from_there(desk: Desk)
 
 
 def test_a_state_is_reported_only_where_a_table_of_the_round_says_it(desk: Desk) -> None:
-    program = make(desk, policy="random")
+    program = make(desk, policy="random", keep=2)
     program.decide({"a": 0, "b": 0, "c": 0})
     program.learn([{"agent": "a", "next_state": 1}])
     program.decide({"b": 0, "c": None, "d": 1})
@@ -189,7 +190,7 @@ def test_the_notes_of_a_round(tmp_path: Path) -> None:
         notes = describe_round(program.projection, there, program.names)
     assert notes == [
         "state carried over from an earlier round: 1 person",
-        "left out, without a recent state: 2 people (ben, cem)",
+        "left out, without a state in this round: 2 people (ben, cem)",
         "nobody is in the group west, which has a share",
         "round 2 is beyond the horizon of 1 rounds",
         "round 1 (2 Mar 2026) has no outcomes yet",
@@ -234,3 +235,19 @@ def test_states_and_groups_are_normalized_like_ids(desk: Desk) -> None:
     for wrong in (["low", "x" * 201], ["low", "high\x1b[31m"], ["low", "\u200b"], ["low", "lo\u200bw"], ["low", 1]):
         with pytest.raises(InputError, match="different names, the worst first, each of 1 to 200 characters"):
             desk.create("other", states=wrong)
+
+
+def test_the_table_of_last_week_is_recognised_although_calls_were_marked(desk: Desk) -> None:
+    program = desk.create("weekly", states=["low", "high"], rewards=[0, 1], budget=3, control=0)
+    states = {f"p{n}": ("low", "high")[n % 2] for n in range(30)}
+    marked = program.decide(states).chosen[0]
+    program.learn([{"agent": marked, "done": "yes", "next_state": "high"}])
+    with pytest.raises(AlreadyDecided, match="All 30 states are those of round 1"):
+        program.decide(states)
+    assert len(program.rounds) == 1
+    program.decide(states, again=True)
+    program.decide(states | {"p0": "high"})
+    few = desk.create("few", states=["low", "high"], rewards=[0, 1], budget=3, control=0)
+    for _ in range(2):
+        few.decide(dict(list(states.items())[:10]), again=False)
+        few.learn([{"agent": "p1", "done": "no", "next_state": "high"}])

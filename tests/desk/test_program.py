@@ -324,7 +324,20 @@ def test_outcomes_come_in_parts_late_and_for_several_rounds_at_once(program: Pro
     assert replay(program).proven
 
 
+def test_who_is_not_in_the_table_is_left_out_until_a_table_has_them_again(small: Program) -> None:
+    small.decide(FOUR)
+    left_out = small.decide({"ann": "low", "ben": None}, budget=4)
+    assert left_out.chosen == ["ann"]
+    assert left_out.notes == ["left out, without a state in this round: 3 people (ben, cem, dee)", blank(1)]
+    without_table = small.decide(budget=4, dry_run=True)  # asks for the last known states of everybody
+    assert sorted(without_table.chosen) == ["ann", "ben", "cem", "dee"]
+    back = small.decide({"ann": "low", "cem": "low"}, budget=4)
+    assert sorted(back.chosen) == ["ann", "cem"]
+    assert not any("joined" in note for note in back.notes)
+
+
 def test_states_are_kept_for_some_rounds_and_then_left_out(small: Program) -> None:
+    small.change(keep=2)
     small.decide(FOUR)
     for round_ in (2, 3):
         recommendation = small.decide({"ann": "low"}, again=True)
@@ -332,11 +345,12 @@ def test_states_are_kept_for_some_rounds_and_then_left_out(small: Program) -> No
         assert recommendation.notes == ["state carried over from an earlier round: 3 people", blank(round_ - 1)], round_
     last = small.decide({"ann": "low"}, again=True)
     assert last.found.number.size == 1
-    assert last.notes == ["left out, without a recent state: 3 people (ben, cem, dee)", blank(3)]
+    assert last.notes == ["left out, without a state in this round: 3 people (ben, cem, dee)", blank(3)]
     assert last.chosen == ["ann"]
 
 
 def test_who_left_is_not_chosen_and_is_back_with_the_next_state(small: Program) -> None:
+    small.change(keep=2)
     small.decide(FOUR)
     assert small.leave(pl.DataFrame({"agent": ["ann", "ben"]})) == 2
     gone = small.decide({"cem": "high", "dee": "low"}, budget=4)
@@ -630,7 +644,7 @@ def test_a_group_is_called_new_only_after_the_first_round(small: Program) -> Non
     notes = small.decide({"ann": ("low", "south"), "cem": ("low", "north")}).notes
     assert notes == [
         "new group: south", "1 new person joined", "moved to another group: 1 person (ann)",
-        "state carried over from an earlier round: 1 person", blank(1),
+        "left out, without a state in this round: 1 person (ben)", blank(1),
     ]  # fmt: skip
 
 

@@ -108,7 +108,7 @@ def test_a_reason_says_when_the_state_is_from_an_earlier_round() -> None:
 
 def test_a_state_that_was_carried_on_is_called_so_on_the_list_and_one_of_an_outcome_is_not(tmp_path: Path) -> None:
     with Desk(tmp_path / "desk.db") as desk:
-        program = desk.create("one", states=["low", "high"], rewards=[0, 1], control=0.0, seed=3, budget=1)
+        program = desk.create("one", states=["low", "high"], rewards=[0, 1], control=0.0, seed=3, budget=1, keep=2)
         program.decide(dict.fromkeys(["ann", "ben", "cem"], 0))
         program.learn([{"agent": "ben", "next_state": "high"}])
         program.decide({"ann": 0})

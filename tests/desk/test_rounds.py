@@ -203,6 +203,6 @@ def test_a_round_that_was_cancelled_is_called_so(tmp_path: Path) -> None:
         program = desk.create("one", states=["low", "high"], rewards=[0, 1], control=0.0, budget=1, seed=1)
         program.decide({"ann": "low", "ben": "low"}, never=["ben"])
         program.cancel(1)
-        program.decide({"ann": "low"})
+        program.decide({"ann": "low", "ben": "low"})
         notes = {name: [row["note"] for row in program.history(name)] for name in ("ann", "ben")}
     assert notes == {"ann": ["cancelled", ""], "ben": ["never list, cancelled", ""]}

@@ -33,8 +33,8 @@ def after(days: int) -> date:
         (7, 0, 7),
         (11, 0, 7),  # four days late
         (4, 0, 7),  # four days before: early for the next date, because this one has its round
-        (1, 0, 0),  # one more round on the day after is of the same week
-        (7, 7, 7),  # decided early, then one more on the day itself
+        (1, 0, 7),  # one more round on the day after is early too: no two rounds have one date
+        (7, 7, 14),  # decided early, then one more on the day itself
         (21, 0, 21),  # two weeks without a round stay a gap
         (11, 7, 14),  # late by four days and then early by three
     ],

@@ -81,7 +81,7 @@ def test_a_misspelt_state_is_named_with_its_row_its_column_and_a_guess(tmp_path:
         read_states(sheet, "monday.csv", LEVELS)
     said = "monday.csv, row 7, column state: 'hihg' is not a state; the states are low, high (did you mean 'high'?)"
     assert str(refused.value) == said
-    assert refused.value.faults == [Fault(7, "state", said.partition(": ")[2])]
+    assert refused.value.faults == [Fault(7, "state", said.partition(": ")[2], "texts")]
 
 
 def test_every_fault_of_a_file_is_reported_at_once_in_the_order_of_rows(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_reward_beside_a_state_must_agree_with_it() -> None:
     assert outcome_faults(frame, [0, 2.5]) == [
         Fault(2, "reward", "2 does not match the next state's reward 2.5"),
         Fault(4, "reward", "a reward without a next state; here rewards follow from the next state"),
-        Fault(5, "after", "'hgih' is not a state; the states are low, high (did you mean 'high'?)"),
+        Fault(5, "after", "'hgih' is not a state; the states are low, high (did you mean 'high'?)", "texts"),
     ]
 
 

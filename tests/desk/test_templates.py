@@ -74,7 +74,7 @@ def test_defaults_are_such_as_a_program_can_have(template: Template) -> None:
     assert template["budget"] >= 1
     assert 0 < template["control"] < 0.5
     assert template["cool_down"] >= 0
-    assert template["keep"] == 2
+    assert template["keep"] == 0
     assert template["horizon"] is None
 
 
@@ -102,7 +102,7 @@ def test_texts_are_short(template: Template) -> None:
 
 
 def test_the_page_explains_every_field() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "templates.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/reference/templates.md").read_text(encoding="utf-8")
     named = re.findall(r"^\| (`[^|]*) \|", page, re.MULTILINE)
     assert sorted(re.findall(r"`(\w+)`", " ".join(named))) == sorted(Template.__annotations__ | Words.__annotations__)
 

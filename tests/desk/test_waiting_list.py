@@ -73,7 +73,8 @@ def test_the_lift_counts_the_rounds_before(desk: Desk) -> None:
     play(program, 2)
     after = measure_lift(program.projection)
     assert after[:-1] == before[:-1]
-    assert after.explanation.endswith("Measured in rounds 1 to 2; after them the control group joined the program.")
+    last = program.rounds[UNTIL - 1].mention
+    assert after.explanation.endswith(f"Measured up to {last}; after that the control group joined the program.")
     totals = program.rounds[UNTIL]
     assert (totals.control.seen, totals.treated.seen) == (0, len(PEOPLE))
     status = get_status(program)
