@@ -1,10 +1,12 @@
-"""The server under load: decide requests of ten clients at once, and a whole round of 1,000,000 agents by Parquet.
+"""The server under load: decide requests of ten clients at once and of one with few agents, and a whole round of
+1,000,000 agents by Parquet.
 
 A real server in a process of its own on a SQLite file that is written to the disk, clients on loopback in another
 process. Two loads: paced, where each client begins a round every half second, as a busy platform does; and flat out,
 where each sends its next request as soon as it has an answer, so that requests wait for each other.
 
-`python -m benchmarks.server PORT SECONDS PAUSE` is the ten clients; it prints the milliseconds of each decision.
+`python -m benchmarks.server PORT SECONDS PAUSE AGENTS CLIENTS` is the clients, each with a program of its own; it prints
+the milliseconds of each decision.
 """
 
 import contextlib
@@ -28,8 +30,10 @@ import psutil
 
 from benchmarks.timing import Row, clock
 from restive.desk import Desk
+from restive.types import Floats
 
 CLIENTS, FEW, MANY, ROUNDS = 10, 1_000, 1_000_000, 4
+HANDFUL, QUICK_MS = 10, 5
 SECONDS, PAUSE = 20.0, 0.5
 LIMIT_MS, LIMIT_SECONDS, GIBIBYTES = 50, 8, 2
 PARQUET = "application/vnd.apache.parquet"
@@ -39,24 +43,36 @@ STATES = np.array(["low", "mid", "high"])
 def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         few = [latency(Path(folder), pause) for pause in (PAUSE, 0.0)]
-        return [*few, *million(Path(folder))]
+        return [*few, one_client(Path(folder)), *million(Path(folder))]
 
 
 def latency(folder: Path, pause: float) -> Row:
     """The slowest hundredth of the decisions of 1,000 agents."""
-    store = folder / f"few-{pause}.db"
-    with Desk(store) as desk:
-        for client in range(CLIENTS):
-            desk.create(f"program-{client}", states=["low", "high"], rewards=[0, 1], budget=FEW // 20)
-    with serving(store) as (port, _):
-        command = [sys.executable, "-m", "benchmarks.server", str(port), str(SECONDS), str(pause)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-    spent = np.array(json.loads(done.stdout.splitlines()[-1]))
+    spent = decide_times(folder / f"few-{pause}.db", pause, FEW, CLIENTS)
     half, most = np.percentile(spent, [50, 99])
     how = f"a round every {pause:g} s each" if pause else "flat out"
-    found = f"p99 of {spent.size:,} ({most:.0f} ms, median {half:.0f} ms)"
+    found = f"p99 of {spent.size:,} ({most:.0f} ms, median {half:.0f} ms, {spent.size / SECONDS:.0f} rounds a second)"
     what = f"server, decide, {FEW:,} agents, {CLIENTS} clients, {how}, {found}"
     return Row(what, f"{LIMIT_MS} ms", float(most), LIMIT_MS, "≤ 1")
+
+
+def one_client(folder: Path) -> Row:
+    """The median decision of 10 agents, one after the other."""
+    spent = decide_times(folder / "handful.db", 0.0, HANDFUL, 1)
+    half, most = np.percentile(spent, [50, 99])
+    what = f"server, decide, {HANDFUL} agents, one client, median of {spent.size:,} ({half:.1f} ms, p99 {most:.1f} ms)"
+    return Row(what, f"{QUICK_MS} ms", float(half), QUICK_MS, "≤ 1")
+
+
+def decide_times(store: Path, pause: float, agents: int, clients: int) -> Floats:
+    """The milliseconds of each decision of some clients."""
+    with Desk(store) as desk:
+        for client in range(clients):
+            desk.create(f"program-{client}", states=["low", "high"], rewards=[0, 1], budget=max(agents // 20, 1))
+    with serving(store) as (port, _):
+        command = [sys.executable, "-m", "benchmarks.server", *map(str, (port, SECONDS, pause, agents, clients))]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return np.array(json.loads(done.stdout.splitlines()[-1]))
 
 
 def million(folder: Path) -> list[Row]:
@@ -157,23 +173,23 @@ def serving(store: Path) -> Iterator[tuple[int, Watch]]:
 
 def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
     while process.poll() is None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, AssertionError):
             ask(http.client.HTTPConnection("127.0.0.1", port, timeout=10), "GET", "/ready")
             return
         time.sleep(0.05)
     raise RuntimeError("the server ended")
 
 
-def play(port: int, client: int, until: float, pause: float) -> list[float]:
+def play(port: int, client: int, until: float, pause: float, agents: int, clients: int) -> list[float]:
     """One client: decide, tell what came of it, wait; the milliseconds of each decision but the first few."""
     luck = np.random.default_rng(client)
-    names = [f"customer-{number:04}" for number in range(FEW)]
+    names = [f"customer-{number:04}" for number in range(agents)]
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     place, spent = f"/api/v1/programs/program-{client}", []
-    time.sleep(pause * client / CLIENTS)
+    time.sleep(pause * client / clients)
     while time.monotonic() < until:
         begun = time.monotonic()
-        drawn = STATES[[0, 2]][luck.integers(2, size=(2, FEW))].tolist()
+        drawn = STATES[[0, 2]][luck.integers(2, size=(2, agents))].tolist()
         states, outcomes = (
             json.dumps({what: {"agent": names, column: codes}}).encode()
             for what, column, codes in (("states", "state", drawn[0]), ("outcomes", "next_state", drawn[1]))
@@ -187,7 +203,8 @@ def play(port: int, client: int, until: float, pause: float) -> list[float]:
 
 if __name__ == "__main__":
     port, seconds, pause = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
+    agents, clients = int(sys.argv[4]), int(sys.argv[5])
     until = time.monotonic() + seconds
-    with ThreadPoolExecutor(CLIENTS) as clients:
-        played = clients.map(lambda client: play(port, client, until, pause), range(CLIENTS))
+    with ThreadPoolExecutor(clients) as threads:
+        played = threads.map(lambda client: play(port, client, until, pause, agents, clients), range(clients))
         print(json.dumps([spent for each in played for spent in each]))

@@ -1,5 +1,6 @@
 """The files in deploy/ agree with the command, with each other and with the files that they copy."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -25,7 +26,6 @@ def read_objects() -> dict[str, Any]:
 
 def test_every_environment_variable_is_one_that_the_command_reads() -> None:
     files = [file for file in DEPLOY.rglob("*") if file.is_file()]
-    assert len(files) == 7
     used = {name for file in files for name in re.findall(r"RESTIVE_[A-Z_]+", file.read_text())}
     assert {"RESTIVE_STORE", "RESTIVE_SERVE_HOST"} <= used <= KNOWN
 
@@ -66,3 +66,18 @@ def test_a_pod_uses_the_probes_of_the_server_and_no_more_rights_than_it_needs() 
     assert kustomization["images"][0] == {
         "name": container["image"], "newName": "registry.example.org/restive", "newTag": __version__,
     }  # fmt: skip
+
+
+def test_the_dashboard_shows_metrics_that_the_server_has() -> None:
+    from restive.server.monitoring import Metrics
+
+    metrics = Metrics()
+    metrics.seconds.labels("/health", "GET").observe(0.1)
+    there = set(re.findall(r"^([a-z_]+)[{ ]", metrics.render().decode(), re.MULTILINE))
+    there |= set(re.findall(r"^# TYPE ([a-z_]+) counter", metrics.render().decode(), re.MULTILINE))
+    dashboard = json.loads((DEPLOY / "grafana.json").read_text(encoding="utf-8"))
+    shown = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    named = {name for each in shown for name in re.findall(r"(?:restive|process)_[a-z_]+", each)}
+    assert len(named) > 8
+    assert named <= there
+    assert {"restive_requests_total", "restive_rounds_decided_total", "process_resident_memory_bytes"} <= named

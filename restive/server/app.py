@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from restive.desk.desk import Desk
 from restive.errors import InputError
+from restive.server.addresses import check_root_path
 from restive.server.errors import error_response, translate, wants_page
 from restive.server.histories import HistoryReports
 from restive.server.middleware import add_middleware
@@ -45,6 +46,7 @@ def make_app(desk: Desk, settings: Settings) -> FastAPI:
     app.openapi = lambda: make_document(app)  # type: ignore[method-assign]
     for kind in (InputError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _show_error)
+    check_root_path(settings.root_path, app.routes)
     add_middleware(app, settings)
     app.state.sender = Sender(app.state.programs, settings, app.state.metrics)
     return app
@@ -53,11 +55,13 @@ def make_app(desk: Desk, settings: Settings) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.openapi()  # cached, so that the first request does not wait for it
-    sending = asyncio.create_task(app.state.sender.run())
+    tidying = app.state.programs.tidy(app.state.settings.program_idle_seconds)
+    tasks = [asyncio.create_task(task) for task in (app.state.sender.run(), tidying)]
     yield
-    sending.cancel()
-    with suppress(asyncio.CancelledError):
-        await sending
+    for task in tasks:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
     app.state.histories.close()
     app.state.programs.close()
 

@@ -14,7 +14,6 @@ import math
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, TypeVar
-from urllib.parse import quote
 
 from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -36,6 +35,7 @@ from restive.desk.tokens import (
     open_session,
 )
 from restive.errors import Conflict, InputError, NotFound
+from restive.server.addresses import cookie_path, link
 from restive.server.limits import (
     CHALLENGE,
     MAX_SECRET_CHARACTERS,
@@ -155,7 +155,7 @@ def _has_role(principal: Principal, role: str, program: str | None) -> bool:
 def redirect_to_sign_in(request: Request) -> HTTPException:
     """Redirect to the sign-in page, which redirects back; requests of htmx redirect the whole page."""
     target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    address = f"/login?next={quote(local_path(target), safe='')}"
+    address = link("login", next=local_path(target))
     if "hx-request" in request.headers:
         return HTTPException(401, "Sign in first.", {"HX-Redirect": address})
     return HTTPException(303, "Sign in first.", {"Location": address})
@@ -186,7 +186,9 @@ async def sign_in(request: Request, response: Response, secret: str) -> bool:
     if cookie is None:
         return False
     name, max_age = settings.cookie_name, round(settings.session_days * DAY_SECONDS)
-    response.set_cookie(name, cookie, max_age=max_age, secure=settings.secure, httponly=True, samesite="lax")
+    response.set_cookie(
+        name, cookie, max_age, path=cookie_path(), secure=settings.secure, httponly=True, samesite="lax"
+    )
     return True
 
 
@@ -197,13 +199,14 @@ async def sign_out(request: Request, response: Response) -> None:
         await _write(close_session, store, cookie)
     _rates(request).forget(cookie)
     settings: Settings = request.app.state.settings
-    response.delete_cookie(settings.cookie_name, secure=settings.secure, httponly=True, samesite="lax")
+    name, path = settings.cookie_name, cookie_path()
+    response.delete_cookie(name, path, secure=settings.secure, httponly=True, samesite="lax")
     response.headers["Clear-Site-Data"] = '"cache"'
 
 
 def invitation_link(request: Request, code: str) -> str:
     """The address that an invited person opens, at the host by which the server was asked."""
-    return f"{request.url.scheme}://{request.headers['host']}/join?code={code}"
+    return f"{request.url.scheme}://{request.headers['host']}{link('join', code=code)}"
 
 
 def check_invited(principal: Principal, grants: Mapping[str | None, str]) -> None:

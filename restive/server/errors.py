@@ -23,6 +23,7 @@ from restive.api import types
 from restive.desk.database import StoreError, StoreRestored
 from restive.desk.table_columns import Fault
 from restive.errors import Conflict, Hint, InputError, NotFound
+from restive.server.addresses import at_root
 
 PROBLEM = "application/problem+json"
 RETRY_AFTER = "5"  # seconds after a store error
@@ -122,7 +123,7 @@ def describe(error: Exception, request: HTTPConnection | None = None) -> types.P
     hint = getattr(error, "hint", None)
     location = getattr(error, "location", None)
     return {
-        "type": f"/api#{code}",
+        "type": at_root(f"/api#{code}"),
         "title": TITLES.get(status) or HTTPStatus(status).phrase,
         "status": status,
         "code": code,

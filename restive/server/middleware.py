@@ -1,5 +1,6 @@
 """Middleware of the server, in plain ASGI; `add_middleware` adds it in this order, the outermost first:
 
+    RootPathMiddleware        removes the path prefix of a proxy (`restive.server.addresses`)
     IdentityMiddleware        removes the identity header of requests that do not come from a trusted proxy
     ProxyHeadersMiddleware    client address and scheme from a trusted proxy (uvicorn's own)
     RequestMiddleware         request id, security headers, log and metrics; errors become responses without details
@@ -25,6 +26,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from restive.server.addresses import RootPathMiddleware
 from restive.server.errors import error_response
 from restive.server.limits import BodyLimitMiddleware, RateLimits, find_secret
 from restive.server.monitoring import Metrics, log_error, log_request
@@ -61,6 +63,8 @@ def add_middleware(app: Starlette, settings: Settings) -> None:
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=trusted)
     if settings.identity_header:
         app.add_middleware(IdentityMiddleware, settings=settings)
+    if settings.root_path:
+        app.add_middleware(RootPathMiddleware, root_path=settings.root_path)
 
 
 class IdentityMiddleware:

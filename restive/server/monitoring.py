@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from starlette.types import Scope
 
@@ -64,6 +64,7 @@ class Metrics:
         self.webhooks = Counter(
             "restive_webhook_deliveries", "Attempts to deliver a webhook.", ("type", "outcome"), registry=registry
         )
+        ProcessCollector(registry=registry)
         Info("restive_build", "The version.", registry=registry).info({"version": __version__})
 
     def count_round(self, people: int) -> None:

@@ -44,7 +44,8 @@ TAGS = [
 ]
 BODIES = (
     requests.CreateBody, requests.ChangeBody, requests.DecideBody, requests.OutcomesBody, requests.CorrectStatesBody,
-    requests.LeaveBody, requests.EraseBody, admin_requests.GrantsBody, admin_requests.InviteBody, admin_requests.WebhookBody,
+    requests.LeaveBody, requests.EraseBody, requests.DryRunBody, requests.UndoBody,
+    admin_requests.GrantsBody, admin_requests.InviteBody, admin_requests.WebhookBody,
     admin_requests.ChangeWebhookBody,
 )  # fmt: skip
 UNCACHED = (
@@ -101,14 +102,14 @@ def _headers(*names: str) -> dict[str, Any]:
     return {name: {"description": HEADERS[name], "schema": {"type": "string"}} for name in names}
 
 
-def json_body(model: type[BaseModel]) -> dict[str, Any]:
+def json_body(model: type[BaseModel], required: bool = True) -> dict[str, Any]:
     """A JSON body, for `openapi_extra`."""
     content = {JSON: {"schema": {"$ref": SCHEMA.format(model=model.__name__)}}}
-    return {"requestBody": {"required": True, "content": content}}
+    return {"requestBody": {"required": required, "content": content}}
 
 
 def table_body(model: type[BaseModel], example: str) -> dict[str, Any]:
-    """A JSON body or a table file, whose settings are in the query string, for `openapi_extra`."""
+    """A JSON body or a table file, for `openapi_extra`."""
     described = json_body(model)
     for kind, ending in TABLE_TYPES.items():
         text = {"schema": {"type": "string"}, "example": example}
@@ -133,6 +134,7 @@ def make_document(app: FastAPI) -> dict[str, Any]:
             routes=app.routes,
             webhooks=app.webhooks.routes,
             tags=TAGS,
+            servers=[{"url": root_path}] if (root_path := app.state.settings.root_path) else None,
         )
         schemas = made["components"]["schemas"]
         bodies = models_json_schema([(model, "validation") for model in BODIES], ref_template=SCHEMA)[1]

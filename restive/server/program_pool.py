@@ -10,7 +10,11 @@ the store has one writer at a time (SQLite) they wait for it before they take th
 
 import asyncio
 import contextvars
+import ctypes
+import math
+import sys
 import threading
+import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -36,7 +40,8 @@ from restive.server.limits import client_address
 
 P = ParamSpec("P")
 T = TypeVar("T")
-MAX_OPEN = 64  # programs in memory; the least recently used one is closed first
+MAX_OPEN, MAX_OPEN_AGENTS = 64, 5_000_000  # in memory; the least recently used program is closed first
+TIDY_SECONDS = 10.0
 THREADS = 8
 MAX_FILE_WRITERS = 2  # so that most threads are left for programs
 MAX_WARM_POLICIES = 5
@@ -46,6 +51,7 @@ class _Opened:
     def __init__(self, program: Program) -> None:
         self.program, self.lock = program, asyncio.Lock()
         self.users = 0  # requests that use it or wait for it
+        self.used = time.monotonic()  # when a request last used it
         self.summary: ProgramSummary | None = None  # the last one that was requested
 
 
@@ -81,7 +87,7 @@ class Programs:
                 async with _acquired(opened.lock, request):
                     yield opened.program
             finally:
-                opened.users -= 1
+                opened.users, opened.used = opened.users - 1, time.monotonic()
                 self._close_some()
 
     async def write(self, request: Request, name: str, function: Callable[P, T], *args: P.args, **kw: P.kwargs) -> T:
@@ -174,11 +180,29 @@ class Programs:
             # The desk's message names other programs, which the caller may not be allowed to see.
             raise NotFound(f"There is no program {name!r}.") from None
 
-    def _close_some(self) -> None:
-        """Close unused programs, the least recently used first, while there are too many."""
-        idle = [name for name, opened in self._opened.items() if not opened.users]
-        for name in idle[: max(len(self._opened) - MAX_OPEN, 0)]:
+    async def tidy(self, idle_seconds: float) -> None:
+        """Close programs that nobody has used for so long, and hand free memory back to the system, until cancelled."""
+        while True:
+            await asyncio.sleep(min(TIDY_SECONDS, idle_seconds))
+            self._close_some(time.monotonic() - idle_seconds)
+            await self.run(release_memory)
+
+    def _close_some(self, unused_since: float = -math.inf) -> None:
+        """Close programs that nobody uses, the least recently used first: old ones, and while there are too many."""
+        idle = [(name, opened) for name, opened in self._opened.items() if not opened.users]
+        agents = sum(opened.program.cache.agents for opened in self._opened.values())
+        for name, opened in idle:
+            cache, full = opened.program.cache, len(self._opened) > MAX_OPEN or agents > MAX_OPEN_AGENTS
+            if not full and (opened.used >= unused_since or cache.knows_given_names):
+                continue
+            agents -= cache.agents
             del self._opened[name]
+
+
+def release_memory() -> None:
+    """Hand the free memory of the C allocator back to the system, where it does not do so by itself."""
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)
 
 
 async def _run(threads: ThreadPoolExecutor, function: Callable[[], T]) -> T:

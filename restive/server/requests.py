@@ -201,7 +201,7 @@ Flag = Annotated[bool, BOOLEAN]
 COOL_DOWN = "The number of rounds in which a person is not chosen again."
 STATES_ARE_OUTCOMES = "Whether the states of a round are also recorded as the outcomes of the round before."
 TITLE = "What people call the program, on one line; empty: its name."
-KEEP = "The number of rounds for which a state that is not reported is carried over."
+KEEP = "Rounds for which a state that is missing from a table is carried over; 0: these people are left out."
 
 
 def make_example(**fields: Any) -> ConfigDict:
@@ -231,8 +231,16 @@ class DeleteQuery(DryRun):
     confirm: str = Field(max_length=60, description="The name of the program again.", examples=["shops"])
 
 
+class DryRunBody(Body, DryRun):
+    """Whether to record."""
+
+
+class UndoBody(Body, UndoQuery):
+    """What to undo."""
+
+
 class DecideSettings(DryRun):
-    """The settings of a decision, in a JSON body or, with a table file, in the query string."""
+    """The settings of a decision, in the query string or in a JSON body."""
 
     budget: Budget | None = Field(None, description="The budget of this round; absent: the program's.")
     must: Ids | None = Field(None, description="People who must be on the list.")
@@ -248,10 +256,13 @@ class DecideSettings(DryRun):
         False, description="Accept new people whose ids differ from known ones only in leading zeros or in case."
     )
     states_are_outcomes: Flag | None = Field(None, description=f"{STATES_ARE_OUTCOMES} Absent: as configured.")
+    limit: Annotated[int, Field(ge=1, le=100_000), INTEGER] = Field(
+        1000, description="The maximum number of rows of the list in the answer."
+    )
 
 
 class OutcomeSettings(DryRun):
-    """The settings of outcomes, in a JSON body or, with a table file, in the query string."""
+    """The settings of outcomes, in the query string or in a JSON body."""
 
     round: Round | None = Field(
         None, description="The round that rows without one belong to; absent: the oldest that waits."
@@ -457,12 +468,8 @@ class HistoryQuery(Query):
 
 
 class OutcomesQuery(OutcomeSettings, ReadingQuery):
-    """The settings of outcomes whose body is a table; with a JSON body they are in the body."""
+    """The settings of outcomes, and how their table is read."""
 
 
 class DecideQuery(DecideSettings, ReadingQuery):
-    """The settings of a decision whose body is a table; with a JSON body they are in the body."""
-
-    limit: Annotated[int, Field(ge=1, le=100_000), INTEGER] = Field(
-        1000, description="The maximum number of rows of the list."
-    )
+    """The settings of a decision, and how its table is read."""

@@ -13,10 +13,14 @@ import math
 import os
 import socket
 import ssl
+import subprocess
+import sys
+import tempfile
 import threading
 import tomllib
 import webbrowser
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -79,6 +83,9 @@ def serve(
     port: Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.")] = 8787,
     certificate: Annotated[Path | None, typer.Option(help="Certificate for TLS with its chain, in PEM.")] = None,
     key: Annotated[Path | None, typer.Option(help="Key of the certificate, in PEM.")] = None,
+    root_path: Annotated[
+        str, typer.Option(help="Path prefix below which a proxy serves the pages, such as /desk.", show_default="none")
+    ] = "",
     behind_proxy: Annotated[
         bool, typer.Option("--behind-proxy", help="A proxy does TLS and sets X-Forwarded-For and -Proto.")
     ] = False,
@@ -119,6 +126,7 @@ def serve(
     settings = Settings(
         host=host,
         port=port,
+        root_path=root_path,
         behind_proxy=behind_proxy or bool(trusted_proxy),
         trusted_proxies=tuple(trusted_proxy or ()),
         identity_header=identity_header,
@@ -131,7 +139,7 @@ def serve(
         **{"max_table_bytes": max_bytes, "max_json_bytes": max(max_bytes // TABLE_TO_JSON, MIB), **(context.obj or {})},
     )
     tls = load_tls(certificate, key)
-    with open_store(store, make=True) as desk:
+    with open_store(store, make=True) as desk, own_temporary_folder():
         serve_desk(desk, settings, tls, browse)
 
 
@@ -159,6 +167,31 @@ def serve_desk(desk: "Desk", settings: Settings, tls: ssl.SSLContext | None = No
         server.run([listener])
     if not server.started:
         raise InputError("The server could not start; see the messages above.")
+
+
+@contextmanager
+def own_temporary_folder() -> Iterator[Path]:
+    """A folder for all temporary files of this process and its children, which is removed even if they are killed.
+
+    Uploaded tables are in there. A shell waits for the end of a pipe that only this process holds, and removes it then.
+    """
+    before = tempfile.tempdir, os.environ.get("TMPDIR")
+    with tempfile.TemporaryDirectory(prefix="restive-", ignore_cleanup_errors=True) as folder:
+        remove = ("sh", "-c", 'cat > /dev/null; rm -rf -- "$0"', folder)
+        remover = None if sys.platform == "win32" else subprocess.Popen(
+            remove, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )  # fmt: skip
+        tempfile.tempdir = os.environ["TMPDIR"] = folder
+        try:
+            yield Path(folder)
+        finally:
+            tempfile.tempdir = before[0]
+            if before[1] is None:
+                del os.environ["TMPDIR"]
+            else:
+                os.environ["TMPDIR"] = before[1]
+            if remover is not None:
+                remover.communicate()
 
 
 def check_exposure(settings: Settings, tokens: bool, tls: bool) -> Settings:

@@ -14,6 +14,7 @@ KIB, MIB = 1 << 10, 1 << 20
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 LOCAL_NETWORKS = ("127.0.0.0/8", "::1")
 HEADER_NAME = re.compile(r"(?i)(?!(authorization|cookie|host)$)[a-z0-9-]{1,60}")
+ROOT_PATH = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
 LOG_FORMATS = ("text", "json", "none")
 FLASH_COOKIE = "restive_flash"  # a message that a form leaves for the next page
 
@@ -38,6 +39,7 @@ class Settings:
     port: int = 8787
     open: bool = False  # no token is asked for, as long as the store has none
     https: bool = False  # the server terminates TLS itself
+    root_path: str = ""  # the path prefix below which a proxy serves the app, such as /desk
     behind_proxy: bool = False  # X-Forwarded-For and X-Forwarded-Proto of trusted proxies are used
     trusted_proxies: tuple[str, ...] = ()  # addresses or networks; empty: this machine only
     identity_header: str = ""  # in which a trusted proxy names the user whom it has authenticated
@@ -55,6 +57,7 @@ class Settings:
     max_concurrent_requests: int = 32  # for each token or address, at one program
     max_connections: int = 1000
     queue_seconds: float = 60.0  # wait for a program that is in use
+    program_idle_seconds: float = 600.0  # a program that nobody uses for so long is closed
     header_seconds: float = 10.0
     idle_seconds: float = 30.0  # between two requests on one connection
     body_seconds: float = 60.0
@@ -93,6 +96,10 @@ class Settings:
             raise InputError(f"log is {self.log!r}; it must be one of {', '.join(LOG_FORMATS)}.")
         if self.open and (self.behind_proxy or not is_local(self.host)):
             raise InputError(f"A server on {self.host} can be reached from other machines, so it needs tokens.")
+        if self.root_path and not ROOT_PATH.fullmatch(self.root_path):
+            raise InputError(
+                f"root_path is {self.root_path!r}; it must be a path such as /desk, without a slash at its end."
+            )
         for network in (*self.trusted_proxies, *self.webhook_networks):
             check_network(network)
 
@@ -103,12 +110,14 @@ class Settings:
 
     @property
     def cookie_name(self) -> str:
-        """Name of the session cookie; with HTTPS it has the prefix that binds it to this host.
+        """Name of the session cookie; with HTTPS it has the prefix that binds it to this host, or to a path of it.
 
-        >>> Settings().cookie_name, Settings(https=True).cookie_name
-        ('restive_session', '__Host-restive_session')
+        >>> Settings().cookie_name, Settings(https=True).cookie_name, Settings(https=True, root_path="/desk").cookie_name
+        ('restive_session', '__Host-restive_session', '__Secure-restive_session')
         """
-        return "__Host-restive_session" if self.secure else "restive_session"
+        if not self.secure:
+            return "restive_session"
+        return "__Secure-restive_session" if self.root_path else "__Host-restive_session"
 
 
 def is_local(host: str) -> bool:

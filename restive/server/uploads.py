@@ -7,7 +7,7 @@ by the child process of `restive.server.table_reader`.
 import hashlib
 import hmac
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,16 +51,29 @@ class Asked(Generic[Model]):
     digest: str
 
 
-async def take_settings(request: Request, model: type[Model]) -> Asked[Model]:
-    """Read a JSON body without a table."""
-    if (found := find_media_type(request)) != JSON:
-        raise _unsupported(found, [JSON])
+async def take_settings(request: Request, model: type[Model], query: BaseModel | None = None) -> Asked[Model]:
+    """Read a JSON body without a table, and settings in the query; a body without required fields may be left out."""
+    found, required = find_media_type(request), any(each.is_required() for each in model.model_fields.values())
     content = await _receive(request, request.app.state.settings.max_form_bytes)
+    given = _query_settings(query, model)
+    required = required or bool(content.strip())
+    if required and found != JSON:
+        raise _unsupported(found, [JSON])
 
     def read() -> Asked[Model]:
-        return Asked(check_settings(model, load_json(content)), None, digest(request, content))
+        fields = load_json(content) if required else {}
+        return Asked(check_settings(model, fields, given), None, digest(request, content))
 
     return await _run(request, len(content), read)
+
+
+def _query_settings(query: BaseModel | None, model: type[BaseModel]) -> dict[str, Any]:
+    """The settings of a model that a query string has; a default counts as absent, because generated clients send it."""
+    if query is None:
+        return {}
+    given = query.model_dump(exclude_defaults=True, include=set(model.model_fields))
+    reading = parse_mapping(**{name: given.pop(name) for name in MAPPING if name in given})
+    return given | reading
 
 
 async def _receive(request: Request, max_bytes: int) -> bytes:
@@ -76,17 +89,14 @@ async def _receive(request: Request, max_bytes: int) -> bytes:
 async def take_table(request: Request, model: type[Model], where: str, query: BaseModel) -> Asked[Model]:
     """Read a JSON body with its table in the field `where`, or another table whose settings are in the query."""
     found = find_media_type(request)
+    given = _query_settings(query, model)
     if found in TABLE_TYPES:
-        given = query.model_dump(exclude_unset=True, include=set(model.model_fields))
-        reading = parse_mapping(**{name: given.pop(name) for name in MAPPING if name in given})
         sheet = getattr(query, "sheet", "")
         async with _as_file(request, TABLE_TYPES[found]) as (path, checksum):
             table: object = await read_table(path, TABLE_TYPES[found], where, request.app.state.settings.uploads, sheet)
-        return Asked(model.model_validate({where: None} | given | reading), table, digest(request, checksum))
+        return Asked(model.model_validate({where: None} | given), table, digest(request, checksum))
     if found != JSON:
         raise _unsupported(found, [JSON, *TABLE_TYPES])
-    if given := query.model_dump(exclude_defaults=True, include=set(model.model_fields)):
-        raise InputError(f"{min(given)} is in the query; with a JSON body it belongs in the body.")
     content = await request.body()
     fields: dict[str, object] | None = None
     parsed: pl.DataFrame | None = None
@@ -94,7 +104,7 @@ async def take_table(request: Request, model: type[Model], where: str, query: Ba
         fields, parsed = await read_json_table(content, where, request.app.state.settings.uploads)
 
     def read() -> Asked[Model]:
-        settings = check_settings(model, load_json(content) if fields is None else fields)
+        settings = check_settings(model, load_json(content) if fields is None else fields, given)
         rows = getattr(settings, where)
         found: object = parsed
         if parsed is None and (rows is not None or model.model_fields[where].is_required()):
@@ -104,9 +114,9 @@ async def take_table(request: Request, model: type[Model], where: str, query: Ba
     return await _run(request, len(content), read)
 
 
-def dump_settings(settings: BaseModel, table: str) -> dict[str, Any]:
+def dump_settings(settings: BaseModel, *without: str) -> dict[str, Any]:
     """The settings of a request as arguments of a verb, without the table; of the mapping only what was given."""
-    given = settings.model_dump(exclude={table})
+    given = settings.model_dump(exclude={*without})
     return {name: value for name, value in given.items() if name not in MAPPING or name in settings.model_fields_set}
 
 
@@ -164,9 +174,13 @@ def digest(request: Request, content: bytes) -> str:
     return KEYED + hmac.new(secret.encode(), checksum.digest(), "sha256").hexdigest()
 
 
-def check_settings(model: type[Model], given: object) -> Model:
-    """Validate the settings in a JSON body."""
+def check_settings(model: type[Model], given: object, query: Mapping[str, Any] | None = None) -> Model:
+    """Validate the settings in a JSON body, with those in the query where the body has none or the default."""
     fields = as_object(given)
+    for name, value in (query or {}).items():
+        if fields.get(name, value) not in (value, model.model_fields[name].get_default()):
+            raise InputError(f"{name} differs in the query and in the body; give it once.", location=name)
+        fields[name] = value
     unknown = [name for name in fields if name not in model.model_fields][MAX_FAULTS:]
     for name in unknown:  # pydantic would make an error of each
         del fields[name]

@@ -47,6 +47,17 @@ def test_states_are_outcomes_of_the_round_before(calls: Program) -> None:
     assert not calls.change(states_are_outcomes=False)["states_are_outcomes"]
 
 
+def test_a_budget_of_kilometres(client: Client) -> None:
+    visits = client.create("visits-by-km", **PLAN | {"budget": 10, "cost_unit": "km"})
+    costs = {"ann": 2, "ben": 4.5, "cem": 11, "dia": 3}
+    with pytest.raises(APIError, match="The cost of 4 people is not known"):
+        visits.decide(dict.fromkeys(costs, "low"))
+    decided = visits.decide([{"agent": name, "state": "low", "cost": cost} for name, cost in costs.items()])
+    assert (sorted(decided.chosen), decided.data["planned"]) == (["ann", "ben", "dia"], 9.5)
+    visits.learn([{"agent": "ann", "done": True, "next_state": "high"}])
+    assert visits.status()["rounds"][0]["spent"] == 2
+
+
 def test_due_dates_as_a_calendar_file(calls: Program) -> None:
     calls.change(rhythm="week", first_due="2999-01-07")
     assert "DTSTART;VALUE=DATE:29990107\r\n" in calls.calendar()

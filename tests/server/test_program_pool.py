@@ -125,6 +125,41 @@ def test_the_least_recently_used_programs_are_closed_unless_in_use(desk: Desk, m
     asyncio.run(story())
 
 
+def test_programs_with_too_many_agents_together_are_closed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_pool, "MAX_OPEN_AGENTS", 3)
+    desk.create("b", states=["low", "high"])
+    opened = Programs(desk)
+
+    async def decide(name: str) -> None:
+        async with opened.using(name) as program:
+            program.decide({"ann": "low", "ben": "high"})
+
+    asyncio.run(decide("shops"))
+    assert list(opened._opened) == ["shops"]
+    asyncio.run(decide("b"))
+    assert list(opened._opened) == ["b"]
+
+
+def test_programs_that_nobody_uses_are_closed_unless_only_memory_has_their_names(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RESTIVE_KEYS", str(tmp_path / "keys"))
+    desk.create("hidden", states=["low", "high"], pseudonyms=True)
+    opened = Programs(desk)
+
+    async def story() -> None:
+        for name in ("shops", "hidden"):
+            async with opened.using(name) as program:
+                program.decide({"ann": "low", "ben": "high"})
+        tidying = asyncio.create_task(opened.tidy(idle_seconds=0.01))
+        while "shops" in opened._opened:
+            await asyncio.sleep(0.01)
+        tidying.cancel()
+
+    asyncio.run(asyncio.wait_for(story(), 60))
+    assert list(opened._opened) == ["hidden"]
+
+
 def test_a_program_with_waiting_requests_is_not_closed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program_pool, "MAX_OPEN", 1)
     desk.create("b", states=["low", "high"])

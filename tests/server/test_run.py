@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -95,6 +96,27 @@ def test_foreign_files_in_the_temporary_folder_do_not_matter(store: str, tmp_pat
         assert httpx.get(f"{command.address()}/health", timeout=60).status_code == 200
         command.tell(signal.SIGTERM)
         assert command.wait() == 0
+
+
+def test_a_killed_server_leaves_nothing_in_the_temporary_folder(store: str, tmp_path: Path) -> None:
+    place = tmp_path / "temporary"
+    place.mkdir()
+    with Command("--store", store, environment={"TMPDIR": str(place)}) as command:
+        address = httpx.URL(command.address())
+        with socket.create_connection((address.host, address.port or 0)) as upload:
+            head = b"POST /api/v1/programs/x/rounds HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
+            upload.sendall(head + b"Content-Length: 100\r\n\r\nagent,state\n")
+            wait_until(lambda: any(place.rglob("table.csv")))
+            command.tell(signal.SIGKILL)
+            command.wait()
+            wait_until(lambda: not any(place.iterdir()))
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_it_serves_tls_and_stops_on_ctrl_c(store: str, tmp_path: Path) -> None:

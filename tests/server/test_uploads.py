@@ -131,10 +131,44 @@ def test_a_table_that_cannot_be_read_is_refused_with_a_sentence(
     assert caller.events() == 1
 
 
-def test_settings_in_the_query_are_rejected_with_a_json_body(caller: Caller) -> None:
-    failure = caller.refused("POST", "rounds?budget=1&dry_run=true", 422, json={"states": as_rows()})
-    assert failure["detail"] == "budget is in the query; with a JSON body it belongs in the body."
+def test_settings_count_in_the_query_and_in_a_json_body(caller: Caller) -> None:
+    """Defaults in one place do not hide the other: generated clients send them."""
+    path = "rounds?budget=1&never=ann&again=false&limit=1000&columns=agent=id"
+    rows = [{"id": each.pop("agent"), **each} for each in as_rows()]
+    csv = pl.DataFrame(rows).write_csv()
+    by_file = validate(caller.call("POST", path + "&dry_run=true", content=csv, headers=CSV), DecidedRound)
+    body = {"states": as_rows(), "dry_run": False, "budget": None, "limit": 1}
+    by_both = caller.post("rounds?budget=1&never=ann&dry_run=true&limit=1000", body, DecidedRound)
+    assert by_both["people"] == by_file["people"][:1]
+    body = {"states": as_rows(), "dry_run": True, "budget": 1, "never": ["ann"]}
+    assert caller.post("rounds?dry_run=false", body, DecidedRound)["people"] == by_file["people"]
     assert caller.events() == 1
+
+
+def test_a_setting_with_two_values_is_refused(caller: Caller) -> None:
+    body = {"states": as_rows(), "budget": 2}
+    failure = caller.refused("POST", "rounds?budget=1&dry_run=true", 422, json=body)
+    assert failure["detail"] == "budget differs in the query and in the body; give it once."
+    assert failure["location"] == "budget"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("leave", {"agents": ["ann"]}), ("erase", {"agents": ["ann"]}), ("rounds/1/withdraw", {"agents": ["ben"]}),
+     ("rounds/1/cancel", {}), ("undo", {}), ("archive", {}), ("restore", {})],
+)  # fmt: skip
+def test_a_dry_run_works_in_the_query_and_in_the_body(caller: Caller, path: str, body: dict[str, object]) -> None:
+    caller.call("POST", "rounds", json={"states": as_rows()})
+    if path.endswith("withdraw"):
+        caller.call("POST", "outcomes", json={"outcomes": [{"agent": "ben", "next_state": "low"}]})
+    before = caller.events()
+    by_query = caller.call("POST", path + "?dry_run=true", **({"json": body} if body else {}))
+    by_body = caller.call("POST", path, json=body | {"dry_run": True})
+    assert by_query.status_code == by_body.status_code == 200, by_body.text
+    assert by_query.json() == by_body.json()
+    assert by_body.json()["recorded"] is False
+    assert caller.events() == before
+    assert caller.call("POST", path, **({"json": body} if body else {})).json()["recorded"] is True
 
 
 def test_lists_in_the_query_are_used_with_a_table(caller: Caller) -> None:

@@ -19,6 +19,7 @@ from restive.desk.program import Program
 from restive.desk.tokens import Principal
 from restive.errors import InputError
 from restive.server import requests
+from restive.server.addresses import at_root, link
 from restive.server.auth import need_token
 from restive.server.downloads import Sheet, send_sheet
 from restive.server.openapi import ALWAYS, problems
@@ -87,16 +88,16 @@ def json_response(content: object, status: int = 200, headers: Mapping[str, str]
     return Response(to_json(content, inf_nan_mode="null"), status, headers, media_type="application/json")
 
 
-def program_url(request: Request, name: str, *rest: object) -> str:
+def program_url(name: str, *rest: object) -> str:
     """The address of a program or of something in it."""
-    parts = ["programs", name, *map(str, rest)]
-    return str(request.scope.get("root_path", "")) + PREFIX + "/" + "/".join(quote(part, safe="") for part in parts)
+    return link(*PREFIX.split("/")[1:], "programs", name, *rest)
 
 
 def page_url(request: Request, **changed: object) -> str:
     """The address of the request with some query parameters changed."""
     kept = [(name, value) for name, value in request.query_params.multi_items() if name not in changed]
-    return f"{quote(request.url.path)}?{urlencode(kept + [(name, str(value)) for name, value in changed.items()])}"
+    query = urlencode(kept + [(name, str(value)) for name, value in changed.items()])
+    return at_root(f"{quote(request.url.path)}?{query}")
 
 
 def hide_policy_paths(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,9 +163,9 @@ async def _read(request: Request, name: str, read: Callable[[Program], object], 
 
 
 async def check_empty_body(request: Request) -> None:
-    """Refuse a body; all settings are query parameters."""
+    """Refuse a body; the route has no settings."""
     if (await request.body()).strip():
-        raise InputError("The body must be empty; dry_run is a query parameter.")
+        raise InputError("The body must be empty.")
 
 
 def make_context(principal: Principal, key: str | None, digest: str, dry_run: bool = False) -> RequestContext:

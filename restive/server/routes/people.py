@@ -11,9 +11,8 @@ from restive.desk.export import describe_people
 from restive.desk.program import Program
 from restive.desk.tokens import Principal
 from restive.server.openapi import json_body, table_body
-from restive.server.requests import EraseBody, HistoryQuery, LeaveBody, OutcomesBody, OutcomesQuery, PeopleQuery
+from restive.server.requests import DryRun, EraseBody, HistoryQuery, LeaveBody, OutcomesBody, OutcomesQuery, PeopleQuery
 from restive.server.routes.deps import (
-    NO_QUERY,
     Admin,
     Key,
     Name,
@@ -42,7 +41,7 @@ async def learn(
 ) -> Response:
     """Record outcomes, which may arrive late, in parts and repeatedly.
 
-    With a JSON body the settings are in the body, with a table file in the query string.
+    Settings are in the query string or, with a JSON body, in either place.
     """
     upload = await take_table(request, OutcomesBody, "outcomes", query)
     settings = upload.settings
@@ -100,11 +99,17 @@ async def history(name: Name, request: Request, principal: Viewer, query: Annota
     response_model=types.PeopleCount,
     summary="Withdraw reports",
     openapi_extra=json_body(LeaveBody),
-    dependencies=NO_QUERY,
 )
-async def withdraw(name: Name, round: Number, request: Request, principal: Operator, key: Key = None) -> Response:
+async def withdraw(
+    name: Name,
+    round: Number,
+    request: Request,
+    principal: Operator,
+    query: Annotated[DryRun, Query()],
+    key: Key = None,
+) -> Response:
     """Withdraw what was reported of people in a round, as if it had not been, while no later round rests on it."""
-    return await _remove(request, name, principal, key, LeaveBody, partial(Program.withdraw, round=round))
+    return await _remove(request, name, principal, query, key, LeaveBody, partial(Program.withdraw, round=round))
 
 
 @router.post(
@@ -112,11 +117,12 @@ async def withdraw(name: Name, round: Number, request: Request, principal: Opera
     response_model=types.PeopleCount,
     summary="Remove people",
     openapi_extra=json_body(LeaveBody),
-    dependencies=NO_QUERY,
 )
-async def leave(name: Name, request: Request, principal: Operator, key: Key = None) -> Response:
+async def leave(
+    name: Name, request: Request, principal: Operator, query: Annotated[DryRun, Query()], key: Key = None
+) -> Response:
     """Record that people left; a person who appears in a later table of states is back."""
-    return await _remove(request, name, principal, key, LeaveBody, Program.leave)
+    return await _remove(request, name, principal, query, key, LeaveBody, Program.leave)
 
 
 @router.post(
@@ -124,22 +130,24 @@ async def leave(name: Name, request: Request, principal: Operator, key: Key = No
     response_model=types.PeopleCount,
     summary="Erase people",
     openapi_extra=json_body(EraseBody),
-    dependencies=NO_QUERY,
 )
-async def erase(name: Name, request: Request, principal: Admin, key: Key = None) -> Response:
+async def erase(
+    name: Name, request: Request, principal: Admin, query: Annotated[DryRun, Query()], key: Key = None
+) -> Response:
     """Erase names for good; the outcomes stay, under a number without a name."""
-    return await _remove(request, name, principal, key, EraseBody, Program.erase)
+    return await _remove(request, name, principal, query, key, EraseBody, Program.erase)
 
 
 async def _remove(
     request: Request,
     name: str,
     principal: Principal,
+    query: DryRun,
     key: str | None,
     model: type[LeaveBody | EraseBody],
     remove: Callable[..., int],
 ) -> Response:
-    upload = await take_settings(request, model)
+    upload = await take_settings(request, model, query)
     settings = upload.settings
     context = make_context(principal, key, upload.digest, settings.dry_run)
 

@@ -19,7 +19,7 @@ from restive.desk.tokens import Principal
 from restive.errors import Conflict, InputError
 from restive.server.downloads import CALENDAR, ZIP, make_calendar_response, make_export
 from restive.server.openapi import file_response, json_body
-from restive.server.requests import AuditQuery, ChangeBody, CreateBody, DeleteQuery, DryRun, PageQuery
+from restive.server.requests import AuditQuery, ChangeBody, CreateBody, DeleteQuery, DryRun, DryRunBody, PageQuery
 from restive.server.routes.deps import (
     NO_QUERY,
     REPLAYED_HEADER,
@@ -27,7 +27,6 @@ from restive.server.routes.deps import (
     Key,
     Name,
     Viewer,
-    check_empty_body,
     get_programs,
     hide_policy_paths,
     json_response,
@@ -40,7 +39,7 @@ from restive.server.routes.deps import (
     record,
     write_program,
 )
-from restive.server.uploads import digest, take_settings
+from restive.server.uploads import take_settings
 
 router, audit = make_router("programs"), make_router("audit")
 NULLABLE = ("rewards", "horizon", "shadow")  # settings for which null differs from leaving them out
@@ -76,7 +75,7 @@ async def create(request: Request, principal: Admin, key: Key = None) -> Respons
         return made
 
     def respond() -> Response:
-        headers = {"Location": program_url(request, name)}
+        headers = {"Location": program_url(name)}
         try:
             config = _retry_conflict(make, key).config.as_json()
         except Repeated as repeated:
@@ -159,27 +158,38 @@ async def change(name: Name, request: Request, principal: Admin, key: Key = None
     return await write_program(request, name, write, replay)
 
 
-@router.post("/programs/{name}/archive", response_model=ArchivedProgram, summary="Archive a program")
+@router.post(
+    "/programs/{name}/archive",
+    response_model=ArchivedProgram,
+    summary="Archive a program",
+    openapi_extra=json_body(DryRunBody, required=False),
+)
 async def archive(
     name: Name, request: Request, principal: Admin, query: Annotated[DryRun, Query()], key: Key = None
 ) -> Response:
     """Make a program read-only, but for erasing names; a second time changes nothing."""
-    return await _set_archived(request, name, principal, query.dry_run, key, True)
+    return await _set_archived(request, name, principal, query, key, True)
 
 
-@router.post("/programs/{name}/restore", response_model=ArchivedProgram, summary="Restore a program")
+@router.post(
+    "/programs/{name}/restore",
+    response_model=ArchivedProgram,
+    summary="Restore a program",
+    openapi_extra=json_body(DryRunBody, required=False),
+)
 async def restore(
     name: Name, request: Request, principal: Admin, query: Annotated[DryRun, Query()], key: Key = None
 ) -> Response:
     """Let an archived program be used again; a second time changes nothing."""
-    return await _set_archived(request, name, principal, query.dry_run, key, False)
+    return await _set_archived(request, name, principal, query, key, False)
 
 
 async def _set_archived(
-    request: Request, name: str, principal: Principal, dry_run: bool, key: str | None, archived: bool
+    request: Request, name: str, principal: Principal, query: DryRun, key: str | None, archived: bool
 ) -> Response:
-    await check_empty_body(request)
-    context = make_context(principal, key, digest(request, b""), dry_run)
+    upload = await take_settings(request, DryRunBody, query)
+    dry_run = upload.settings.dry_run
+    context = make_context(principal, key, upload.digest, dry_run)
 
     def write(program: Program) -> dict[str, bool]:
         (program.archive if archived else program.restore)(dry_run, context)

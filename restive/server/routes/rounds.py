@@ -6,19 +6,20 @@ from fastapi import Query, Request, Response
 
 from restive.api import types
 from restive.api.status import Undone
-from restive.desk.audit import RequestContext
 from restive.desk.export import summarize_rounds
 from restive.desk.program import Program
 from restive.desk.recommendation import Recommendation
 from restive.server.downloads import MEDIA_TYPES, Sheet, make_list_sheet
-from restive.server.openapi import file_response, table_body
+from restive.server.openapi import file_response, json_body, table_body
 from restive.server.requests import (
     CorrectStatesBody,
     DecideBody,
     DecideQuery,
     DryRun,
+    DryRunBody,
     ListFileQuery,
     PageQuery,
+    UndoBody,
     UndoQuery,
 )
 from restive.server.routes.deps import (
@@ -28,7 +29,6 @@ from restive.server.routes.deps import (
     Number,
     Operator,
     Viewer,
-    check_empty_body,
     hide_policy_paths,
     json_response,
     make_context,
@@ -39,7 +39,7 @@ from restive.server.routes.deps import (
     record,
     write_program,
 )
-from restive.server.uploads import digest, dump_settings, take_table
+from restive.server.uploads import dump_settings, take_settings, take_table
 
 router = make_router("rounds")
 
@@ -57,14 +57,14 @@ async def decide(
 ) -> Response:
     """Record the current states and choose the people to act on.
 
-    With a JSON body the settings are in the body, with a table file in the query string.
+    Settings are in the query string or, with a JSON body, in either place.
     """
     upload = await take_table(request, DecideBody, "states", query)
     dry_run = upload.settings.dry_run
     context = make_context(principal, key, upload.digest, dry_run)
 
     def write(program: Program) -> Response:
-        settings = dump_settings(upload.settings, "states")
+        settings = dump_settings(upload.settings, "states", "limit")
         recommendation = program.decide(upload.table, **settings, context=context)
         if not dry_run:
             request.app.state.metrics.count_round(len(recommendation.chosen))
@@ -75,9 +75,10 @@ async def decide(
         return reply(program.recommendation(answer["round"], answer["notes"], answer["results"]), recorded=True)
 
     def reply(recommendation: Recommendation, recorded: bool) -> Response:
-        address = program_url(request, name, "rounds", recommendation.round)
-        more = f"{address}/list?after={query.limit}" if recorded and recommendation.size > query.limit else None
-        content = hide_policy_paths(recommendation.as_json(query.limit)) | {"next": more, "recorded": recorded}
+        address = program_url(name, "rounds", recommendation.round)
+        limit = upload.settings.limit
+        more = f"{address}/list?after={limit}" if recorded and recommendation.size > limit else None
+        content = hide_policy_paths(recommendation.as_json(limit)) | {"next": more, "recorded": recorded}
         return json_response(content, 201, {"Location": address}) if recorded else json_response(content)
 
     return await write_program(request, name, write, replay)
@@ -173,7 +174,7 @@ async def correct_states(
 ) -> Response:
     """Replace states of a round that were recorded wrongly.
 
-    With a JSON body the settings are in the body, with a table file in the query string.
+    Settings are in the query string or, with a JSON body, in either place.
     """
     upload = await take_table(request, CorrectStatesBody, "states", query)
     dry_run = upload.settings.dry_run
@@ -189,6 +190,7 @@ async def correct_states(
     "/programs/{name}/rounds/{round}/cancel",
     response_model=types.CancelledRound,
     summary="Cancel a round",
+    openapi_extra=json_body(DryRunBody, required=False),
 )
 async def cancel(
     name: Name,
@@ -199,28 +201,31 @@ async def cancel(
     key: Key = None,
 ) -> Response:
     """Cancel a round that was decided by mistake and that nobody acts on."""
-    context = await _take_nothing(request, principal, key, query)
+    upload = await take_settings(request, DryRunBody, query)
+    dry_run = upload.settings.dry_run
+    context = make_context(principal, key, upload.digest, dry_run)
 
     def write(program: Program) -> dict[str, int]:
-        return {"listed": program.cancel(round, dry_run=query.dry_run, context=context)}
+        return {"listed": program.cancel(round, dry_run=dry_run, context=context)}
 
-    return await record(request, name, types.CancelledRound, query.dry_run, write)
+    return await record(request, name, types.CancelledRound, dry_run, write)
 
 
-@router.post("/programs/{name}/undo", response_model=Undone, summary="Undo the last request")
+@router.post(
+    "/programs/{name}/undo",
+    response_model=Undone,
+    summary="Undo the last request",
+    openapi_extra=json_body(UndoBody, required=False),
+)
 async def undo(
     name: Name, request: Request, principal: Operator, query: Annotated[UndoQuery, Query()], key: Key = None
 ) -> Response:
     """Take back the last list, report or correction, as if it had not been recorded; a dry run shows what it is."""
-    context = await _take_nothing(request, principal, key, query)
+    upload = await take_settings(request, UndoBody, query)
+    settings = upload.settings
+    context = make_context(principal, key, upload.digest, settings.dry_run)
 
     def write(program: Program) -> dict[str, Any]:
-        return program.undo(query.event, dry_run=query.dry_run, context=context)._asdict()
+        return program.undo(settings.event, dry_run=settings.dry_run, context=context)._asdict()
 
-    return await record(request, name, Undone, query.dry_run, write)
-
-
-async def _take_nothing(request: Request, principal: Operator, key: str | None, query: DryRun) -> RequestContext:
-    """The audit context of a request whose body is empty."""
-    await check_empty_body(request)
-    return make_context(principal, key, digest(request, b""), query.dry_run)
+    return await record(request, name, Undone, settings.dry_run, write)

@@ -19,6 +19,7 @@ from restive.desk.tokens import (
     list_tokens,
     revoke_token,
 )
+from restive.server.addresses import at_root
 from restive.server.admin_requests import GrantsBody, InviteBody
 from restive.server.auth import check_invited, check_other, invitation_link
 from restive.server.openapi import json_body
@@ -104,5 +105,5 @@ async def _describe(request: Request, made: Invitation, status: int = 200) -> Re
     user = await get_programs(request).run(find_token, request.app.state.desk.store, made.name)
     link = invitation_link(request, made.code)
     content = {"user": user.as_json(), "link": link, "expires": made.expires}
-    headers = {"Location": f"{PREFIX}/users/{quote(made.name)}"} if status == 201 else None
+    headers = {"Location": at_root(f"{PREFIX}/users/{quote(made.name)}")} if status == 201 else None
     return json_response(content, status, headers)

@@ -54,7 +54,7 @@ async def make_webhook(name: Name, request: Request, principal: Admin) -> Respon
     check_reachable(body.url, request.app.state.settings)
     context = RequestContext(principal.signature)
     made = await get_programs(request).call(request, name, add_webhook, body.url, body.events, context)
-    headers = {"Location": program_url(request, name, "webhooks", made["webhook"]["id"])}
+    headers = {"Location": program_url(name, "webhooks", made["webhook"]["id"])}
     return json_response(made, 201, headers)
 
 

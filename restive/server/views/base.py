@@ -18,7 +18,7 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import unquote
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
@@ -35,6 +35,7 @@ from restive.desk.program import Program
 from restive.desk.schedule import RHYTHMS, list_timezones
 from restive.desk.status import find_due
 from restive.errors import NotFound
+from restive.server.addresses import at_root, cookie_path, link
 from restive.server.auth import need_session
 from restive.server.errors import describe, find_headers
 from restive.server.settings import FLASH_COOKIE
@@ -97,9 +98,13 @@ def static_files() -> ASGIApp:
     return GZipMiddleware(CachedStaticFiles(directory=STATIC), minimum_size=MIN_GZIP_BYTES)
 
 
-@cache
 def static(name: str) -> str:
     """URL of a static file, versioned by its content."""
+    return at_root(_versioned(name))
+
+
+@cache
+def _versioned(name: str) -> str:
     digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:16]
     return f"/static/{name}?v={digest}"
 
@@ -114,21 +119,10 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"static": static, "link": link, "version": __version__, **PLOTS}
+    environment.globals |= {"static": static, "link": link, "at_root": at_root, "version": __version__, **PLOTS}
     environment.globals |= {"rhythms": RHYTHMS, "timezones": list_timezones}
     environment.filters |= FILTERS
     return environment
-
-
-def link(*parts: object, **query: object) -> str:
-    """URL of escaped path parts and query parameters; parameters that are None are left out.
-
-    >>> link("programs", "a/b", "person", agent="x&y", page=None)
-    '/programs/a%2Fb/person?agent=x%26y'
-    """
-    path = "".join(f"/{quote(str(part), safe='')}" for part in parts)
-    encoded = urlencode({name: value for name, value in query.items() if value is not None})
-    return f"{path}?{encoded}" if encoded else path
 
 
 def render(
@@ -153,15 +147,15 @@ def render(
         "may": may,
         "places": find_places(data["program"], request.url.path, may) if program else None,
         "may_all": lambda role: principal is not None and principal.may(role, None),
-        "path": request.url.path,
-        "help": find_help(request.url.path),
+        "path": at_root(request.url.path),
+        "help": at_root(find_help(request.url.path)),
         "why": _explainer(request),
         "flash": flash,
     }
     text = templates().get_template(template).render(**context, **more)
     response = HTMLResponse(text, status, {"Cache-Control": NO_STORE, **(headers or {})})
     if flash:
-        response.delete_cookie(FLASH_COOKIE)
+        response.delete_cookie(FLASH_COOKIE, cookie_path())
     return response
 
 

@@ -32,6 +32,7 @@ from restive.desk.config import parse_shares
 from restive.desk.table_files import EXTENSION_LIST, TableFile
 from restive.desk.tokens import Principal
 from restive.errors import InputError, check_whole
+from restive.server.addresses import cookie_path
 from restive.server.auth import form_key, need_session
 from restive.server.settings import FLASH_COOKIE, Settings
 from restive.server.table_reader import Kind, read_table
@@ -133,8 +134,8 @@ def redirect(request: Request, address: str, message: str = "") -> Response:
     """Redirect to another page after a post, and show the message there."""
     response = RedirectResponse(f"{address}#main", 303)  # without a fragment, browsers keep the one of the old page
     if message:
-        secure = request.app.state.settings.secure
-        response.set_cookie(FLASH_COOKIE, quote(message), FLASH_SECONDS, secure=secure, httponly=True, samesite="lax")
+        text, path, secure = quote(message), cookie_path(), request.app.state.settings.secure
+        response.set_cookie(FLASH_COOKIE, text, FLASH_SECONDS, path=path, secure=secure, httponly=True, samesite="lax")
     return response
 
 

@@ -12,8 +12,9 @@ from starlette.concurrency import run_in_threadpool
 
 from restive.errors import InputError, NotFound, check_whole
 from restive.logs.options import split_names
+from restive.server.addresses import link
 from restive.server.histories import MODEL, PAGE, HistoryReports, Job
-from restive.server.views.base import NO_STORE, Data, link, page, render_in_thread, router
+from restive.server.views.base import NO_STORE, Data, page, render_in_thread, router
 from restive.server.views.forms import Admin, Form, check_ending, read_whole, redirect, take_form, write_table
 from restive.server.views.upload import NO_TABLE, explain
 

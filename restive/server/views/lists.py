@@ -18,6 +18,7 @@ from restive.desk.rounds import UNKNOWN
 from restive.desk.status import find_due
 from restive.desk.tokens import Principal
 from restive.errors import Hint, InputError, NotFound
+from restive.server.addresses import link
 from restive.server.auth import need_session
 from restive.server.downloads import SheetPart, make_list_sheet, send_sheet
 from restive.server.monitoring import Metrics
@@ -28,7 +29,6 @@ from restive.server.views.base import (
     ask,
     build_page,
     is_fragment,
-    link,
     paginate,
     program_page,
     render_in_thread,

@@ -45,7 +45,7 @@ HELP_OF_PAGE = {
     "login": "sign-in",
     "audit": "audit-log-and-export",
     "history": "create-a-program",
-    "glossary": "glossary",
+    "glossary": "the-first-page",
 }
 
 

@@ -28,11 +28,11 @@ from restive.errors import Conflict, InputError, NotFound
 from restive.policies import POLICIES
 from restive.policies.base import Learner
 from restive.problem import AT_MOST, EXACTLY
+from restive.server.addresses import at_root, link
 from restive.server.auth import find_signed_in, local_path, sign_in, sign_out
 from restive.server.errors import MAX_MESSAGE, describe
 from restive.server.views.base import (
     Data,
-    link,
     page,
     paginate,
     read_glossary,
@@ -89,7 +89,7 @@ NO_CODE_IN_REFERER = {"Referrer-Policy": "strict-origin"}
 async def show_sign_in(request: Request, next: str = "/") -> Response:
     """The sign-in form; a user who is signed in already is redirected."""
     if await find_signed_in(request) is not None:
-        return RedirectResponse(local_path(next), 303)
+        return RedirectResponse(at_root(local_path(next)), 303)
     return render(request, "login.html", {"next": local_path(next)}, lasts=describe_session(request))
 
 
@@ -98,7 +98,7 @@ async def take_token(request: Request) -> Response:
     """Sign in, and redirect to the page that was asked for."""
     async with take_form(request) as form:
         target = local_path(form.text("next"))
-        response = RedirectResponse(target, 303)
+        response = RedirectResponse(at_root(target), 303)
         if await sign_in(request, response, form.text("token")):
             return response
         refused = WRONG_LINK if form.text("token").startswith("rsi_") else WRONG_TOKEN
@@ -123,7 +123,7 @@ async def show_invitation(request: Request, code: str = "") -> Response:
 @router.post("/logout")
 async def log_out(request: Request) -> Response:
     """Sign out."""
-    response = RedirectResponse("/login", 303)
+    response = RedirectResponse(link("login"), 303)
     await sign_out(request, response)
     return response
 

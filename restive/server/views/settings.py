@@ -21,10 +21,11 @@ from restive.desk.schedule import check_first_due
 from restive.desk.table_mapping import MAX_COUNTRY, parse_cut_points
 from restive.errors import InputError, NotFound, check_whole, parse_pairs
 from restive.problem import AT_MOST, EXACTLY
+from restive.server.addresses import link
 from restive.server.auth import admit
 from restive.server.downloads import make_export
 from restive.server.errors import describe
-from restive.server.views.base import Data, Query, ask, build_page, link, program_page, render_in_thread, router
+from restive.server.views.base import Data, Query, ask, build_page, program_page, render_in_thread, router
 from restive.server.views.forms import Admin, Form, Operator, make_key, read_whole, redirect, take_form
 
 NUMBERS = ("budget", "cool_down", "keep")
@@ -149,8 +150,11 @@ def cancel_round(program: Program, form: Form, context: RequestContext) -> Data:
 
 
 def undo_last(program: Program, form: Form, context: RequestContext) -> Data:
-    """Undo the request that the button named."""
-    return program.undo(check_whole("event", read_whole(form.text("event")), 0), context=context)._asdict()
+    """Undo the request that the button named, once it is confirmed."""
+    event = check_whole("event", read_whole(form.text("event")), 0)
+    if not form.checked("sure"):
+        raise Question("undo", event=event, message=program.undo(event, dry_run=True).message)
+    return program.undo(event, context=context)._asdict()
 
 
 def remove_people(program: Program, form: Form, context: RequestContext) -> Data:
@@ -195,7 +199,7 @@ async def take_deletion(request: Request, name: str, principal: Admin) -> Respon
             failure = describe(error, request)
             refused = {"step": "delete", "detail": failure["detail"]}
             return await _show(request, name, form, failure["status"], refused=refused)
-    return redirect(request, "/", f"The program {name} is deleted.")
+    return redirect(request, link(), f"The program {name} is deleted.")
 
 
 @router.get("/programs/{name}/export.zip")
@@ -211,9 +215,7 @@ STEPS = {
     "cancel": Step(
         "operator",
         cancel_round,
-        lambda answer, form, config: (
-            f"The list of round {form.text('round')} is cancelled. It had {count_people(answer['listed'], config.words)}."
-        ),
+        lambda answer, _, config: f"The list is cancelled. It had {count_people(answer['listed'], config.words)}.",
     ),
     "undo": Step("operator", undo_last, lambda answer, *_: f"Undone: {answer['message']}.", page="status"),
     "leave": Step(

@@ -5,9 +5,10 @@ from fastapi.responses import RedirectResponse
 
 from restive.desk.program import Program
 from restive.desk.status import get_progress
+from restive.server.addresses import link
 from restive.server.auth import need_session
 from restive.server.downloads import make_calendar_response
-from restive.server.views.base import Data, Query, ask, link, program_page, router
+from restive.server.views.base import Data, Query, ask, program_page, router
 from restive.server.views.settings import offer_undo
 
 # The page on which to do what a verb of the desk does; where states are outcomes, only the list is reported.

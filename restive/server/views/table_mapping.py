@@ -2,27 +2,32 @@
 
 The check page shows it with a choice for each column. Fields of the form: `column.agent` has a header, `text.0` and
 `means.0` a text and the state that it means, `cut.0` ... cut points of the column `cut.column`, `phone_country` a calling
-code. Only what differs from what the program already knows is remembered.
+code, `display.0` ... headers that lists show. Only what differs from what the program already knows is remembered.
+The first table of a program without display columns is read with those that are suggested, which the check shows.
 """
 
+import difflib
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from restive.desk.config import Config
+from restive.desk.display import check_display
 from restive.desk.program import Program
 from restive.desk.roster import MAX_ID
 from restive.desk.table_columns import ColumnNames, TableColumns, accept, match_headers
 from restive.desk.table_files import ROW
 from restive.desk.table_mapping import MAX_COUNTRY, WORSE, fold, look_like_phones, normalize_header
 from restive.desk.table_schema import OUTCOMES
-from restive.desk.table_suggestions import suggest_columns
+from restive.desk.table_suggestions import suggest_columns, suggest_display
 from restive.errors import InputError
 from restive.server.views.base import Data
 from restive.server.views.forms import Form, Table, read_decimal
 
 MAX_ROWS, MAX_SHOWN_COLUMNS, MAX_HEADERS, MAX_TEXTS = 5, 12, 200, 12
+MAX_OFFERED = 24  # columns that lists can show
 MAX_CUT_STATES = 12  # with more states, cut points are set by the command
 MAX_SHOWN_CELL = 80  # characters
 BARS = 24
@@ -53,11 +58,52 @@ def read_mapping(program: Program, form: Form, table: Table | None, kind: str) -
         given["cut_points"], cut = None, ""
     columns = {name: header for name, header in chosen.items() if header != known.get(name, "") and header != cut}
     texts = {fold(form.text(f"text.{place}")): form.text(f"means.{place}") for place in range(MAX_TEXTS)}
-    values = {text: state for text, state in texts.items() if text and state and config.values.get(text) != state}
+    there = _texts_of(table.file.frame, chosen.get(STATE[kind]) or known.get(STATE[kind], ""))
+    values = {
+        text: state for text, state in texts.items() if text in there and state and config.values.get(text) != state
+    }
     given |= {"columns": columns} if columns else {}
     given |= {"values": values} if values else {}
+    used = {header for header in ({**known, **chosen}).values() if header} | {cut}
+    display = _read_display(program, form, table, used) if kind == "states" else []
+    given |= {"display": display} if display else {}
     country = form.whole("phone_country", 1, MAX_COUNTRY)
     return given if country in (None, config.phone_country) else given | {"phone_country": country}
+
+
+def _texts_of(frame: pl.DataFrame, header: str) -> set[str]:
+    """The texts of a column, as they are compared; a text that is no longer in a corrected table means nothing."""
+    if header not in frame.columns:
+        return set()
+    return {fold(text) for text in frame[header].cast(pl.String, strict=False).drop_nulls().unique()} - {""}
+
+
+def _read_display(program: Program, form: Form, table: Table, used: Collection[str]) -> list[str]:
+    """The headers that the form adds to lists; of the first table, before anybody was asked, those that are suggested."""
+    frame, config = table.file.frame.drop(ROW, strict=False), program.config
+    offered = _offer_display(frame, config, used)
+    if form.checked("display.asked"):
+        ticked = {form.text(f"display.{place}") for place in range(MAX_OFFERED)}
+        return [header for header in offered if header in ticked]
+    if program.rounds or config.display:
+        return []
+    return [header for header in suggest_display(frame, used) if header in offered]
+
+
+def _offer_display(frame: pl.DataFrame, config: Config, used: Collection[str]) -> list[str]:
+    """The headers that lists could show beside what they show already."""
+    offered: list[str] = []
+    if config.pseudonyms is not None:
+        return offered
+    for header in frame.columns[:MAX_HEADERS]:
+        try:
+            name = check_display([header])[0]
+            check_display([*config.display, *offered, header])
+        except InputError:  # the name of another column, or one too many
+            continue
+        if header not in used and name not in config.features and len(offered) < MAX_OFFERED:
+            offered.append(header)
+    return offered
 
 
 def _is_known(wanted: dict[str, Any], config: Config) -> bool:
@@ -74,7 +120,7 @@ def describe_reading(program: Program, table: Table, kind: str, given: dict[str,
     """
     file, states = table.file, program.config.states
     try:
-        config = program.config.read_as(given)
+        config = program.config.read_as({name: value for name, value in given.items() if name != "display"})
     except InputError:
         config = program.config
     frame, names = file.frame.drop(ROW, strict=False), columns_of(kind, config)
@@ -82,6 +128,8 @@ def describe_reading(program: Program, table: Table, kind: str, given: dict[str,
     chosen = suggest_columns(list(names), frame, found, states) if refused else found
     state = chosen.get(STATE[kind], "")
     state = state or (_find_number(frame, chosen) if kind == "states" and refused else "")
+    offered = _offer_display(frame, config, {*chosen.values(), state}) if kind == "states" else []
+    shown = given.get("display", [])
     return {
         "name": table.name,
         "people": len(frame),
@@ -100,6 +148,7 @@ def describe_reading(program: Program, table: Table, kind: str, given: dict[str,
             }
             for name in names
         ],
+        "display": [{"header": header, "shown": header in shown} for header in offered],
         "shown": frame.columns[:MAX_SHOWN_COLUMNS],
         "rows": _show_cells(frame[:MAX_ROWS, :MAX_SHOWN_COLUMNS]),
         "states": list(states),
@@ -116,7 +165,7 @@ def _show_cells(frame: pl.DataFrame) -> list[tuple[str | None, ...]]:
 def _find_number(frame: pl.DataFrame, chosen: dict[str, str]) -> str:
     """A column of numbers or dates from which the states can follow, if there is one alone."""
     free = [header for header in frame.columns if header not in chosen.values()]
-    numbers = [header for header in free if _numbers(frame, header) is not None]
+    numbers = [header for header in free if not look_like_phones(frame[header]) and _numbers(frame, header) is not None]
     return numbers[0] if len(numbers) == 1 else ""
 
 
@@ -151,9 +200,15 @@ def _describe_states(frame: pl.DataFrame, header: str, config: Config) -> Data:
     unknown = codes.is_null() & (texts.str.len_chars() <= MAX_ID).fill_null(False)  # longer ones cannot be mapped
     wrong = texts.filter(unknown).unique(maintain_order=True).to_list()
     known = [text for text in config.values if text in {fold(each) for each in texts.drop_nulls().unique()}]
-    return nothing | {
-        "texts": [{"text": text, "state": config.values.get(fold(text), "")} for text in [*wrong, *known]][:MAX_TEXTS]
-    }
+    texts_and_states = [(text, config.values.get(fold(text)) or _near(text, config)) for text in [*wrong, *known]]
+    return nothing | {"texts": [{"text": text, "state": state} for text, state in texts_and_states][:MAX_TEXTS]}
+
+
+def _near(text: str, config: Config) -> str:
+    """The state of which a text is probably a typo."""
+    states = {state.lower(): state for state in config.states}
+    found = difflib.get_close_matches(text.lower(), states, 1)
+    return states[found[0]] if found else ""
 
 
 def _suggest_limits(numbers: pl.Series, count: int) -> list[float]:

@@ -5,21 +5,27 @@ of the round and an idempotency key. "Decide now" and "Record now" send the same
 is noticed, and neither a double click nor a second person can record anything twice.
 """
 
-from collections.abc import Callable
+import base64
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from restive.desk.audit import Repeated, RequestContext
 from restive.desk.config import MAX_BUDGET
+from restive.desk.display import as_series
 from restive.desk.explanations import capitalize, count_people
 from restive.desk.outcomes import find_previous
 from restive.desk.program import Program
 from restive.desk.schedule import mention_round
+from restive.desk.table_columns import TEXTS, Fault
+from restive.desk.table_files import csv_bytes
 from restive.errors import Conflict, Hint, InputError
 from restive.formats import enumerate_words
+from restive.server.addresses import link
 from restive.server.errors import describe
 from restive.server.monitoring import Metrics
 from restive.server.views.base import (
@@ -29,7 +35,6 @@ from restive.server.views.base import (
     ask,
     build_page,
     is_fragment,
-    link,
     program_page,
     render_in_thread,
     router,
@@ -38,7 +43,9 @@ from restive.server.views.forms import Form, Operator, Table, make_key, plain_na
 from restive.server.views.table_mapping import describe_reading, read_mapping
 from restive.types import Ints
 
-MAX_FAULTS, MAX_NAMES = 200, 10  # that a page shows
+MAX_FAULTS = 200  # that a page shows
+MAX_ROWS = 5  # of texts that mean no state
+MAX_MISSING = 20_000  # people in the file of those who are not in a table, which is a part of the page
 MAX_ROUND = 10**9
 OFFERED_ROUNDS = 60
 RECORDING_STEPS = ("decide", "record")
@@ -48,7 +55,6 @@ ADVICE = {
     Hint.AGAIN: "If you want another round with the same states, tick the box below and check again.",
     Hint.NEW: "If these people are new, tick the box below and check again. If not, correct the ids in the table.",
     Hint.CORRECT: "To replace the recorded outcomes, tick “This is a correction” and send the form again.",
-    Hint.COLUMNS: "Choose below which column is which, then check again.",
     Hint.CANCEL: "You can cancel a round under Settings.",
 }
 
@@ -119,11 +125,14 @@ def read_outcomes(form: Form, table: Table | None) -> Asked:
 
 def preview_states(program: Program, asked: Asked) -> Data:
     """The decision in numbers; who would be on the list is not shown before the round is decided."""
-    known, before = program.projection.agents.count, _reported_last(program)
+    agents = program.projection.agents
+    known, before = agents.count, np.flatnonzero(agents.active)
+    last_states = agents.state.copy()
     recommendation = program.decide(**asked, dry_run=True)
     found, states = recommendation.found, recommendation.config.states
     reported = found.number[found.reported]
     missing = np.setdiff1d(before, reported) if reported.size else before[:0]
+    left_out = np.setdiff1d(missing, found.number)
     return {
         "round": recommendation.round,
         "label": recommendation.totals.label,
@@ -135,7 +144,9 @@ def preview_states(program: Program, asked: Asked) -> Data:
         "new": int((found.number >= known).sum()),
         "carried_over": int(found.carried_over.sum()),
         "missing": int(missing.size),
-        "names": recommendation.names.call(missing[:MAX_NAMES]),
+        "left_out": int(left_out.size),
+        "keep": recommendation.config.keep,
+        "missing_file": _write_missing(program, missing[:MAX_MISSING], last_states),
         "exclusions": recommendation.exclusions(),
         "notes": list(recommendation.notes),
         "results": None if recommendation.results is None else recommendation.results._asdict(),
@@ -186,13 +197,16 @@ def describe_recorded(taken: Data) -> str:
     return f"{capitalize(rounds)}: {', '.join(parts)}. {rest}"
 
 
-def _reported_last(program: Program) -> Ints:
-    """The people with a state in the last table who have not left since."""
-    if not program.rounds:
-        return np.zeros(0, np.int64)
-    last = program.cache.get_round(len(program.rounds))
-    reported: Ints = last.number[last.reported]
-    return reported[program.projection.agents.active[reported]]
+def _write_missing(program: Program, missing: Ints, last_states: Ints) -> str:
+    """The people who are not in a table as the content of a CSV file, in base64: nothing of a check is stored."""
+    states, display = program.config.states, program.config.display
+    cells = program.store.display(program.id, missing) if display else {}
+    columns = [
+        pl.Series("agent", program.names.call(missing), pl.String),
+        *as_series(cells, missing, display),
+        pl.Series("last_state", [states[code] if code >= 0 else None for code in last_states[missing]], pl.String),
+    ]
+    return base64.b64encode(csv_bytes(pl.DataFrame(columns), ",")).decode()
 
 
 class Upload(NamedTuple):
@@ -297,10 +311,14 @@ async def show_result(
 def explain(error: InputError, request: Request) -> Data:
     """A problem with at most MAX_FAULTS faults, their total, and advice in the words of a page."""
     problem = describe(error, request)
-    faults = problem["faults"]
+    found: Sequence[Fault] = getattr(error, "faults", ())
+    faults = [fault for fault in found if not fault.choice]
+    total = getattr(error, "total", len(found)) - getattr(error, "unclear", 0)
     return {
         **problem,
-        "faults": faults[:MAX_FAULTS],
-        "total": getattr(error, "total", len(faults)),
+        "faults": [fault._asdict() for fault in faults[:MAX_FAULTS]],
+        "total": total,
+        "rows": [fault.row for fault in found if fault.choice == TEXTS][:MAX_ROWS],
+        "choices": list(dict.fromkeys(fault.choice for fault in found if fault.choice)),
         "advice": ADVICE.get(error.hint) if error.hint else None,
     }

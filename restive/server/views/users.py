@@ -21,9 +21,10 @@ from restive.desk.tokens import (
     revoke_token,
 )
 from restive.errors import InputError
+from restive.server.addresses import link
 from restive.server.auth import check_invited, check_other, invitation_link
 from restive.server.errors import describe
-from restive.server.views.base import Data, link, page, render_in_thread, router
+from restive.server.views.base import Data, page, render_in_thread, router
 from restive.server.views.forms import Admin, Form, redirect, take_form
 
 NO_ROLE = "none"
@@ -92,7 +93,7 @@ async def take_step(request: Request, user: str, principal: Admin) -> Response:
             if form.text("again") != user:
                 raise InputError("The name is not the one of this user, so nothing was revoked.")
             await programs.record(revoke_token, store, user, context)
-            return redirect(request, "/users", f"{user} can no longer sign in.")
+            return redirect(request, link("users"), f"{user} can no longer sign in.")
         except InputError as error:
             failure = describe(error, request)
             more = {"refused": failure["detail"], "typed": form.fields}

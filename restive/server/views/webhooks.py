@@ -10,8 +10,9 @@ from restive.desk.audit import RequestContext
 from restive.desk.program import Program
 from restive.desk.webhooks import EVENTS, add_ping, add_webhook, change_webhook, list_webhooks, remove_webhook
 from restive.errors import InputError, check_whole
+from restive.server.addresses import link
 from restive.server.errors import describe
-from restive.server.views.base import Data, Query, ask, build_page, link, program_page, render_in_thread, router
+from restive.server.views.base import Data, Query, ask, build_page, program_page, render_in_thread, router
 from restive.server.views.forms import Admin, Form, read_whole, redirect, take_form
 from restive.server.webhooks import check_reachable
 

@@ -70,6 +70,6 @@ def check(page: Page, table: str | Path) -> Locator:
         page.get_by_text("Or paste rows from a spreadsheet").click()
         page.get_by_label("Rows, with the column names").fill(table)
     page.get_by_role("button", name="Check", exact=True).click()
-    found = page.locator("#preview section")
+    found = page.locator("#preview section").last
     found.wait_for()
     return found

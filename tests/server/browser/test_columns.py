@@ -27,7 +27,7 @@ def test_an_export_is_read_after_its_columns_are_confirmed_once(
     set_up(page, name)
     file = save(tmp_path, EXPORT, "export.csv")
     upload(page, file, "Check")
-    expect(page.get_by_role("alert")).to_contain_text("There is no column 'agent'; did you mean 'Customer'?")
+    expect(page.get_by_role("alert")).to_contain_text("which column has the id")
     expect(page.get_by_label("Id (suggested)")).to_have_value("Customer")
     expect(page.get_by_role("img", name="Histogram of Days since order, from 0 to 119")).to_be_visible()
     page.get_by_label("Group (suggested)").select_option("None")

@@ -21,9 +21,9 @@ def test_a_round_goes_from_states_to_outcomes_on_a_phone(open_server: Live, wind
 
     for place, agent in enumerate(chosen[:-1]):
         person = page.get_by_role("group", name=agent)
-        person.get_by_text("No" if place == 0 else "Yes", exact=True).tap()
+        person.get_by_text("No, or not reached" if place == 0 else "Yes", exact=True).tap()
         expect(person).to_contain_text("saved")
-        person.get_by_label("State now").select_option("lapsed" if place == 0 else "buying")
+        person.get_by_label("State after").select_option("lapsed" if place == 0 else "buying")
         expect(page.get_by_text(f"{place + 1} of 5 marked")).to_be_in_viewport()
     expect(page.get_by_role("button", name="Save")).to_have_count(0)
     page.wait_for_load_state("networkidle")
@@ -49,14 +49,14 @@ def test_what_another_tab_recorded_is_replaced_from_the_card_or_cleared(open_ser
     mine, theirs = (page.get_by_role("group", name=agent) for page in (first, second))
     theirs.get_by_text("Yes", exact=True).tap()
     expect(theirs).to_contain_text("saved")
-    mine.get_by_text("No", exact=True).tap()
+    mine.get_by_text("No, or not reached", exact=True).tap()
     expect(mine.get_by_role("alert")).to_contain_text("Another outcome is recorded.")
     assert program.rounds[0].done == 1
     mine.get_by_role("button", name="Replace it").tap()
     expect(mine).to_contain_text("saved")
     assert (program.rounds[0].done, program.rounds[0].failed) == (0, 1)
     mine.get_by_role("button", name="Clear").tap()
-    expect(mine.get_by_label("No", exact=True)).not_to_be_checked()
+    expect(mine.get_by_label("No, or not reached", exact=True)).not_to_be_checked()
     expect(first.get_by_text("0 of 5 marked")).to_be_visible()
     assert (program.rounds[0].done, program.rounds[0].failed) == (0, 0)
 
@@ -72,7 +72,7 @@ def test_a_list_is_marked_card_by_card_without_scripts(open_server: Live, window
     expect(person).to_contain_text("saved")
     expect(page.get_by_text("1 of 5 marked")).to_be_visible()
     assert program.rounds[0].done == 1
-    person.get_by_label("No", exact=True).check()
+    person.get_by_label("No, or not reached", exact=True).check()
     person.get_by_role("button", name="Save").tap()
     person.get_by_role("button", name="Replace it").tap()
     page.wait_for_url("**#mark-1")

@@ -17,7 +17,7 @@ def test_the_whole_round_works_without_scripts(open_server: Live, windows: Windo
 
     file.set_input_files(save(tmp_path, right.replace("lapsed", "lapst", 2)))
     check.click()
-    expect(found).to_contain_text("The table has 2 errors. Nothing was recorded.")
+    expect(found).to_contain_text("which state each of these texts means: lapst")
     file.set_input_files(save(tmp_path, right))
     check.click()
     expect(found).to_contain_text("Choose table.csv again before you decide")

@@ -102,7 +102,7 @@ def mark_not_reached(page: Page, people: list[int]) -> None:
     """Mark on the list that some were not reached."""
     for person in people:
         card = page.get_by_role("group", name=f"+9198200{person:05}")
-        card.get_by_text("No", exact=True).click()
+        card.get_by_text("No, or not reached", exact=True).click()
         expect(card).to_contain_text("saved")
 
 
@@ -114,7 +114,9 @@ def play_week(page: Page, mothers: Mothers, name: str, folder: Path) -> Floats:
     if mothers.week:
         reported = NOT_REACHED * (mothers.week > 0)
         results = page.locator("#preview").get_by_text(f"for {mothers.number} of {mothers.number} mothers")
-        expect(results).to_contain_text(f"{mothers.budget - reported} as planned, {reported} reported, 0 unknown")
+        expect(results).to_contain_text(
+            f"{mothers.budget - reported} not marked, who count as done, {reported} reported, 0 without a new state"
+        )
     page.get_by_role("button", name=re.compile("^Decide")).click()
     page.wait_for_url("**/list#main")
     expect(page.get_by_role("heading", level=1)).to_have_text(f"{mothers.budget} mothers to call")

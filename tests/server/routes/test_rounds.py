@@ -192,17 +192,18 @@ def test_a_round_is_cancelled_once(caller: Caller) -> None:
     assert caller.get("rounds/1", RoundDetail)["cancelled"]
 
 
-def test_a_cancellation_with_a_body_is_refused(caller: Caller) -> None:
+def test_a_cancellation_with_an_unknown_setting_is_refused(caller: Caller) -> None:
     caller.call("POST", "rounds", json={"states": as_rows()})
-    refused = caller.call("POST", "rounds/1/cancel", json={"dry_run": True})
+    refused = caller.call("POST", "rounds/1/cancel", json={"dryrun": True})
     assert (refused.status_code, refused.json()["recorded"]) == (422, False)
     assert not caller.desk.program("shops").rounds[0].cancelled
 
 
-def test_defaults_in_the_query_are_allowed_with_a_json_body(caller: Caller) -> None:
+def test_again_counts_in_the_query_with_a_json_body(caller: Caller) -> None:
     body = {"states": as_rows()}
     assert caller.call("POST", "rounds?again=false&dry_run=false", json=body).status_code == 201
-    assert caller.call("POST", "rounds?again=true", json=body).status_code == 422
+    assert caller.call("POST", "rounds?again=false", json=body).status_code == 409
+    assert caller.call("POST", "rounds?again=true", json=body).status_code == 201
 
 
 def test_a_downloaded_list_has_columns_to_fill_in(caller: Caller) -> None:

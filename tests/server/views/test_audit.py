@@ -24,7 +24,7 @@ def test_every_entry_is_described_in_words_newest_first(site: Site) -> None:
     program.change(budget=4, shares={"north": 0.5}, context=ann)
     program.leave(["dan"], context=ann)
     program.erase(["dan"], context=ann)
-    program.decide({"ben": "high"}, context=ann)
+    program.decide({"ben": "high", "cem": "low"}, context=ann)
     program.cancel(2, context=ann)
     rows = site.browser("admin").get(f"{AUDIT}.json").json()["audit_log"]
     first, second = (totals.mention for totals in program.rounds)

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from restive.errors import NotFound
+from restive.server.addresses import link
 from restive.server.views import router
 from restive.server.views.base import (
     STATIC,
     TEMPLATES,
     head,
-    link,
     paginate,
     read_glossary,
     read_number,

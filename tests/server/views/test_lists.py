@@ -150,7 +150,7 @@ def test_an_earlier_round_can_be_chosen(site: Site, browser: Browser) -> None:
     decide_for(site)
     decide_for(site)
     assert browser.get(f"{LIST}.json").json()["round"] == 2
-    assert "as planned, not reported" in browser.get(f"{LIST}?round=1").text
+    assert "counted as done, not reported" in browser.get(f"{LIST}?round=1").text
     assert mark(browser, {"done": "no"}, query="?round=1")[0] == 303  # without a correction
     assert [line.done for line in site.desk.program("coupons").rounds] == [1, 0]
 

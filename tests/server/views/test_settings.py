@@ -7,7 +7,7 @@ from server.views.browsing import CROSS_SITE, Browser, Site, open_site, read_fie
 
 STATUS = "/programs/coupons/status"
 SETTINGS = "/programs/coupons/settings"
-NOW = {"step": "change", "budget": "2", "cool_down": "0", "keep": "2", "shares": "", "states_are_outcomes": "yes"}
+NOW = {"step": "change", "budget": "2", "cool_down": "0", "keep": "0", "shares": "", "states_are_outcomes": "yes"}
 
 
 @pytest.fixture
@@ -102,6 +102,9 @@ def test_the_button_names_what_it_takes_back_and_takes_back_only_that(site: Site
         assert ") for 1 person, reported on " in read_text(page)
         assert "Undo:" not in site.browser("viewer").get(place).text
     button = read_fields(page.partition('class="undo')[2].partition("</form>")[0])
+    status, page = send(operator, button)
+    assert (status, "Take this back?" in read_text(page), program.rounds[0].outcomes) == (200, True, 1)
+    button |= {"sure": "yes"}
     assert [send(operator, button) for _ in range(2)] == [(303, f"{STATUS}#main")] * 2
     assert program.rounds[0].outcomes == 0
     assert "Undo: list of round 1 (" in read_text(operator.get(STATUS).text)
@@ -206,6 +209,12 @@ def test_a_program_is_archived_restored_and_deleted(tmp_path: Path) -> None:
         assert "Archived programs (1)" in read_text(admin.get("/").text)
         assert "/programs/coupons/status" in admin.get("/?archived=yes").text
         assert "This program is archived." in read_text(site.browser("viewer").get("/programs/coupons/status").text)
+        archived = read_text(admin.get(place).text)
+        assert ("Change settings" in archived, "Cancel a round" in archived, "Erase an id" in archived) == (
+            False,
+            False,
+            True,
+        )
         refused = admin.post(place, {"step": "change", "budget": "7", "cool_down": "0", "keep": "2"})
         assert (refused.status_code, "restore it first" in refused.text) == (409, True)
         admin.post(place, {"step": "restore"})

@@ -1,5 +1,7 @@
 import asyncio
+import base64
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from io import BytesIO
@@ -68,8 +70,11 @@ def test_columns_and_texts_are_chosen_once_and_remembered(site: Site, browser: B
     refused = browser.post(STATES, {"step": "check"}, ("export.csv", EXPORT))
     assert refused.status_code == 422
     text = read_text(refused.text)
-    assert "There is no column 'agent'; did you mean 'Customer'?" in text
-    assert "Choose below which column is which" in text
+    assert (
+        "Two choices are needed before this table can be read: which column has the id which column has the state"
+        in text
+    )
+    assert "error" not in text.partition("How the table is read")[0].partition("Two choices")[2]
     assert "text in Windows-1252, columns separated by a semicolon" in text
     assert all(f"<option selected>{header}</option>" in refused.text for header in ("Customer", "Stage"))
     columns = {"column.agent": "Customer", "column.state": "Stage"}
@@ -94,6 +99,35 @@ def test_the_header_of_a_display_column_is_chosen_too(site: Site, browser: Brows
     program = site.desk.program("coupons")
     assert program.config.columns == {"phone_number": "Mobile"}
     assert program.display([0, 1]) == [{"phone_number": "0803 555 0101"}, {"phone_number": None}]
+
+
+NAMED = b"agent,state,Full name,Mobile,Age\nann,low,Ann Okafor,0803 555 0101,31\nben,high,Ben Diallo,0803 555 0102,29\n"
+
+
+def test_the_first_check_suggests_columns_for_the_call_list_and_unticked_ones_stay_off(
+    site: Site, browser: Browser
+) -> None:
+    page = browser.post(STATES, {"step": "check"}, ("monday.csv", NAMED))
+    assert 'name="display.0" value="Full name" checked' in page.text
+    assert 'name="display.2" value="Age">' in page.text
+    decide(browser, NAMED, **{"display.asked": "yes", "display.0": "Full name"})
+    program = site.desk.program("coupons")
+    assert program.config.display == ("full_name",)
+    assert program.display([0]) == [{"full_name": "Ann Okafor"}]
+    again = browser.post(STATES, {"step": "check"}, ("tuesday.csv", NAMED.replace(b"ann,low", b"ann,high")))
+    assert 'value="Mobile">' in again.text, "offered later too, but not suggested again"
+
+
+def test_undo_of_the_first_list_keeps_how_its_table_is_read(site: Site, browser: Browser) -> None:
+    columns = {"column.agent": "Customer", "column.state": "Stage", "text.0": "aktiv", "means.0": "high"}
+    decide(browser, EXPORT, **columns)
+    program = site.desk.program("coupons")
+    program.undo()
+    assert (len(program.rounds), program.projection.agents.count) == (0, 0)
+    assert program.config.columns == {"agent": "Customer", "state": "Stage"}
+    assert program.config.values == {"aktiv": "high"}
+    assert browser.post(STATES, {"step": "check"}, ("export.csv", EXPORT)).status_code == 200
+    assert program.undoable() is None
 
 
 def test_states_by_cut_points_of_a_column_of_numbers(site: Site, browser: Browser) -> None:
@@ -163,7 +197,10 @@ def test_the_second_check_shows_new_and_missing_people(browser: Browser) -> None
     text = read_text(page.text)
     assert "round 2" in text
     assert "New 1 Missing 2" in text
-    assert "Missing since the last round: ben, cem." in text
+    assert "Not in this table, or without a state: 2 people. They cannot be on this list" in text
+    file = re.search(r'href="data:text/csv;charset=utf-8;base64,([^"]*)" download="coupons-not-in', page.text)
+    assert file is not None
+    assert base64.b64decode(file[1]).decode().split() == ["agent,last_state", "ben,high", "cem,low"]
     assert "Ignored columns: phone" in text
     assert "restive desk" not in text
 
@@ -174,8 +211,12 @@ def test_every_error_of_a_table_is_shown_with_row_and_column(site: Site, browser
     )
     text = read_text(page.text)
     assert page.status_code == 422
-    assert "The table has 3 errors. Nothing was recorded." in text
-    assert "2 state 'hihg' is not a state; the states are low, high (did you mean 'high'?)" in text
+    assert (
+        "One choice is needed before this table can be read: which state each of these texts means: hihg (row 2)"
+        in text
+    )
+    assert "<option selected>high</option>" in page.text, "the state that is probably meant is suggested"
+    assert "The table has 2 errors. Nothing was recorded." in text
     assert "3 agent The id is empty" in text
     assert "4 agent 'ann' appears twice, also in row 2; keep one" in text
     assert 'value="3"' in page.text, "the page must repeat what was typed"
@@ -191,7 +232,7 @@ def test_htmx_gets_the_preview_alone(browser: Browser) -> None:
     assert "choose monday.csv" not in read_text(good.text).lower(), "the browser still has the file"
     assert bad.status_code == 422
     assert "<html" not in bad.text
-    assert "'no' is not a state" in read_text(bad.text)
+    assert "which state each of these texts means: no (row 2)" in read_text(bad.text)
 
 
 def test_a_file_changed_since_the_check_is_refused(site: Site, browser: Browser) -> None:
@@ -408,7 +449,7 @@ def test_a_check_says_which_results_the_states_are_and_a_box_keeps_them_out(site
     decide(browser, tuesday, not_outcomes="yes")
     assert site.desk.program("coupons").rounds[0].outcomes == 0
     decide(browser)
-    assert [line.outcomes for line in site.desk.program("coupons").rounds] == [0, 3, 0]
+    assert [line.outcomes for line in site.desk.program("coupons").rounds] == [0, 2, 0]
 
 
 def test_the_button_names_the_round_that_a_table_without_rounds_is_about(site: Site, browser: Browser) -> None:
