@@ -92,6 +92,11 @@ class Agent:
         What the policy starts from: the model that `restive.fit` made of a history of these agents, in this order
         (`FittedModel.about` sorts it so); None if there is none.
 
+    Raises
+    ------
+    InputError
+        If the policy is an oracle, a name is used twice, or a number is not valid.
+
     Attributes
     ----------
     policy
@@ -180,6 +185,11 @@ class Agent:
         """The agents to act on in this round, in the order of joining: those of highest priority whose state is given.
 
         There are `budget` of them, or with costs as many as the budget allows; fewer if it need not be spent.
+
+        Parameters
+        ----------
+        states
+            The state of each agent, in their order, None where it is not known; or a mapping from agents to states.
         """
         present, state = self._read_states("states", states)
         cost = None if self.cost is None else self.cost[None, present]
@@ -207,6 +217,17 @@ class Agent:
 
         Agents without a reward and next state were not observed and are left out. The round need not have been decided
         by `act`, so an agent can learn from recorded data first.
+
+        Parameters
+        ----------
+        states
+            The states before the round, as for `act`.
+        chosen
+            The agents that were acted on.
+        rewards
+            The reward of each agent, in their order, None or NaN where it is not known; or a mapping from agents.
+        next_states
+            The states after the round, like `rewards`.
         """
         present, state = self._read_states("states", states)
         action = self._read_chosen(chosen)
@@ -252,8 +273,16 @@ class Agent:
     ) -> list[Any]:
         """Add new agents at the end, by number or by name, and return their names.
 
-        The policy initialises them from what it knows of the others, if it can (`Policy.welcome`). Their features are
-        unknown if they are not given; their costs must be given if the others have costs.
+        The policy initialises them from what it knows of the others, if it can (`Policy.welcome`).
+
+        Parameters
+        ----------
+        agents
+            How many, or their names.
+        features
+            [M, F] of the new agents; unknown if they are not given.
+        cost
+            [M] of the new agents; needed if the others have costs.
         """
         self._axes()
         before, grown = self._agents.size, self._agents.add(agents)
@@ -276,14 +305,14 @@ class Agent:
         return list(grown.names[before:])
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write everything that the agent knows to a checkpoint, which is complete or absent."""
+        """Write everything that the agent knows to the file `path`, which is complete or absent."""
         facts = {"agents": self._agents.given, "states": self._states.given}
         facts |= {name: getattr(self, name) for name in FACTS if name not in facts}
         checkpoint.save(path, self.policy, self.belief, self._extra(), **facts)
 
     @classmethod
     def load(cls, path: str | PathLike[str], policy: type[Policy[Any]] | None = None) -> "Agent":
-        """Continue from a checkpoint, bit for bit; `policy` is the class of a policy that is not registered."""
+        """Continue from the file `path` of `save`, bit for bit; `policy` is the class of one that is not registered."""
         saved = checkpoint.load(path, policy)
         if missing := [name for name in FACTS if name not in saved.header]:
             raise InputError(f"{path}: not a checkpoint of an Agent ({missing[0]} is missing).")

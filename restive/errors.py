@@ -26,9 +26,22 @@ class Hint(StrEnum):
 class InputError(ValueError):
     """Input that cannot be used; the command prints the message and exits with 2.
 
-    code      a stable identifier of the kind of error, for programs
-    location  where the error is: a table, setting or program, or the path of a file, which the API does not answer
-    hint      what the caller can do so that the request is accepted
+    Parameters
+    ----------
+    message
+        What is wrong and what is allowed, in one sentence.
+    code
+        A stable identifier of the kind of error, for programs; by default that of the class.
+    location
+        Where the error is: a table, setting or program, or the path of a file, which the API does not answer.
+    hint
+        What the caller can do so that the request is accepted.
+
+    Examples
+    --------
+    >>> error = InputError("budget is -1; it must be a whole number from 0 on.", location="budget")
+    >>> str(error), error.code, error.location
+    ('budget is -1; it must be a whole number from 0 on.', 'invalid_input', 'budget')
     """
 
     code = "invalid_input"

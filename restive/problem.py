@@ -97,6 +97,8 @@ class Problem:
     InputError
         If a shape does not fit, a probability or reward is not valid, or a row does not sum to 1.
 
+    Examples
+    --------
     >>> stay, leave = [[1, 0], [0, 1]], [[0, 1], [1, 0]]
     >>> Problem([[stay, leave]] * 3, reward=[0, 1], budget=1)
     Problem(agents=3, states=2, budget=1)
@@ -133,11 +135,11 @@ class Problem:
         return self.transition.shape[0], self.transition.shape[2]
 
     def replace(self, **changes: Any) -> "Problem":
-        """The same problem with some arguments of `Problem` changed."""
+        """The same problem; `changes` are arguments of `Problem` that replace its own."""
         return Problem(**{name: getattr(self, name) for name in ARGUMENTS} | changes)
 
     def with_budget(self, budget: int) -> "Problem":
-        """The same agents with another budget."""
+        """The same agents with another `budget`."""
         return self.replace(budget=budget)
 
     def change_to(self, later: "Problem", first: int, last: int | None = None) -> "Problem":
@@ -148,7 +150,7 @@ class Problem:
         return self.replace(drift=Drift(later.transition, later.reward, first, first if last is None else last))
 
     def at(self, step: int) -> "Problem":
-        """The problem whose dynamics stay as they are at a step."""
+        """The problem whose dynamics stay as they are at a `step`, counted from 0."""
         if self.drift is None:
             return self
         segment = int(np.searchsorted(self.drift.changes, step, side="right")) - 1
@@ -156,7 +158,7 @@ class Problem:
         return self.replace(transition=transition, reward=reward, drift=None)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write to a `.json` or `.npz` file, atomically."""
+        """Write to the `.json` or `.npz` file `path`, atomically."""
         writer = _choose(WRITERS, Path(path))
         record = {"format": FORMAT, "name": self.name, "states": list(self.states), "budget": self.budget}
         if self.spend != EXACTLY:
@@ -170,7 +172,7 @@ class Problem:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Problem":
-        """Read a `.json` or `.npz` file."""
+        """Read the `.json` or `.npz` file `path`; what is wrong with it is an `InputError` that names the entry."""
         file = Path(path)
         record = _choose(READERS, file)(file)
         if not isinstance(record, Mapping):
@@ -194,7 +196,10 @@ class Problem:
 
     @classmethod
     def from_history(cls, history: People, budget: int) -> "Problem":
-        """The people of a history, or of a model fitted to one, with the moves expected of each and in their last state."""
+        """The people of a `history`, or of a model fitted to one, with a `budget`.
+
+        Each has the moves that are expected of it, and starts in its last state.
+        """
         return history.problem(budget)
 
     def __repr__(self) -> str:

@@ -53,6 +53,19 @@ class Simulation:
         The current states, [R, N].
     step
         The number of steps done.
+
+    Raises
+    ------
+    InputError
+        If the history does not fit the world, or the policy cannot start from one.
+
+    Examples
+    --------
+    >>> stay, leave = [[1, 0], [0, 1]], [[0, 1], [1, 0]]
+    >>> world = World(Problem([[stay, leave]], [0, 1], budget=1, start=[0]))
+    >>> simulation = Simulation(world, make_policy("random"))
+    >>> simulation.advance(3)[0], simulation.step, simulation.state
+    (array([[1., 0., 1.]]), 3, array([[1]]))
     """
 
     def __init__(
@@ -100,7 +113,7 @@ class Simulation:
         return reward, cost
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write policy, belief, states and step to a checkpoint; the world is not in it, only its fingerprint."""
+        """Write policy, belief, states and step to the file `path`; of the world only its fingerprint is in it."""
         facts = {"step": self.step, "world": self.world.fingerprint()}
         arrays = {"state": self.state, **self.observation.arrays()}
         checkpoint.save(path, self.policy, self.belief, arrays, **facts)
@@ -117,6 +130,11 @@ class Simulation:
             The world of the saved simulation, made again from its problem and seed.
         policy
             The class of a policy that is not registered.
+
+        Raises
+        ------
+        InputError
+            If the file is damaged, or was written in another world.
         """
         saved = checkpoint.load(path, policy)
         if saved.header.get("world") != world.fingerprint():
@@ -184,6 +202,11 @@ def simulate(
     -------
     Trace
         Rewards and costs, [R, T], and the specification of the simulation.
+
+    Raises
+    ------
+    InputError
+        If an argument is not valid, the problems differ in shape, or the policy ranks by something that is no number.
 
     Examples
     --------

@@ -39,6 +39,14 @@ class Trace:
         [R], the number of the problem that each run plays.
     spec
         Policy, settings, problem, sizes, noise, seed and version: enough to reproduce the trace.
+
+    Examples
+    --------
+    >>> from restive import make_problems, simulate
+    >>> problems = make_problems("two-state-v1", instances=2, agents=10, budget=2, seed=7)
+    >>> trace = simulate(problems, "random", horizon=50, runs=3, seed=7)
+    >>> trace.reward.shape, trace.instance.tolist(), trace.spec["policy"]
+    ((6, 50), [0, 0, 0, 1, 1, 1], 'random')
     """
 
     reward: Floats
@@ -61,21 +69,24 @@ class Trace:
         return stats.running_mean(self.reward)
 
     def by_instance(self, values: Floats) -> Floats:
-        """The mean over the runs of each instance: [R, ...] to [I, ...]."""
+        """The mean of `values` over the runs of each instance: [R, ...] to [I, ...]."""
         return stats.mean_by(self.instance, values)
 
     def bands(self, level: float = 0.95) -> "stats.Band":
-        """The running mean with its confidence band over instances (over runs if there is one instance)."""
+        """The running mean with its confidence band over instances (over runs if there is one instance).
+
+        `level` is the probability with which the band contains the true mean of a step.
+        """
         means = self.running_mean()
         return stats.band(self.by_instance(means) if self._several() else means, level)
 
     def mean_reward(self, first: int = 0, level: float = 0.95) -> "stats.Band":
-        """The reward per step from step `first` on, with its standard error over instances."""
+        """The reward per step from step `first` on, with its interval of confidence `level` over instances."""
         means = self.reward[:, check_whole("first", first, 0, self.reward.shape[1] - 1) :].mean(axis=1)
         return stats.band(self.by_instance(means) if self._several() else means, level)
 
     def regret(self, reference: "Trace | None" = None) -> Floats:
-        """The cumulative cost, [R, T], minus that of a reference policy where assumption 4.2 does not make it zero."""
+        """The cumulative cost, [R, T], minus that of a `reference` policy where assumption 4.2 does not make it zero."""
         if reference is not None:
             self._require_same(reference, (*WORLD_FACTS, "threshold"))
         regret = np.cumsum(self.cost, axis=1)
@@ -84,7 +95,22 @@ class Trace:
     def gap_closed(
         self, floor: "Trace", ceiling: "Trace", step: int | None = None, level: float = 0.95
     ) -> "stats.Band":
-        """The share of the gap from `floor` to `ceiling` that the running mean has closed by `step` (by default the end)."""
+        """The share of the gap from `floor` to `ceiling` that the running mean has closed.
+
+        Parameters
+        ----------
+        floor, ceiling
+            Traces of the same world, with the same random numbers: as a rule `random` and `whittle-oracle`.
+        step
+            The step at which the running means are compared, from 1; by default the last one.
+        level
+            The probability with which the interval contains the true share.
+
+        Raises
+        ------
+        InputError
+            If the traces are of different worlds.
+        """
         horizon = self.reward.shape[1]
         column = check_whole("step", horizon if step is None else step, 1, horizon) - 1
         for other in (floor, ceiling):
@@ -102,13 +128,13 @@ class Trace:
         return bool(self.instance[-1] > 0)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write to a Parquet file, atomically; its checksum goes to a second file, `<path>.sha256`."""
+        """Write to the Parquet file `path`, atomically; its checksum goes to a second file, `<path>.sha256`."""
         columns = {"instance": self.instance, "reward": self.reward, "cost": self.cost}
         files.write_parquet(path, FORMAT, self.spec, columns)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Trace":
-        """Read a file written by `save`."""
+        """Read the file `path`, written by `save`."""
         spec, columns = files.read_parquet(path, FORMAT, "a trace")
         return cls(columns["reward"], columns["cost"], columns["instance"], spec)
 

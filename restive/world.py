@@ -54,6 +54,18 @@ class World:
         The number of steps after which the outcome of a step is reported to the policy.
     first_instance
         The number of the first problem: a world of some of many instances has the random numbers of the whole one.
+
+    Raises
+    ------
+    InputError
+        If the instances differ in shape, or a number is not valid.
+
+    Examples
+    --------
+    >>> stay, leave = [[1, 0], [0, 1]], [[0, 1], [1, 0]]
+    >>> world = World(Problem([[stay, leave]] * 2, [0, 1], budget=1, start=[0, 1]))
+    >>> world.advance(world.first_states(), np.array([[1, 0]]), world.draws(step=0)).after
+    array([[1, 1]])
     """
 
     def __init__(
@@ -125,13 +137,13 @@ class World:
         return part
 
     def with_budget(self, budget: int) -> "World":
-        """The same agents and random numbers with another budget; the thresholds stay."""
+        """The same agents and random numbers with another `budget`; the thresholds stay."""
         changed = copy(self)
         changed.shape = self.shape._replace(budget=budget)
         return changed
 
     def permute(self, order: Ints) -> "World":
-        """The same agents with the same random numbers, in another order."""
+        """The same agents with the same random numbers; the agent at place i is that of number `order`[i]."""
         permuted = copy(self)
         permuted.model = self.model.convert(lambda array: np.take(array, order, axis=1))
         permuted.segment = NO_SEGMENT
@@ -163,20 +175,21 @@ class World:
         return first_states(self.shape.states, rng.branch(self.keys, rng.START, 0), self.agents)
 
     def draws(self, step: int) -> Draws:
-        """The random numbers of a step."""
+        """The random numbers of a `step`, counted from 0."""
         return Draws(self.keys, self.agents, step, self.shape.budget, self.shape.cost, self.shape.spend)
 
     def choose(self, ranking: Ranking, draws: Draws) -> Ints:
-        """The actions, [R, N]: 1 for exactly `budget` agents of every run, those of highest priority.
+        """The actions, [R, N]: 1 for exactly `budget` agents of every run, those of highest priority in `ranking`.
 
-        With costs, for those that the budget allows; if it need not be spent, for those above break-even only.
+        `draws` are the random numbers of the step, for exploration and ties. With costs, for those that the budget
+        allows; if it need not be spent, for those above break-even only.
         """
         return select_actions(ranking, draws, self.first_run)
 
     def inclusion(self, ranking: Ranking, draws: Draws) -> Floats:
-        """The probability that `choose` selects each agent, [R, N], over exploration and ties.
+        """The probability that `choose` selects each agent by `ranking`, [R, N], over exploration and ties.
 
-        With costs it is a frequency over INCLUSION_DRAWS draws, except where nothing is random.
+        `draws` are the random numbers of the step. With costs it is a frequency over INCLUSION_DRAWS draws, except where nothing is random.
         """
         if draws.cost is not None:
             return self._inclusion_by_draws(ranking, draws, draws.cost)
@@ -192,7 +205,7 @@ class World:
         return probability
 
     def advance(self, state: Ints, action: Ints, draws: Draws) -> Outcome:
-        """Move all agents by one step."""
+        """Move all agents by one step, from `state` under `action`, [R, N] each, with the random numbers `draws`."""
         runs = state.shape[0]
         outcome = Outcome(np.empty_like(state), np.empty(state.shape), np.empty(runs), np.empty(runs))
         dynamics = Dynamics(

@@ -200,12 +200,37 @@ def evaluate(
     policy
         A policy, its name with settings or its file; "state:a,b" for people in state a first, then b; "column:score"
         for a feature; "nobody"; or an array of scores, one for each row of the history.
+    rounds
+        How many rounds it decides, from each logged state on; 1 to compare single decisions.
     model
         A fitted model, for policies that plan with one and for the model's own answer; fitted here if None.
     budget
         How many people are acted on in a round; None for as many as were.
     resamples
         How many bootstrap resamples of people.
+    seed
+        The seed of the resamples.
+    threads
+        How many resamples are computed at once; by default one for each processor.
+
+    Returns
+    -------
+    Evaluation
+        The value and its difference to what was logged, with intervals; or a refusal that says why the log cannot tell.
+
+    Raises
+    ------
+    InputError
+        If the history cannot be read, there is no such policy, or it would decide more rounds than were logged.
+
+    Examples
+    --------
+    >>> from restive import make_problems
+    >>> from restive.logs.generate import generate_history
+    >>> people = make_problems("two-state-v1", instances=1, agents=40)[0]
+    >>> answer = evaluate(generate_history(people, rounds=10, seed=1), "state:bad,good", resamples=20)
+    >>> round(float(answer.difference.mean), 4), answer.refusal
+    (0.0071, '')
     """
     history, told = _prepare(history if isinstance(history, History) else History.read(history))
     rounds = check_whole("rounds", rounds, 1, history.n_rounds)

@@ -121,6 +121,25 @@ def examine(
         The column of time that effects may change with, instead of the round.
     max_shuffles
         At most so many shuffles of each person's path; fewer where there are more than 200,000 rows.
+
+    Returns
+    -------
+    Examination
+        Nine findings, each with its verdict, the size of its consequence and the sentence to read.
+
+    Raises
+    ------
+    InputError
+        If the source cannot be read as a history, or there is no such column.
+
+    Examples
+    --------
+    >>> from restive import make_problems
+    >>> from restive.logs.generate import generate_history
+    >>> people = make_problems("two-state-v1", instances=1, agents=40)[0]
+    >>> answer = examine(generate_history(people, rounds=10, seed=1), max_shuffles=100)
+    >>> [finding.verdict for finding in answer.findings[:3]]
+    ['cannot tell', 'holds', 'holds']
     """
     history = source if isinstance(source, History) else History.read(source)
     rows = prepare(history, controls, over)

@@ -62,6 +62,25 @@ def fit(
     half_life
         The number of rounds after which a move counts half; None or "none" if all count the same; "auto" to choose by
         how well each round is predicted from those before.
+
+    Returns
+    -------
+    FittedModel
+        The distribution of people's rows with its uncertainty, and everybody's own rows given their moves.
+
+    Raises
+    ------
+    InputError
+        If the source cannot be read as a history, with every fault of the table.
+
+    Examples
+    --------
+    >>> from restive import make_problems
+    >>> from restive.logs.generate import generate_history
+    >>> people = make_problems("two-state-v1", instances=1, agents=40)[0]
+    >>> model = fit(generate_history(people, rounds=10, seed=1), draws=20, held_out=False)
+    >>> model.posterior_mean().shape, model.states
+    ((40, 2, 2, 2), ('bad', 'good'))
     """
     history = source if isinstance(source, History) else History.read(source)
     moves, notes = _leave_out_unavailable(history)

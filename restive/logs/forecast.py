@@ -22,7 +22,7 @@ from restive.errors import InputError, check_whole
 from restive.formats import UNKNOWN, enumerate_words, show_count, show_number, show_percent, typeset
 from restive.logs.alternatives import people_of
 from restive.logs.model import Alternative, FittedModel
-from restive.logs.power import people_needed, power_of, simulate_trials
+from restive.logs.power import people_needed, power_of, show_people, simulate_trials
 from restive.logs.rollout import AsNow, Played, Programs, can_start_warm, find_policy, play
 from restive.logs.sections import Section
 from restive.policies.base import Learner, Policy
@@ -214,14 +214,7 @@ class Forecast:
         )
 
     def _tabulate(self) -> Table:
-        heads = (
-            "program",
-            f"{self.words.reward} a {self.words.round}",
-            "lift",
-            "will be seen",
-            "over random",
-            "over as now",
-        )
+        heads = ("program", f"{self.words.reward} a {self.words.round}", "lift", "will be seen")
         lines = [
             (
                 f"{row.budget:,} {row.policy}",
@@ -230,8 +223,7 @@ class Forecast:
                 " to ".join(row.seen.show_ends()),
                 row.over_random.show() if row.policy != AT_RANDOM else UNKNOWN,
                 row.over_now.show() if row.policy != AS_NOW else UNKNOWN,
-                show_percent(row.best),
-                show_number(row.loss, 2),
+                *(show_percent(row.best), show_number(row.loss, 2)),
             )
             for row in self.rows
         ]
@@ -241,31 +233,23 @@ class Forecast:
             f"95% intervals over {self.draws} draws of the model, seed {self.seed}. Best in: the share of draws in "
             "which it brings most. Loss: what it brings less than the best of each draw, on average."
         )
-        return Table("", (*heads, "best in", "loss"), tuple(lines), note)
+        return Table("", (*heads, "over random", "over as now", "best in", "loss"), tuple(lines), note)
 
     def _tabulate_limits(self) -> Table:
         heads = ("budget", "worth of one more", "limit of any policy", "reached by", "of the limit")
         lines = []
         for limit in self.limits:
-            best = self.best(limit.budget)
-            reached = best.lift.mean / limit.bound.mean if limit.bound.mean > 0 else np.nan
-            shown = limit.worth.show(), limit.bound.show(), best.policy, show_percent(reached)
-            lines.append((f"{limit.budget:,}", *shown))
+            best, bound = self.best(limit.budget), limit.bound
+            reached = show_percent(best.lift.mean / bound.mean if bound.mean > 0 else np.nan)
+            lines.append((f"{limit.budget:,}", limit.worth.show(), bound.show(), best.policy, reached))
         return Table("", heads, tuple(lines), "Worth and limit: if everybody's moves were known (fluid relaxation).")
 
 
 def forecast(
-    model: FittedModel,
-    budgets: Sequence[int] = (),
-    rounds: int = 26,
-    policies: Sequence[str | Policy[Any]] = POLICIES,
-    draws: int = DRAWS,
-    seed: int = 0,
-    words: Words | None = None,
-    start: str = WARM,
-    threads: int | None = None,
+    model: FittedModel, budgets: Sequence[int] = (), rounds: int = 26, policies: Sequence[str | Policy[Any]] = POLICIES,
+    draws: int = DRAWS, seed: int = 0, words: Words | None = None, start: str = WARM, threads: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Forecast:
+) -> Forecast:  # fmt: skip
     """What a program would bring to the people of a fitted model.
 
     Parameters
@@ -280,12 +264,35 @@ def forecast(
         Policies that learn, by name, with settings or from an own file; "informed" ranks by what the history says.
     draws
         The number of draws of the model.
+    seed
+        The seed of the draws and of the runs on them.
     words
         What actions, rounds and rewards are called in sentences.
     start
         "warm" if learners start from the history, "cold" if they know nothing of these people.
+    threads
+        How many parts of the work run at once; by default one for each processor.
     progress
         Called with the number of parts of the work that are done, and of all parts.
+
+    Returns
+    -------
+    Forecast
+        A row for each budget and policy, the limit of any policy, and what is not known.
+
+    Raises
+    ------
+    InputError
+        If the history has only one action, or a number or policy is not valid.
+
+    Examples
+    --------
+    >>> from restive import fit, make_problems
+    >>> from restive.logs.generate import generate_history
+    >>> people = make_problems("two-state-v1", instances=1, agents=40)[0]
+    >>> model = fit(generate_history(people, rounds=10, seed=1), draws=20, held_out=False)
+    >>> forecast(model, budgets=[8], rounds=5, draws=20).best(8).policy
+    'lagrange'
     """
     _require_both_actions(model)
     budgets = tuple(check_whole("budget", each, 0, len(model.counts)) for each in budgets or _usual_budgets(model))
@@ -472,15 +479,6 @@ def _as_json(part: Row | Limit) -> dict[str, Any]:
             numbers = {key: number if np.isfinite(number) else None for key, number in numbers.items()}
         record[name] = numbers
     return record
-
-
-def show_people(number: float) -> str:
-    """A number of people, rounded up.
-
-    >>> show_people(784.2), show_people(float("inf"))
-    ('785', 'any number of')
-    """
-    return f"{int(np.ceil(number)):,}" if np.isfinite(number) else "any number of"
 
 
 def draw_forecast(answer: Forecast) -> "Figure":

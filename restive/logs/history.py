@@ -27,7 +27,7 @@ UNKNOWN = -1  # a next state, action, advice, arm or group that is not known
 class History:
     """A validated history; `restive.logs.tables` reads one from a file or a frame.
 
-    Attributes
+    Parameters
     ----------
     agents
         [N] names, in the order of their positions.
@@ -45,10 +45,12 @@ class History:
     advised, arm, group
         Whether acting was advised; 1 for the program and 0 for the control group; a position in `groups`. -1 where
         not known; None if the source does not have them.
+    groups
+        The names of the groups.
     available
         Whether acting was possible.
-    features
-        [N, F] fixed numbers of each agent, NaN where unknown, named by `feature_names`.
+    features, feature_names
+        [N, F] fixed numbers of each agent, NaN where unknown, and their names.
     by_row
         Other columns of numbers that change over time, one entry for each row, NaN where unknown.
     notes
@@ -56,6 +58,13 @@ class History:
     gaps
         Rounds between two known states of an agent whose actions are known and whose states are not; None if there are
         none, and of a part of a history.
+
+    Examples
+    --------
+    >>> table = {"agent": ["ann", "ann", "ben", "ben"], "time": [1, 2, 1, 2], "state": ["low", "high", "low", "low"]}
+    >>> history = History.read(table | {"action": [1, 0, 0, 0]}, rewards={"low": 0, "high": 1})
+    >>> history.n_agents, history.n_rounds, history.states, history.last_state.tolist()
+    (2, 2, ('low', 'high'), [1, 0])
     """
 
     agents: pl.Series
@@ -82,13 +91,25 @@ class History:
 
     @classmethod
     def read(cls, source: object, *, store: str | None = None, **options: Any) -> "History":
-        """The history in a file, a frame, an export or a program; see `restive.logs.tables.read_history`."""
+        """Read a history; what is wrong with the table is one `InputError` that lists every fault with row and column.
+
+        Parameters
+        ----------
+        source
+            A .csv, .tsv, .xlsx or .parquet file, a polars or pandas frame, columns, rows, the folder of an export, a
+            program of the desk, or "program:NAME" for the program of that name in `store`.
+        store
+            The SQLite file or PostgreSQL address of that program.
+        options
+            How the table is read: `columns`, `states`, `rewards`, `action_is`, `every`, `reward_on`, `propensity_of`
+            and `features`, see `restive.logs.options.ReadOptions`.
+        """
         from restive.logs.tables import read_history
 
         return read_history(source, store=store, **options)
 
     def problem(self, budget: int) -> Problem:
-        """The people as a problem, with the moves expected of each after a fit."""
+        """The people as a problem with a `budget`, with the moves expected of each after a fit."""
         from restive.logs.fit import fit
 
         return fit(self, held_out=False).problem(budget)
@@ -140,7 +161,7 @@ class History:
         return np.asarray(np.where(self.known[last], self.next_state[last], self.state[last]))
 
     def select(self, rows: Bools | Ints) -> "History":
-        """The history of some rows, with the same agents, states and rounds."""
+        """The history of some `rows`, a mask or positions, with the same agents, states and rounds."""
         parts = {name: getattr(self, name) for name in BY_ROW}
         by_row = {name: part[rows] for name, part in self.by_row.items()}
         selected = {name: part[rows] for name, part in parts.items() if part is not None}

@@ -111,9 +111,9 @@ class Alternative(NamedTuple):
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A model of the people of a history, with its uncertainty.
+    """A model of the people of a history, with its uncertainty; `restive.fit` makes it.
 
-    Attributes
+    Parameters
     ----------
     agents, states
         Their names, in the order of their positions.
@@ -146,6 +146,15 @@ class FittedModel:
         The half-life of moves, and how it was chosen (`restive.logs.half_life`).
     alternatives
         Other models of the same people, where `restive.logs.examine` found that this one does not hold.
+
+    Examples
+    --------
+    >>> table = {"agent": ["ann"] * 4, "time": [1, 2, 3, 4], "state": ["low", "high", "low", "high"]}
+    >>> from restive import fit
+    >>> model = fit(table | {"action": [1, 0, 1, 0], "reward": [1, 0, 1, 0]}, draws=20, held_out=False)
+    >>> model.counts[0, 1]  # under action 1: once or more from low to high
+    array([[0., 2.],
+           [0., 0.]])
     """
 
     agents: pl.Series
@@ -169,7 +178,7 @@ class FittedModel:
     alternatives: tuple[Alternative, ...] = ()
 
     def responsibility(self, prior: Prior | None = None) -> Floats:
-        """The probability that each agent is of each type, given its moves, [N, K]."""
+        """The probability that each agent is of each type, given its moves, [N, K]; `prior` is by default the model's."""
         return _find_types(prior or self.prior, self.counts)
 
     def posterior_mean(self) -> Floats:
@@ -180,7 +189,7 @@ class FittedModel:
         return np.asarray(sum(part[:, None, None, None] * _normalize(alpha + self.counts) for part, alpha in types))
 
     def draw(self, number: int, seed: int = 0, people: Ints | None = None) -> Floats:
-        """One draw of everybody's rows, [N, A, S, S]: of the prior, then of the rows given the counts.
+        """Draw `number` of everybody's rows, [N, A, S, S]: of the prior, then of the rows given the counts, by `seed`.
 
         Of `people` [M], positions of agents, the rows are [M, A, S, S]; who is named twice stands for two people with the
         same moves, whose rows are drawn independently.
@@ -189,7 +198,7 @@ class FittedModel:
         return draw_posterior(prior, self.counts, self.features, generator, people)
 
     def newcomers(self, number: int, size: int, features: Floats | None = None, seed: int = 0) -> Floats:
-        """One draw of the rows of `size` people without moves, [size, A, S, S].
+        """Draw `number` of the rows of `size` people without moves, [size, A, S, S], by `seed`.
 
         `features` [size, F] are in the units of the history, NaN where unknown; without them they are those of people of
         the history, chosen at random.
@@ -203,7 +212,7 @@ class FittedModel:
         return _draw_rows(prior.alpha[kind], generator)
 
     def about(self, agents: Sequence[object]) -> "FittedModel":
-        """The model of these agents, found by the text of their names; without moves where they are not in it."""
+        """The model of these `agents`, found by the text of their names; without moves where they are not in it."""
         place = {name: number for number, name in enumerate(self.agents.cast(pl.String).to_list())}
         names = [str(agent) for agent in agents]
         row = np.array([place.get(name, -1) for name in names], np.int64)
@@ -216,12 +225,12 @@ class FittedModel:
         )
 
     def standardize(self, features: Floats) -> Floats:
-        """Features in the units of the history, [N, F], as those of the model: 0 where unknown."""
+        """Turn `features` in the units of the history, [N, F], into those of the model: 0 where unknown."""
         center, scale = self.feature_scale
         return np.asarray(np.nan_to_num((features - center) / scale))
 
     def problem(self, budget: int, number: int | None = None, seed: int = 0) -> Problem:
-        """The people of the history as a problem: at their expected rows, or at one draw of them."""
+        """The people of the history as a problem with a `budget`: at their expected rows, or at draw `number` by `seed`."""
         if number is None:
             rows, value = self.posterior_mean(), self.value
         else:
@@ -229,12 +238,12 @@ class FittedModel:
         return Problem(rows, value, budget, start=self.last_state, states=self.states)
 
     def draw_value(self, number: int, seed: int = 0) -> Floats:
-        """One draw of the expected reward of each state, [S]; where its error is not known, the estimate."""
+        """Draw `number` by `seed` of the expected reward of each state, [S]; the estimate where its error is not known."""
         error = np.nan_to_num(self.value_error) if self.value_error.size else np.zeros(self.value.size)
         return np.asarray(self.value + error * np.random.default_rng([seed, number, 1]).standard_normal(error.size))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to one Parquet file."""
+        """Write the model to one Parquet file, `path`."""
         whole = not (self.counts % 1).any()
         columns = {
             "agent": self.agents,
@@ -268,7 +277,7 @@ class FittedModel:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "FittedModel":
-        """Read a model that `save` wrote."""
+        """Read the file `path` that `save` wrote."""
         spec, columns = read_parquet(path, FORMAT, "a fitted model")
         states, logged = tuple(spec["states"]), spec["logged"]
         return cls(

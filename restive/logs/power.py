@@ -52,6 +52,15 @@ class Trials(NamedTuple):
         return np.asarray(np.sqrt(program / self.n_program + control / (self.reward.shape[1] - self.n_program)))
 
 
+def show_people(number: float) -> str:
+    """A number of people, rounded up.
+
+    >>> show_people(784.2), show_people(float("inf"))
+    ('785', 'any number of')
+    """
+    return f"{int(np.ceil(number)):,}" if np.isfinite(number) else "any number of"
+
+
 def people_needed(
     lift: float, program: float, control: float, share: float = 0.5, power: float = 0.8, level: float = 0.95
 ) -> float:

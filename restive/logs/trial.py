@@ -207,6 +207,25 @@ def read_trial(
         Which of them this is, from 1; by default the last one.
     spending
         How the error is spent over the looks: "obrien-fleming" or "pocock".
+
+    Returns
+    -------
+    TrialReading
+        The effect by every estimator that is possible, and the one to read.
+
+    Raises
+    ------
+    InputError
+        If the source has no arms, an arm has fewer than two people, or the looks do not rise to 1.
+
+    Examples
+    --------
+    >>> people, arm = range(20), [0, 1] * 10
+    >>> after = ["high" if n >= 10 - 4 * arm[n] else "low" for n in people]  # 5 of 10 in the control group, 7 in the other
+    >>> table = {"agent": [*people] * 2, "time": [1] * 20 + [2] * 20, "arm": arm * 2, "action": arm * 2}
+    >>> reading = read_trial(History.read(table | {"state": ["low"] * 20 + after}, rewards={"low": 0, "high": 1}))
+    >>> reading.used.estimator, round(reading.used.mean, 2)
+    ('base', 0.2)
     """
     history = source if isinstance(source, History) else History.read(source)
     sums, counted, notes = sum_people(history)

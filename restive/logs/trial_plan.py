@@ -178,7 +178,21 @@ def plan_trial(
         The probability with which the lift is to be seen.
     trials
         The number of simulated trials; fewer if there are many people.
+    seed
+        The seed of the simulated trials.
 
+    Returns
+    -------
+    TrialPlan
+        For each estimator the smallest lift that the trial can see, its power, and the people and rounds it needs.
+
+    Raises
+    ------
+    InputError
+        If a group is too small, or neither a source nor a deviation is given.
+
+    Examples
+    --------
     >>> plan = plan_trial(people=400, deviation=0.5, lift=0.1, touched=0.2)
     >>> [(row.estimator, round(row.smallest_lift, 3), row.people) for row in plan.rows]
     [('base', 0.14, 785), ('subgroup', 0.063, 157)]

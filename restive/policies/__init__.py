@@ -65,6 +65,11 @@ def make_policy(spec: str | Policy[Any]) -> Policy[Any]:
         separated by commas, settings `name=value` that differ from the defaults, or the name of a preset, which later
         settings may change. A policy is returned as it is.
 
+    Returns
+    -------
+    Policy
+        Frozen settings; what it learns is kept elsewhere, so that one policy can play many simulations.
+
     Raises
     ------
     InputError

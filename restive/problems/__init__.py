@@ -79,6 +79,11 @@ def make_problems(name: str, **settings: int) -> list[Problem]:
         The settings of the family, whole numbers: for most `instances`, `agents`, `budget` and `seed`, for some also
         others, such as `states` or `types`.
 
+    Returns
+    -------
+    list of Problem
+        One for each instance. Instance i and agent n of a seed do not depend on how many there are.
+
     Raises
     ------
     InputError
