@@ -143,7 +143,7 @@ class World:
         return changed
 
     def permute(self, order: Ints) -> "World":
-        """The same agents with the same random numbers; the agent at place i is that of number `order`[i]."""
+        """The same agents with the same random numbers; `order` has the number of the agent at each place."""
         permuted = copy(self)
         permuted.model = self.model.convert(lambda array: np.take(array, order, axis=1))
         permuted.segment = NO_SEGMENT
