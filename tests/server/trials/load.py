@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import numpy as np
 import sqlalchemy as sa
-from desk.test_kills import check_rounds
+from desk.kills import check_rounds
 
 from restive.desk import Desk, Program
 from restive.desk.database import audit_log

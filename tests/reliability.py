@@ -1,0 +1,206 @@
+"""Thousands of kills, power cuts and fuzzed rows, in slices that add up: `python tests/reliability.py --seconds 600`.
+
+A slice plays one part after the other until its time is over, and adds its counts to the tables of the page, which it
+reads before. A part that fails raises, and its slice is not counted. The seed of a slice is what the row has so far, so
+that slices differ and each can be repeated.
+"""
+
+import argparse
+import fcntl
+import os
+import re
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from desk.fuzz import check_rows
+from desk.kills import PER_PROGRAM, check_images, check_kills, check_server_kills
+from desk.postgres import Postgres
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs/reference/results/reliability.md"
+HTTP_KILLS, SERVER_KILLS, ROWS = 10, 10, 50_000  # of a slice
+Part = Callable[["Places", int], Counter[str]]
+
+
+class Places:
+    """Where slices play: a folder, and database servers that are started when they are needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._servers: dict[bool, Postgres] = {}
+
+    def postgres(self, fsync: bool) -> Postgres:
+        if fsync not in self._servers:
+            self._servers[fsync] = Postgres(fsync)
+            self._servers[fsync].start()
+        return self._servers[fsync]
+
+    def store(self, kind: str, seed: int) -> str:
+        """A new store."""
+        return self.postgres(fsync=False).new_schema() if kind == "PostgreSQL" else str(self.folder / f"{seed}.db")
+
+    def close(self) -> None:
+        for server in self._servers.values():
+            server.remove()
+
+
+def kill_processes(kind: str, players: int) -> Part:
+    return lambda places, seed: check_kills(places.store(kind, seed), PER_PROGRAM // players, players, seed)
+
+
+def kill_http(kind: str) -> Part:
+    def play(places: Places, seed: int) -> Counter[str]:
+        from server.trials.test_kills import check_kills as check_http_kills  # imports pytest, also in each process
+
+        total = check_http_kills(places.store(kind, seed), HTTP_KILLS, seed)
+        done = sum(total[verb] for verb in ("decide", "decide round", "learn"))
+        return total + Counter(kills=HTTP_KILLS, acknowledged=done)
+
+    return play
+
+
+KILLS: dict[str, Part] = {
+    "a process that uses the desk, SQLite": kill_processes("SQLite", 1),
+    "a process that uses the desk, PostgreSQL": kill_processes("PostgreSQL", 1),
+    "two processes at once, SQLite": kill_processes("SQLite", 2),
+    "two processes at once, PostgreSQL": kill_processes("PostgreSQL", 2),
+    "the database server, PostgreSQL": lambda places, seed: check_server_kills(
+        places.postgres(fsync=True), SERVER_KILLS, seed
+    ),
+    "`restive serve` under four callers, SQLite": kill_http("SQLite"),
+    "`restive serve` under four callers, PostgreSQL": kill_http("PostgreSQL"),
+}
+IMAGES: dict[str, Part] = {
+    "SQLite": lambda places, seed: check_images(places.folder, PER_PROGRAM, seed),
+}
+FUZZ: dict[str, Part] = {"CSV files": lambda places, seed: check_rows(places.folder, ROWS, seed)}
+# The columns of each table; the second one is its seed.
+TABLES: dict[tuple[str, ...], dict[str, Part]] = {
+    ("killed", "kills", "acknowledged", "rounds", "events"): KILLS,
+    ("power cut", "images", "torn", "acknowledged", "events"): IMAGES,
+    ("tables", "rows", "files", "accepted", "refused"): FUZZ,
+}
+NAMES = {"images": "kills", "files": "tables"}  # of counts, where the table says it in another word
+TEXT = """# Reliability: kills, power cuts and bad tables
+
+Written by `python tests/reliability.py` (`make reliability`), which plays in slices: each adds its counts to these tables.
+{version}
+
+    >>> from restive.desk.replay import replay  # what proves a log after the kills
+
+## Kills
+
+{kills:,} processes were killed by SIGKILL at a random moment while they used a program: decide with display columns, learn,
+correct, withdraw, undo, cancel, leave, erase, change, archive, restore, and webhooks. After each kill the store is opened
+by another process. Everything that had been acknowledged was there, once; every round was decided once; phone numbers of
+people were those that came with them, those of erased people were gone; webhooks had one message for each decision; and at the
+end of each program a replay computed every decision again, bit for bit. None was lost, and none was there twice.
+
+{table_1}
+
+## Power cuts
+
+A process is stopped at a random moment, and its files are copied as a power cut could leave them: the write-ahead log cut
+off or torn at any sector after the last acknowledged commit, pages of the database that a checkpoint had not flushed with
+some of their sectors old, the shared memory lost or full of noise. Each image passed SQLite's integrity check and had
+all that had been acknowledged.
+
+{table_2}
+
+## Bad tables
+
+Rows with faults in cells, headers and bytes. Each table was recorded, or refused in words with nothing recorded, and the log
+was replayed at the end.
+
+{table_3}
+"""
+
+
+def read_page(page: Path) -> dict[str, Counter[str]]:
+    """The counts of each row of the tables of a page."""
+    found: dict[str, Counter[str]] = {}
+    columns: list[str] = []
+    for line in page.read_text(encoding="utf-8").splitlines() if page.exists() else []:
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        if cells and cells[1].replace(",", "").isdigit():
+            counts = (int(cell.replace(",", "")) for cell in cells[1:])
+            found[f"{columns[0]}: {cells[0]}"] = Counter(dict(zip(columns[1:], counts, strict=True)))
+        elif cells and not cells[1].startswith("-"):
+            columns = cells
+    return found
+
+
+def write_page(page: Path, found: dict[str, Counter[str]]) -> None:
+    """The page with these counts."""
+    from restive.version import __version__
+
+    tables = {
+        f"table_{place}": _write_table(columns, parts, found)
+        for place, (columns, parts) in enumerate(TABLES.items(), 1)
+    }
+    kills = sum(counts["kills"] for row, counts in found.items() if row.startswith("killed: "))
+    version = f"Last slice by version {__version__}."
+    page.write_text(TEXT.format(version=version, kills=kills, **tables), encoding="utf-8")
+
+
+def _write_table(columns: tuple[str, ...], parts: dict[str, Part], found: dict[str, Counter[str]]) -> str:
+    lines = [f"| {' | '.join(columns)} |", f"|{'|'.join(['---'] + ['---:'] * (len(columns) - 1))}|"]
+    for part in parts:
+        counts = found.get(f"{columns[0]}: {part}", Counter())
+        lines.append(f"| {part} | {' | '.join(f'{counts[name]:,}' for name in columns[1:])} |")
+    return "\n".join(lines)
+
+
+@contextmanager
+def locked(page: Path) -> Iterator[None]:
+    """Nobody else changes the page while the block runs."""
+    with page.with_suffix(".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            page.with_suffix(".lock").unlink()
+
+
+def play_slice(page: Path, places: Places, columns: tuple[str, ...], name: str, part: Part) -> None:
+    """Play a part once, and add its counts to the page."""
+    row, began = f"{columns[0]}: {name}", time.monotonic()
+    seed = read_page(page).get(row, Counter())[columns[1]]
+    total = part(places, seed)
+    with locked(page):
+        found = read_page(page)
+        counts = found.get(row, Counter())
+        found[row] = Counter({each: counts[each] + total[NAMES.get(each, each)] for each in columns[1:]})
+        write_page(page, found)
+    shown = ", ".join(f"{found[row][each]:,} {each}" for each in columns[1:])
+    print(f"{time.monotonic() - began:6.1f} s  {name}: {shown}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=600.0, help="no slice is begun after this time")
+    parser.add_argument("--only", default="", help="parts whose name matches this regular expression")
+    parser.add_argument("--page", type=Path, default=PAGE, help="the page that has the counts, and gets them")
+    asked = parser.parse_args()
+    parts = [(columns, name, part) for columns, named in TABLES.items() for name, part in named.items()]
+    parts = [each for each in parts if re.search(asked.only, f"{each[0][0]}: {each[1]}")]
+    deadline = time.monotonic() + asked.seconds
+    os.environ["PYTHONPATH"] = f"{ROOT / 'tests'}{os.pathsep}{ROOT}"  # of the processes that are killed
+    with tempfile.TemporaryDirectory(prefix="restive-reliability-") as folder:
+        places = Places(Path(folder))
+        try:
+            while True:
+                for columns, name, part in parts:
+                    if time.monotonic() > deadline:
+                        return
+                    play_slice(asked.page, places, columns, name, part)
+        finally:
+            places.close()
+
+
+if __name__ == "__main__":
+    main()
