@@ -32,6 +32,14 @@ class Invitation(Answer):
     expires: str
 
 
+class NewToken(Answer):
+    """A token for a system."""
+
+    user: User
+    token: str
+    """The secret to send as `Authorization: Bearer`; it is not shown again."""
+
+
 class ArchivedProgram(Result):
     """The result of archiving or restoring a program."""
 

@@ -4,15 +4,17 @@ A request that records something carries an idempotency key. The server executes
 its answer, so a request can be sent again whenever its answer is lost or the server is busy.
 """
 
+import asyncio
+import itertools
 import json
 import os
 import secrets
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
-from urllib.parse import parse_qs, urlsplit
+from typing import Any
+from urllib.parse import urlsplit
 
 from restive.api import types
 from restive.errors import InputError, check_number, check_whole
@@ -23,7 +25,6 @@ try:
 except ImportError:
     raise ImportError('The client needs httpx: pip install "restive[client]".') from None
 
-T = TypeVar("T")
 PREFIX = "/api/v1"
 TOKEN_VARIABLE = "RESTIVE_TOKEN"
 RETRIED_STATUSES = (408, 425, 429, 502, 503, 504)
@@ -74,90 +75,70 @@ class Body:
 
 
 @dataclass
-class Transport:
-    """Connections to one server; threads may share it."""
+class Connection:
+    """What both transports share: the settings, requests, and when a request is sent again."""
 
     address: str
     token: str | None = field(default=None, repr=False)
     timeout_seconds: float = 120.0
     retries: int = 4
     tls: ssl.SSLContext | None = None
-    sleep: Callable[[float], None] = time.sleep
 
     def __post_init__(self) -> None:
         check_whole("retries", self.retries, 0, 100)
         check_number("timeout_seconds", self.timeout_seconds, "it must be a number of seconds above 0", 1e-3)
         self.address = _check_address(self.address)
+
+    def _settings(self) -> dict[str, Any]:
+        """The settings of an HTTP client."""
         headers = {"User-Agent": f"restive/{__version__}"}
         token = _check_token(os.environ.get(TOKEN_VARIABLE) if self.token is None else self.token)
         if token:
             headers["Authorization"] = f"Bearer {token}"
-        self._client = httpx.Client(
-            base_url=self.address,
-            headers=headers,
-            timeout=httpx.Timeout(self.timeout_seconds, connect=min(CONNECT_TIMEOUT_SECONDS, self.timeout_seconds)),
-            verify=True if self.tls is None else self.tls,
+        return {
+            "base_url": self.address,
+            "headers": headers,
+            "timeout": httpx.Timeout(self.timeout_seconds, connect=min(CONNECT_TIMEOUT_SECONDS, self.timeout_seconds)),
+            "verify": True if self.tls is None else self.tls,
             # A proxy would see the token; it is never needed for this machine.
-            trust_env=urlsplit(self.address).hostname not in LOCAL_NAMES,
-        )
+            "trust_env": urlsplit(self.address).hostname not in LOCAL_NAMES,
+        }
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
+    def _arguments(self, query: Query | None, body: Body | None, key: str | None) -> dict[str, Any]:
+        """The arguments of a request."""
+        headers = ({"Idempotency-Key": key} if key else {}) | ({"Content-Type": body.media_type} if body else {})
+        # None and False are the defaults of all parameters.
+        params = {name: value for name, value in (query or {}).items() if value is not None and value is not False}
+        return {"params": params, "content": body.content if body else None, "headers": headers}
 
-    def get(self, path: str, kind: type[T]) -> T:
-        """The JSON content of a GET request, which is of this type."""
-        answer: T = self.send("GET", path)
-        return answer
+    def _assess(self, answer: httpx.Response | httpx.TransportError, attempt: int, key: str | None) -> float | None:
+        """How long to wait before a request is sent again; None if it succeeded. Otherwise an error is raised."""
+        if isinstance(answer, httpx.TransportError):
+            if attempt == self.retries or not _is_retried(answer):
+                raise self._transport_error(answer, key) from None
+            return _backoff(attempt)
+        if answer.is_success:
+            return None
+        delay = _retry_delay(answer, attempt)
+        if attempt == self.retries or delay is None:
+            raise self._response_error(answer, key)
+        return delay
 
-    def send(
-        self, method: str, path: str, query: Query | None = None, body: Body | None = None, key: str | None = None
-    ) -> Any:
-        """The JSON content of a request."""
-        response = self.request(method, path, query, body, key)
+    def _decode(self, response: httpx.Response, key: str | None, form: str) -> Any:
+        if form != "json":
+            return response.text if form == "text" else response.content
         try:
             return response.json()
         except ValueError:
             raise self._response_error(response, key) from None
 
-    def get_pages(self, path: str, query: Query | None = None) -> Iterator[Any]:
-        """All items of a list, requested page by page."""
-        page_query: Query | None = query or {}
-        while page_query is not None:
-            page = self.send("GET", path, page_query)
-            yield from page["items"]
-            # Only the query string of the address is used, so that the token never goes to another server.
-            page_query = parse_qs(urlsplit(page["next"]).query) if page["next"] else None
-
-    def request(
-        self, method: str, path: str, query: Query | None = None, body: Body | None = None, key: str | None = None
-    ) -> httpx.Response:
-        """The successful response to a request, which is retried while that can help."""
-        headers = ({"Idempotency-Key": key} if key else {}) | ({"Content-Type": body.media_type} if body else {})
-        # None and False are the defaults of all parameters.
-        params = {name: value for name, value in (query or {}).items() if value is not None and value is not False}
-        content = body.content if body else None
-        request = self._client.build_request(method, path, params=params, content=content, headers=headers)
-        attempt = 0
-        while True:
-            try:
-                response = self._client.send(request)
-            except httpx.TransportError as error:
-                if attempt == self.retries or not _is_retried(error):
-                    raise self._transport_error(error, method, key) from None
-                delay: float | None = _backoff(attempt)
-            else:
-                if response.is_success:
-                    return response
-                delay = _retry_delay(response, attempt)
-            if attempt == self.retries or delay is None:
-                raise self._response_error(response, key)
-            self.sleep(delay)
-            attempt += 1
-
-    def _transport_error(self, error: Exception, method: str, key: str | None) -> APIError:
+    def _transport_error(self, error: httpx.TransportError, key: str | None) -> APIError:
         reason = " ".join(str(error).split()) or type(error).__name__
-        doubt = "" if method == "GET" else " It is not known whether it was recorded: send it again with the same key."
+        doubt = (
+            ""
+            if error.request.method == "GET"
+            else " It is not known whether it was recorded: send it again with the same key."
+        )
         return APIError(f"{self.address} does not answer: {reason}.{doubt}", code="no_answer", key=key)
 
     def _response_error(self, response: httpx.Response, key: str | None) -> APIError:
@@ -178,6 +159,80 @@ class Transport:
             target = f" and redirects to {response.headers['location']}" if response.is_redirect else ""
             message = f"{self.address} answers with status {status}{target}; it is not a restive server."
             return APIError(message, status=status, request=response.headers.get("x-request-id", ""), key=key)
+
+
+@dataclass
+class Transport(Connection):
+    """Connections to one server; threads may share it."""
+
+    sleep: Callable[[float], None] = time.sleep
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._client = httpx.Client(**self._settings())
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def fetch(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        body: Body | None = None,
+        key: str | None = None,
+        form: str = "json",
+    ) -> Any:
+        """The content of the answer to a request, which is sent again while that can help."""
+        request = self._client.build_request(method, path, **self._arguments(query, body, key))
+        for attempt in itertools.count():
+            answer: httpx.Response | httpx.TransportError
+            try:
+                answer = self._client.send(request)
+            except httpx.TransportError as error:
+                answer = error
+            delay = self._assess(answer, attempt, key)
+            if delay is None and isinstance(answer, httpx.Response):
+                return self._decode(answer, key, form)
+            self.sleep(delay or 0.0)
+
+
+@dataclass
+class AsyncTransport(Connection):
+    """Connections to one server from one event loop."""
+
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._client = httpx.AsyncClient(**self._settings())
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def fetch(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        body: Body | None = None,
+        key: str | None = None,
+        form: str = "json",
+    ) -> Any:
+        """The content of the answer to a request, which is sent again while that can help."""
+        request = self._client.build_request(method, path, **self._arguments(query, body, key))
+        for attempt in itertools.count():
+            answer: httpx.Response | httpx.TransportError
+            try:
+                answer = await self._client.send(request)
+            except httpx.TransportError as error:
+                answer = error
+            delay = self._assess(answer, attempt, key)
+            if delay is None and isinstance(answer, httpx.Response):
+                return self._decode(answer, key, form)
+            await self.sleep(delay or 0.0)
 
 
 def make_key() -> str:

@@ -34,7 +34,7 @@ class GrantsBody(Body):
 
 
 class InviteBody(GrantsBody):
-    """A new user, who signs in by a link."""
+    """A new user, who signs in by a link, or a system, which sends a token."""
 
     model_config = make_example(name="ann", grants=[{"program": None, "role": "operator"}])
 
@@ -42,7 +42,7 @@ class InviteBody(GrantsBody):
         min_length=1,
         max_length=60,
         pattern=r"^\w[\w.\-]*$",
-        description="The person. Letters, digits, dots, dashes and underscores; the first is a letter or digit.",
+        description="The person or system. Letters, digits, dots, dashes and underscores; the first is a letter or digit.",
     )
     days: int | None = Field(None, ge=1, le=MAX_DAYS, description="Days until access ends; null: until it is revoked.")
 

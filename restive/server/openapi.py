@@ -20,6 +20,7 @@ from typing_extensions import get_original_bases, is_typeddict
 from restive.api import administration, status, types, webhooks
 from restive.server import admin_requests, requests
 from restive.server.errors import CODES, HTTP_CODES, PROBLEM
+from restive.server.uploads import BINARY as OCTETS
 from restive.server.uploads import JSON, TABLE_TYPES
 from restive.server.views.base import render
 from restive.version import __version__
@@ -58,7 +59,7 @@ UNCACHED = (
 )  # program routes without an ETag
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 SCHEMA = "#/components/schemas/{model}"
-BINARY = {"type": "string", "contentMediaType": "application/octet-stream"}
+BINARY = {"type": "string", "format": "binary", "contentMediaType": OCTETS}
 ALWAYS = (403, 408, 413, 421, 422, 429, 431, 500, 503)  # problems of every route
 PROBLEM_HEADERS = {401: ["WWW-Authenticate"], 415: ["Accept"], 429: ["Retry-After"], 503: ["Retry-After"]}
 HEADERS = {
@@ -111,9 +112,9 @@ def json_body(model: type[BaseModel], required: bool = True) -> dict[str, Any]:
 def table_body(model: type[BaseModel], example: str) -> dict[str, Any]:
     """A JSON body or a table file, for `openapi_extra`."""
     described = json_body(model)
-    for kind, ending in TABLE_TYPES.items():
-        text = {"schema": {"type": "string"}, "example": example}
-        described["requestBody"]["content"][kind] = text if ending == "csv" else {"schema": BINARY}
+    for kind, ending in (*TABLE_TYPES.items(), (OCTETS, "")):
+        file = {"schema": BINARY} | ({"example": example} if ending == "csv" else {})
+        described["requestBody"]["content"][kind] = file
     return described
 
 
@@ -141,6 +142,8 @@ def make_document(app: FastAPI) -> dict[str, Any]:
         problem = TypeAdapter(types.Problem).json_schema(ref_template=SCHEMA)
         schemas |= bodies["$defs"] | problem.pop("$defs") | {"Problem": problem}
         _inherit_descriptions(schemas)
+        for name, schema in schemas.items():  # generators of clients name classes by the title, and need different ones
+            schema["title"] = name.replace("_", "")
         for path, method, operation in operations(made):
             _describe_responses(path, method, operation)
         app.openapi_schema = made

@@ -35,6 +35,10 @@ TABLE_TYPES: dict[str, Kind] = {
     "application/vnd.apache.parquet": "parquet",
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
 }
+BINARY = "application/octet-stream"  # a table whose format its first bytes say, from clients that name no other type
+SIGNATURES: dict[bytes, Kind] = {b"PAR1": "parquet", b"PK\x03\x04": "xlsx"}  # all other tables are CSV files
+# What a table of text may be said to be: which of them it is, its bytes say. JSON is always UTF-8.
+TEXT_ENCODINGS = ("utf-16", "utf-16le", "utf-16be", "iso-8859-1", "windows-1252")
 SMALL_BYTES = 1 << 15  # JSON bodies up to this size are parsed in the event loop
 MAX_THREAD_BYTES = 1 * MIB  # larger ones are parsed in a child process, all others in a thread
 Model = TypeVar("Model", bound=BaseModel)
@@ -90,13 +94,15 @@ async def take_table(request: Request, model: type[Model], where: str, query: Ba
     """Read a JSON body with its table in the field `where`, or another table whose settings are in the query."""
     found = find_media_type(request)
     given = _query_settings(query, model)
-    if found in TABLE_TYPES:
+    if found in TABLE_TYPES or found == BINARY:
         sheet = getattr(query, "sheet", "")
-        async with _as_file(request, TABLE_TYPES[found]) as (path, checksum):
-            table: object = await read_table(path, TABLE_TYPES[found], where, request.app.state.settings.uploads, sheet)
+        async with _as_file(request) as (path, checksum):
+            kind = TABLE_TYPES.get(found) or find_kind(path)
+            file = path.rename(path.with_suffix(f".{kind}"))
+            table: object = await read_table(file, kind, where, request.app.state.settings.uploads, sheet)
         return Asked(model.model_validate({where: None} | given), table, digest(request, checksum))
     if found != JSON:
-        raise _unsupported(found, [JSON, *TABLE_TYPES])
+        raise _unsupported(found, [JSON, *TABLE_TYPES, BINARY])
     content = await request.body()
     fields: dict[str, object] | None = None
     parsed: pl.DataFrame | None = None
@@ -121,13 +127,21 @@ def dump_settings(settings: BaseModel, *without: str) -> dict[str, Any]:
 
 
 def find_media_type(request: Request) -> str:
-    """The media type of the body; its character set must be UTF-8."""
+    """The media type of the body; its character set must be UTF-8, or of a CSV file another one that is recognised."""
     media_type, *parameters = request.headers.get("Content-Type", "").split(";")
+    found = media_type.strip().lower()
+    allowed = ("utf-8", "us-ascii", *(TEXT_ENCODINGS if found == "text/csv" else ()))
     for parameter in parameters:
         name, _, value = parameter.partition("=")
-        if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in ("utf-8", "us-ascii"):
-            raise HTTPException(415, "The body must be UTF-8 text.")
-    return media_type.strip().lower()
+        if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in allowed:
+            raise HTTPException(415, f"The character set of the body must be {' or '.join(allowed)}.")
+    return found
+
+
+def find_kind(path: Path) -> Kind:
+    """The format of a table, by its first bytes."""
+    with path.open("rb") as file:
+        return SIGNATURES.get(file.read(4), "csv")
 
 
 def _unsupported(found: str, allowed: list[str]) -> HTTPException:
@@ -146,11 +160,11 @@ async def _run(request: Request, size: int, read: Callable[P, T], *args: P.args,
 
 
 @asynccontextmanager
-async def _as_file(request: Request, ending: str) -> AsyncIterator[tuple[Path, bytes]]:
+async def _as_file(request: Request) -> AsyncIterator[tuple[Path, bytes]]:
     """Write the body to a temporary file; its path and checksum."""
     checksum = hashlib.sha256()
     with tempfile.TemporaryDirectory(prefix="restive-") as folder:
-        path = Path(folder) / f"table.{ending}"
+        path = Path(folder) / "table"
         with path.open("wb") as file:
             async for chunk in request.stream():
                 checksum.update(chunk)

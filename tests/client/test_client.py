@@ -274,9 +274,9 @@ def test_creating_a_program_twice_with_one_key_creates_one(client: Client) -> No
 class Losing(Transport):
     """A connection that loses every first answer after the server has done its work."""
 
-    def request(self, *asked: Any, **named: Any) -> Any:
-        super().request(*asked, **named)
-        return super().request(*asked, **named)
+    def fetch(self, *asked: Any, **named: Any) -> Any:
+        super().fetch(*asked, **named)
+        return super().fetch(*asked, **named)
 
 
 def test_a_lost_answer_does_not_decide_twice(served: Served, calls: Program) -> None:
@@ -381,8 +381,8 @@ def test_names_with_other_letters_work(client: Client) -> None:
 
 def test_a_list_in_pages_is_complete(calls: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = calls.decide(STATES, dry_run=True)
-    monkeypatch.setattr("restive.client.client.MAX_LIST_ROWS", 1)
-    monkeypatch.setattr("restive.client.client.PAGE_SIZE", 3)
+    monkeypatch.setattr("restive.client.program.MAX_LIST_ROWS", 1)
+    monkeypatch.setattr("restive.client.program.PAGE_SIZE", 3)
     recommendation = calls.decide(STATES)
     assert len(recommendation.people) == 8
     assert (recommendation.chosen, recommendation.reserve, recommendation.data["next"]) == (

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from restive.client.client import CSV, EXCEL, MAX_JSON_ROWS, OUTCOMES, PARQUET, STATES, encode_table, list_agents
+from restive.client.encoding import CSV, EXCEL, MAX_JSON_ROWS, OUTCOMES, PARQUET, STATES, encode_table, list_agents
 from restive.errors import InputError
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from client.scripted import LOST, Answer, Scripted, problem, serve
+from restive.client import Client
 from restive.client.transport import APIError, Body, Transport, make_key
 from restive.errors import InputError
 
@@ -29,7 +30,7 @@ def talking(*script: Answer | str, retries: int = 4) -> Iterator[tuple[Transport
 @pytest.mark.parametrize("trouble", [LOST, problem(503), problem(429), problem(502), Answer(504, text="<html>")])
 def test_temporary_errors_are_retried_with_the_same_key(trouble: Answer | str) -> None:
     with talking(trouble, trouble, FINE) as (transport, server):
-        assert transport.send("POST", "/api/v1/x", body=Body.of({"a": 1}), key="k1") == {"fine": True}
+        assert transport.fetch("POST", "/api/v1/x", body=Body.of({"a": 1}), key="k1") == {"fine": True}
     assert server.keys() == ["k1"] * 3
     assert [each.data for each in server.requests] == [{"a": 1}] * 3
     assert len(server.pauses) == 2
@@ -38,7 +39,7 @@ def test_temporary_errors_are_retried_with_the_same_key(trouble: Answer | str) -
 
 def test_the_delay_is_that_of_retry_after() -> None:
     with talking(problem(503, retry_after="7"), problem(429, retry_after="0"), FINE) as (transport, server):
-        transport.send("GET", "/x")
+        transport.fetch("GET", "/x")
     assert server.pauses == [7.0, 0.0]
 
 
@@ -47,7 +48,7 @@ def test_a_delay_above_a_minute_is_not_waited_for() -> None:
         talking(problem(429, "too many", retry_after="3600")) as (transport, server),
         pytest.raises(APIError, match="too many"),
     ):
-        transport.send("GET", "/x")
+        transport.fetch("GET", "/x")
     assert (len(server.requests), server.pauses) == (1, [])
 
 
@@ -57,7 +58,7 @@ def test_permanent_errors_are_not_retried(status: int) -> None:
         talking(problem(status, "a message", recorded=None if status == 500 else False)) as (transport, server),
         pytest.raises(APIError) as caught,
     ):
-        transport.send("POST", "/x", key="k1")
+        transport.fetch("POST", "/x", key="k1")
     assert len(server.requests) == 1
     error = caught.value
     assert (error.status, str(error), error.request, error.key) == (status, "a message", "r1", "k1")
@@ -69,7 +70,7 @@ def test_a_recorded_request_is_not_retried() -> None:
         talking(problem(503, "it is recorded, but", recorded=True)) as (transport, server),
         pytest.raises(APIError) as caught,
     ):
-        transport.send("POST", "/x", key="k1")
+        transport.fetch("POST", "/x", key="k1")
     assert (len(server.requests), caught.value.recorded) == (1, True)
 
 
@@ -78,7 +79,7 @@ def test_the_last_retry_raises_the_servers_problem() -> None:
         talking(problem(503, "the store is locked"), retries=2) as (transport, server),
         pytest.raises(APIError, match="the store is locked") as caught,
     ):
-        transport.send("GET", "/x")
+        transport.fetch("GET", "/x")
     assert (len(server.requests), len(server.pauses), caught.value.status) == (3, 2, 503)
 
 
@@ -87,7 +88,7 @@ def test_without_an_answer_the_error_has_the_key_to_retry_with() -> None:
         talking(LOST, retries=1) as (transport, server),
         pytest.raises(APIError, match=r"does not answer.*send it again with the same key") as caught,
     ):
-        transport.send("POST", "/x", key="k1")
+        transport.fetch("POST", "/x", key="k1")
     assert (caught.value.status, caught.value.recorded, caught.value.key) == (None, None, "k1")
     assert len(server.requests) == 2
 
@@ -99,7 +100,7 @@ def test_a_refused_connection_is_an_error() -> None:
         pauses: list[float] = []
         transport = Transport(address, retries=1, sleep=pauses.append)
         with pytest.raises(APIError, match=f"{address} does not answer") as caught:
-            transport.send("GET", "/x")
+            transport.fetch("GET", "/x")
         transport.close()
     assert "recorded" not in str(caught.value)
     assert len(pauses) == 1
@@ -110,7 +111,7 @@ def test_faults_are_reported_by_row_and_column() -> None:
     assert isinstance(said.data, dict)
     said.data["faults"] = [{"row": 2, "column": "state", "message": "'hihg' is not a state"}]
     with talking(said) as (transport, _), pytest.raises(APIError) as caught:
-        transport.send("GET", "/x")
+        transport.fetch("GET", "/x")
     assert caught.value.faults == said.data["faults"]
 
 
@@ -125,17 +126,17 @@ def test_faults_are_reported_by_row_and_column() -> None:
 )
 def test_another_kind_of_server_is_recognised(answer: Answer, said: str) -> None:
     with talking(answer) as (transport, server), pytest.raises(APIError, match=said):
-        transport.send("GET", "/x")
+        transport.fetch("GET", "/x")
     assert len(server.requests) == 1
 
 
 def test_the_token_is_sent_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     with talking(FINE) as (transport, server):
-        transport.send("GET", "/x")
+        transport.fetch("GET", "/x")
         assert TOKEN not in repr(transport)
         monkeypatch.setenv("RESTIVE_TOKEN", "rst_2_other")
         other = Transport(server.address)
-        other.send("GET", "/x")
+        other.fetch("GET", "/x")
         other.close()
     assert [each.headers["authorization"] for each in server.requests] == [f"Bearer {TOKEN}", "Bearer rst_2_other"]
 
@@ -145,7 +146,7 @@ def test_without_a_token_none_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")  # which must not be asked about this machine
     with serve(FINE) as server:
         transport = Transport(server.address)
-        assert transport.send("GET", "/x") == {"fine": True}
+        assert transport.fetch("GET", "/x") == {"fine": True}
         transport.close()
     assert "authorization" not in server.requests[0].headers
 
@@ -167,22 +168,30 @@ def test_an_invalid_address_is_refused_and_not_repeated(address: str) -> None:
 
 
 def test_pages_use_only_the_query_of_the_next_address() -> None:
-    first = Answer(200, {"items": [1, 2], "next": "https://elsewhere.example/api/v1/x?after=2&limit=2&find=a%26b"})
-    with talking(first, Answer(200, {"items": [3], "next": None})) as (transport, server):
-        assert list(transport.get_pages("/api/v1/x", {"limit": 2})) == [1, 2, 3]
-    assert [each.path for each in server.requests] == ["/api/v1/x?limit=2", "/api/v1/x?after=2&limit=2&find=a%26b"]
+    first = Answer(
+        200, {"items": [{"number": 2}], "next": "https://elsewhere.example/api/v1/x?after=2&limit=2&find=a%26b"}
+    )
+    with (
+        serve(first, Answer(200, {"items": [{"number": 1}], "next": None})) as server,
+        Client(server.address, TOKEN) as client,
+    ):
+        assert [entry["number"] for entry in client.audit()] == [2, 1]
+    paths = ["/api/v1/audit?limit=1000", "/api/v1/audit?after=2&limit=2&find=a%26b"]
+    assert [each.path for each in server.requests] == paths
 
 
 def test_defaults_are_left_out_of_the_query() -> None:
     with talking(FINE) as (transport, server):
-        transport.send("GET", "/x", {"dry_run": True, "again": False, "round": None, "must": ["a b", "c"], "budget": 0})
+        transport.fetch(
+            "GET", "/x", {"dry_run": True, "again": False, "round": None, "must": ["a b", "c"], "budget": 0}
+        )
     assert server.requests[0].path == "/x?dry_run=true&must=a+b&must=c&budget=0"
 
 
 def test_a_path_before_the_api_is_kept() -> None:
     with serve(FINE) as server:
         transport = Transport(f"{server.address}/desk/")
-        transport.send("GET", "/api/v1/me")
+        transport.fetch("GET", "/api/v1/me")
         transport.close()
     assert server.requests[0].path == "/desk/api/v1/me"
 

@@ -1,6 +1,7 @@
 import json
 from collections.abc import AsyncIterator, Callable
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -10,6 +11,7 @@ from starlette.exceptions import HTTPException
 
 from restive.api.types import DecidedRound, OutcomeCounts, ProgramConfig
 from restive.desk.table_columns import TableError
+from restive.desk.table_files import write_table_file
 from restive.errors import InputError
 from restive.server import uploads
 from restive.server.errors import InvalidRequest
@@ -82,6 +84,25 @@ def test_only_media_types_that_can_be_read_are_taken(caller: Caller, headers: di
     assert answer.status_code == status
     if status == 415:
         assert caller.events() == 1
+
+
+@pytest.mark.parametrize(("charset", "status"), [("utf-16", 201), ("windows-1252", 201), ("shift_jis", 415)])
+def test_a_table_of_text_may_name_an_encoding_that_is_recognised(caller: Caller, charset: str, status: int) -> None:
+    content = "agent,state\njosé,low\n".encode(charset if status == 201 else "ascii", "ignore")
+    headers = {"Content-Type": f"text/csv; charset={charset}"}
+    answer = caller.call("POST", "rounds", content=content, headers=headers)
+    assert answer.status_code == status, answer.text
+    if status == 201:
+        assert [row["agent"] for row in answer.json()["people"]] == ["josé"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
+def test_a_table_of_no_type_is_recognised_by_its_bytes(caller: Caller, tmp_path: Path, ending: str) -> None:
+    file = tmp_path / f"monday.{ending}"
+    write_table_file(pl.DataFrame({"agent": ["ann"], "state": ["low"]}), file)
+    headers = {"Content-Type": "application/octet-stream"}
+    answer = caller.call("POST", "rounds", content=file.read_bytes(), headers=headers)
+    assert (answer.status_code, [row["agent"] for row in answer.json()["people"]]) == (201, ["ann"])
 
 
 def write_excel(frame: pl.DataFrame) -> bytes:

@@ -1,4 +1,7 @@
-"""Routes of users: list them, invite by a link, change roles, revoke. All need the role admin in all programs."""
+"""Routes of users: list them, invite by a link, make a token, change roles, revoke.
+
+All need the role admin in all programs.
+"""
 
 from typing import Annotated
 from urllib.parse import quote
@@ -6,7 +9,7 @@ from urllib.parse import quote
 from fastapi import Path, Request, Response
 
 from restive.api.administration import Invitation as UserInvitation
-from restive.api.administration import User
+from restive.api.administration import NewToken, User
 from restive.api.types import Page
 from restive.desk.audit import RequestContext
 from restive.desk.tokens import (
@@ -17,6 +20,7 @@ from restive.desk.tokens import (
     invite,
     invite_again,
     list_tokens,
+    make_token,
     revoke_token,
 )
 from restive.server.addresses import at_root
@@ -61,6 +65,26 @@ async def invite_user(request: Request, principal: Admin) -> Response:
     store = request.app.state.desk.store
     made = await get_programs(request).record(invite, store, body.name, grants, body.days, context)
     return await _describe(request, made, 201)
+
+
+@router.post(
+    "/tokens",
+    response_model=NewToken,
+    status_code=201,
+    summary="Make a token",
+    openapi_extra=json_body(InviteBody),
+    dependencies=NO_QUERY,
+)
+async def make_new_token(request: Request, principal: Admin) -> Response:
+    """Add a system; the token in the answer is not shown again. It is listed, changed and revoked as a user."""
+    body = (await take_settings(request, InviteBody)).settings
+    grants, context = body.as_mapping(), RequestContext(principal.signature)
+    check_invited(principal, grants)
+    programs, store = get_programs(request), request.app.state.desk.store
+    secret = await programs.record(make_token, store, body.name, grants, body.days, context)
+    user = await programs.run(find_token, store, body.name)
+    headers = {"Location": at_root(f"{PREFIX}/users/{quote(body.name)}")}
+    return json_response({"user": user.as_json(), "token": secret}, 201, headers)
 
 
 @router.post(

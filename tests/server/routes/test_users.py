@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from restive.api.administration import Invitation, User
+from restive.api.administration import Invitation, NewToken, User
 from restive.api.types import Page
+from restive.desk.tokens import find_principal
 from server.calling import API, Caller, check
 
 OPERATOR = [{"program": "shops", "role": "operator"}]
@@ -30,6 +31,18 @@ def test_the_life_of_a_user(principals: Callable[..., Caller]) -> None:
     verbs = [row.verb for row in admin.desk.store.audit_log(None, limit=4)]
     assert verbs == ["token revoked", "roles changed", "invited", "invited"]
     assert {row.by for row in admin.desk.store.audit_log(None, limit=4)} == {"principal0 (token 1)"}
+
+
+def test_a_token_for_a_system(principals: Callable[..., Caller]) -> None:
+    admin = principals("admin")
+    made = admin.post(f"{API}/tokens", {"name": "platform", "grants": OPERATOR, "days": 30}, NewToken, 201)
+    assert (made["user"]["has_secret"], made["user"]["grants"]) == (True, OPERATOR)
+    found = find_principal(admin.desk.store, made["token"])
+    assert found is not None
+    assert found.name == "platform"
+    assert made["token"] not in str(admin.desk.store.audit_log(None))
+    check(admin.call("DELETE", f"{API}/users/platform"), User, 200)
+    assert find_principal(admin.desk.store, made["token"]) is None
 
 
 def test_what_is_refused(principals: Callable[..., Caller]) -> None:

@@ -35,6 +35,7 @@ WAYS: dict[str, Way] = {
     "GET /api/v1/audit": Way("admin"),
     "GET /api/v1/users": Way("admin"),
     "POST /api/v1/users": Way("admin", {"name": "", "grants": [{"program": None, "role": "viewer"}]}, status=201),
+    "POST /api/v1/tokens": Way("admin", {"name": "", "grants": [{"program": None, "role": "viewer"}]}, status=201),
     "POST /api/v1/users/{user}/invitation": Way("admin"),
     "PUT /api/v1/users/{user}/grants": Way("admin", {"grants": [{"program": None, "role": "viewer"}]}),
     "DELETE /api/v1/users/{user}": Way("admin"),
