@@ -7,7 +7,7 @@ SOAK ?= tests
 
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: help setup run demo test browser lint types bench soak reproduce compare acceptance docs pictures lock clean
+.PHONY: help setup run demo test browser lint types bench soak reliability reproduce compare acceptance docs pictures lock clean
 .DELETE_ON_ERROR:
 
 help:  ## Say what there is
@@ -54,6 +54,9 @@ bench: setup  ## Speed and memory as ratios, measured side by side (keep the mac
 
 soak: setup browser  ## The exhaustive tests; one part: make soak SOAK=tests/desk/test_kills.py
 	$(BIN)/python -m pytest -m soak $(SOAK)
+
+reliability: setup  ## Ten minutes more of kills, power cuts and bad tables, and the page of the docs that adds them up
+	$(BIN)/python tests/reliability.py --seconds 600
 
 reproduce: setup  ## Every experiment of the paper at full size, and the page of the docs that tells of it
 	$(BIN)/restive reproduce --out results/reproduction --markdown docs/reference/results/reproduction.md

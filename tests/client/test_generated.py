@@ -138,7 +138,7 @@ def test_settings_in_the_body_files_and_problems(calls: Calls) -> None:
     assert calls.ask("rounds.list_xlsx", "generated", 1).payload.read(2) == b"PK"
     assert calls.ask("rounds.list_csv", "generated", 1).startswith("rank,agent")
     refused = calls.ask("rounds.decide", "generated", body=calls.file(b"agent,state\nann,loud\n"))
-    assert (refused.code, refused.faults[0].row, refused.recorded) == ("invalid_table", 1, False)
+    assert (refused.code, refused.faults[0].row, refused.recorded) == ("invalid_table", 2, False)
     made = calls.ask(
         "users.make_new_token",
         body=calls.model("InviteBody", {"name": "system", "grants": [{"program": "generated", "role": "viewer"}]}),
