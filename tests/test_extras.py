@@ -14,7 +14,7 @@ MODULES = {
     "cli": {"pydantic", "rich", "typer"},
     "plots": {"jinja2", "matplotlib"},
     "desk": {"fastexcel", "sqlalchemy", "xlsxwriter"},
-    "server": {"fastapi", "starlette", "uvicorn", "prometheus_client", "python_multipart"},
+    "server": {"fastapi", "httptools", "starlette", "uvicorn", "prometheus_client", "python_multipart"},
     "client": {"httpx"},
     "postgresql": {"psycopg"},
     "gym": {"gymnasium"},

@@ -281,15 +281,28 @@ def explain(error: Exception, doing: str, shown: str, written: bool) -> StoreErr
     return StoreError(f"{doing} the store {shown} failed, {cause}; {outcome}: {advice}.")
 
 
-def connect(address: str | os.PathLike[str], read_only: bool = False) -> tuple[sa.Engine, str]:
-    """An engine for the address, and the address as it may be shown; nothing is opened yet."""
+def explain_doubt(error: Exception, shown: str, before: int, length: int) -> StoreError:
+    """The failure of a COMMIT without an answer, of a log that had and would have so many events."""
+    return StoreError(
+        f"Writing to the store {shown} failed at the very end, {find_cause(error)[0]}, so it is not known "
+        "whether this call was recorded: look up how many events the program has when the store "
+        f"answers; {length} means it was, {before} that it was not and is to be repeated.",
+        recorded=None,
+    )
+
+
+def connect(address: str | os.PathLike[str], read_only: bool = False, at_once: bool = False) -> tuple[sa.Engine, str]:
+    """An engine for the address, and the address as it may be shown; nothing is opened yet.
+
+    `at_once`: one connection, which does not wait for others; only of a SQLite file.
+    """
     text = os.fspath(address)
     scheme = text.partition("://")[0] if "://" in text else ""
     if scheme in ("postgresql", "postgres", "postgresql+psycopg"):
         return _connect_postgresql(text, read_only)
     if scheme not in ("", "sqlite"):
         raise InputError(f"A store is FILE.db or postgresql://USER@HOST/DATABASE; {scheme}:// is not known.")
-    return _connect_sqlite(text.removeprefix("sqlite:///") if scheme else text, read_only)
+    return _connect_sqlite(text.removeprefix("sqlite:///") if scheme else text, read_only, at_once)
 
 
 def _connect_postgresql(text: str, read_only: bool) -> tuple[sa.Engine, str]:
@@ -314,14 +327,13 @@ def _connect_postgresql(text: str, read_only: bool) -> tuple[sa.Engine, str]:
     return engine, shown
 
 
-def _connect_sqlite(text: str, read_only: bool) -> tuple[sa.Engine, str]:
+def _connect_sqlite(text: str, read_only: bool, at_once: bool = False) -> tuple[sa.Engine, str]:
     path = Path(text).absolute()
+    seconds = 0.0 if at_once else LOCK_TIMEOUT_SECONDS
 
     def open_file() -> sqlite3.Connection:
         source = f"file:{quote(str(path))}{_read_only_mode(path) if read_only else ''}"
-        connection = sqlite3.connect(
-            source, timeout=LOCK_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False, uri=True
-        )
+        connection = sqlite3.connect(source, timeout=seconds, isolation_level=None, check_same_thread=False, uri=True)
         try:
             for setting in ("synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
                 connection.execute(f"PRAGMA {setting}")
@@ -332,7 +344,8 @@ def _connect_sqlite(text: str, read_only: bool) -> tuple[sa.Engine, str]:
             raise
         return connection
 
-    limits = {} if read_only else {"pool_size": POOL_SIZE, "max_overflow": MAX_CONNECTIONS - POOL_SIZE}
+    size, spare = (1, 0) if at_once else (POOL_SIZE, MAX_CONNECTIONS - POOL_SIZE)
+    limits = {} if read_only else {"pool_size": size, "max_overflow": spare}
     pool = NullPool if read_only else QueuePool
     engine = sa.create_engine("sqlite://", creator=open_file, poolclass=pool, hide_parameters=True, **limits)
     sa.event.listen(engine, "begin", _begin_sqlite)

@@ -43,6 +43,7 @@ from restive.desk.database import (
     display,
     events,
     explain,
+    explain_doubt,
     find_cause,
     grants,
     has_tables,
@@ -114,6 +115,7 @@ class Store(AbstractContextManager["Store"]):
         self._engine = engine
         # SQLite has one writer; its busy handler backs off, a lock wakes the next thread at once.
         self._write_lock = threading.Lock() if engine.dialect.name == "sqlite" else None
+        self._at_once: Store | None = None
         self.clock = clock
 
     @classmethod
@@ -139,6 +141,8 @@ class Store(AbstractContextManager["Store"]):
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
+        if self._at_once is not None:
+            self._at_once.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -216,6 +220,13 @@ class Store(AbstractContextManager["Store"]):
         if not dry_run:
             self.purge_deleted([programs.name, *(table.name for table in program_tables())])
         return length
+
+    @property
+    def at_once(self) -> "Store | None":
+        """A store with one writer at a time, for queries of one thread that fail where they would have to wait."""
+        if self._at_once is None and self._write_lock is not None:
+            self._at_once = Store(connect(self.address, at_once=True)[0], self.address, self.clock)
+        return self._at_once
 
     def wait_for_writers(self) -> None:
         """Wait until nobody writes, if the store has one writer at a time; somebody may be faster nevertheless."""
@@ -407,18 +418,10 @@ class Store(AbstractContextManager["Store"]):
         except sa.exc.SQLAlchemyError as error:
             # A COMMIT without an answer may have succeeded.
             if writer is not None and committing and find_cause(error) in (LOST, DEVICE):
-                raise self._explain_doubt(error, writer) from error
+                raise explain_doubt(error, self.address, writer.before, writer.length) from error
             raise explain(error, "Writing to", self.address, written=True) from error
         if writer.erased:
             self.purge_deleted()
-
-    def _explain_doubt(self, error: Exception, writer: Writer) -> StoreError:
-        return StoreError(
-            f"Writing to the store {self.address} failed at the very end, {find_cause(error)[0]}, so it is not known "
-            "whether this call was recorded: look up how many events the program has when the store "
-            f"answers; {writer.length} means it was, {writer.before} that it was not and is to be repeated.",
-            recorded=None,
-        )
 
     def purge_pending(self) -> None:
         """Remove erased names from the database files if an erasure was cut off before it did."""

@@ -203,13 +203,13 @@ def find_token(store: Store, name: str) -> Token:
 
 def has_tokens(store: Store) -> bool:
     """Whether a token was ever made; from then on every caller needs one, even if all are revoked."""
-    return bool(store.execute(sa.select(tokens.c.id).limit(1)))
+    return bool(store.execute(ANY_TOKEN))
 
 
 def find_principal(store: Store, secret: str) -> Principal | None:
     """The principal of a secret; None if there is no such valid token."""
     shaped = SECRET.fullmatch(secret)
-    rows = store.execute(_select_grants().where(tokens.c.id == int(shaped[1]), _live(store.now()))) if shaped else []
+    rows = store.execute(BY_NUMBER, {"number": int(shaped[1]), "now": store.now()}) if shaped else []
     # Also without such a token, so that the response time does not reveal it.
     fits = hmac.compare_digest(rows[0].digest if rows else NO_DIGEST, _digest(secret))
     return _as_principal(rows) if rows and fits else None
@@ -258,9 +258,7 @@ def open_session(store: Store, secret: str, days: float = SESSION_DAYS) -> str |
 
 def find_session(store: Store, cookie: str) -> Principal | None:
     """The principal of a session; None if the session or its token is over."""
-    now = store.now()
-    mine = sa.and_(sessions.c.digest == _digest(cookie), sessions.c.expires > now, _live(now))
-    return _as_principal(store.execute(_select_grants().join(sessions, sessions.c.token == tokens.c.id).where(mine)))
+    return _as_principal(store.execute(BY_SESSION, {"digest": _digest(cookie), "now": store.now()}))
 
 
 def close_session(store: Store, cookie: str) -> None:
@@ -359,7 +357,7 @@ def _as_principal(rows: list[sa.Row[Any]]) -> Principal | None:
     return Principal(rows[0].id, rows[0].token, {row.program: row.role for row in rows}) if rows else None
 
 
-def _live(now: str) -> sa.ColumnElement[bool]:
+def _live(now: str | sa.BindParameter[Any]) -> sa.ColumnElement[bool]:
     """Neither revoked nor expired; times are text of one format, so they can be compared."""
     return sa.and_(tokens.c.revoked.is_(None), sa.or_(tokens.c.expires.is_(None), tokens.c.expires > now))
 
@@ -376,3 +374,14 @@ def _hold_names(connection: sa.Connection) -> None:
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
+
+
+# Built once, for every request: building a statement takes longer than running it.
+NOW = sa.bindparam("now", type_=sa.Text)
+ANY_TOKEN = sa.select(tokens.c.id).limit(1)
+BY_NUMBER = _select_grants().where(tokens.c.id == sa.bindparam("number"), _live(NOW))
+BY_SESSION = (
+    _select_grants()
+    .join(sessions, sessions.c.token == tokens.c.id)
+    .where(sessions.c.digest == sa.bindparam("digest"), sessions.c.expires > NOW, _live(NOW))
+)

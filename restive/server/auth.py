@@ -13,14 +13,16 @@ import hmac
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, TypeVar
+from contextlib import suppress
+from functools import partial
+from typing import Annotated, Concatenate, ParamSpec, TypeVar
 
 from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from restive.desk.store import Store
+from restive.desk.store import Store, StoreError
 from restive.desk.tokens import (
     INVITATION,
     LOCAL,
@@ -58,6 +60,7 @@ BEARER = HTTPBearer(
     scheme_name="token", description="A token from the administrator of the server: rst_…", auto_error=False
 )
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Dependency = Callable[..., Awaitable[Principal]]
 
@@ -230,9 +233,12 @@ def form_key(request: Request) -> str:
     return hmac.new(cookie.encode(), b"a form of restive", hashlib.sha256).hexdigest() if cookie else ""
 
 
-async def _look_up(function: Callable[..., T], *args: object) -> T:
-    """Query the store in a thread, so that a slow database does not block other requests."""
-    return await asyncio.get_running_loop().run_in_executor(LOOKUPS, function, *args)
+async def _look_up(function: Callable[Concatenate[Store, P], T], store: Store, *args: P.args, **kw: P.kwargs) -> T:
+    """Query the store, in a thread if that can take long, so that a slow database does not block other requests."""
+    if store.at_once is not None:
+        with suppress(StoreError):
+            return function(store.at_once, *args, **kw)
+    return await asyncio.get_running_loop().run_in_executor(LOOKUPS, partial(function, store, *args, **kw))
 
 
 async def _write(function: Callable[..., T], *args: object) -> T:

@@ -7,12 +7,13 @@
 - that waits for a request while there are more than `max_connections`, the longest waiting first.
 
 `ConnectionMiddleware` tells it when a request starts and ends, and splits large response bodies, so that only a bounded
-part of a response is buffered. The size of request heads, pipelining and idle connections are limited by uvicorn.
+part of a response is buffered. The size of request heads and trailers is limited here, idle connections by uvicorn.
 """
 
 import asyncio
 import os
 import ssl
+from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
@@ -21,11 +22,12 @@ from typing import Any, cast
 
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from restive.server.settings import KIB, Settings
 
-CHUNK_BYTES = 128 * KIB
+CHUNK_BYTES = 128 * KIB  # of responses
+CHUNK_HEADER_BYTES = 32  # of request bodies, at most, on average
 
 _current: ContextVar["Connection"] = ContextVar("connection")
 
@@ -77,13 +79,61 @@ class Timer:
             self._handle = None
 
 
+class HttpProtocol(HttpToolsProtocol):
+    """uvicorn's HTTP protocol without trailers; it counts what was sent of a request besides its body and chunk headers."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.overhead, self._in_head = 0, False
+        self._cycles: deque[RequestResponseCycle] = deque()  # requests that were not answered when the last one came
+
+    def on_message_begin(self) -> None:
+        """Begin the head."""
+        self._in_head = True
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Add a header; trailers would be added to the headers of a request that is being answered."""
+        if self._in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Begin the body."""
+        self._in_head = False
+        super().on_headers_complete()
+        while self._cycles and self._cycles[0].response_complete:
+            self._cycles.popleft()
+        self._cycles.append(self.cycle)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End all requests; uvicorn ends the last one only, so that the answers to those before it would be written on."""
+        for cycle in self._cycles:
+            cycle.disconnected = not cycle.response_complete
+            cycle.message_event.set()
+        super().connection_lost(exc)
+
+    def on_chunk_header(self) -> None:
+        """Do not count the header of a chunk."""
+        self.overhead -= CHUNK_HEADER_BYTES
+
+    def on_body(self, body: bytes) -> None:
+        """Do not count the body."""
+        self.overhead -= len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Count from the end of the request on."""
+        self.overhead = 0
+        super().on_message_complete()
+
+
 class Connection(asyncio.Protocol):
     """uvicorn's HTTP protocol with timeouts for request heads and unread responses."""
 
     def __init__(self, pool: ConnectionPool, **arguments: Any) -> None:
-        self._pool, self._protocol = pool, H11Protocol(**arguments)
+        self._pool, self._protocol = pool, HttpProtocol(**arguments)
         self._requests = 0
-        self._head_timer, self._stall_timer = Timer(), Timer()
+        self._head_timer, self._stall_timer, self._lost = Timer(), Timer(), asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start to wait for a request."""
@@ -98,13 +148,17 @@ class Connection(asyncio.Protocol):
         self._head_timer.stop()
         self._stall_timer.stop()
         self._protocol.connection_lost(exc)
+        self._lost.set()
 
     def data_received(self, data: bytes) -> None:
         """Pass data on; the first bytes of a request start the timer for its head."""
         if not self._requests:
             self._expect_head()
         _current.set(self)  # requests run in tasks that are created here and inherit the context
+        self._protocol.overhead += len(data)
         self._protocol.data_received(data)
+        if self._protocol.overhead > self._pool.settings.max_header_bytes and not self._transport.is_closing():
+            self._protocol.send_400_response("The head or the trailers of the request are too large.")
 
     def eof_received(self) -> None:
         """Pass the end of the stream on."""
@@ -131,6 +185,11 @@ class Connection(asyncio.Protocol):
         self._requests -= 1
         self._pool.set_waiting(self, not self._requests)
 
+    async def settle(self) -> None:
+        """Wait until a connection that is being closed is closed: uvicorn discards the rest of a response only then."""
+        if self._transport.is_closing():
+            await self._lost.wait()
+
     def abort(self) -> None:
         """Close the connection and discard what is buffered."""
         self._transport.abort()
@@ -153,15 +212,17 @@ class ConnectionMiddleware:
         connection = _current.get()
         connection.begin_request()
         try:
-            await self._app(scope, receive, partial(_send_in_chunks, send))
+            await self._app(scope, receive, partial(_send_in_chunks, connection, send))
         finally:
             connection.end_request()
 
 
-async def _send_in_chunks(send: Send, message: Message) -> None:
+async def _send_in_chunks(connection: Connection, send: Send, message: Message) -> None:
+    await connection.settle()
     body = message.get("body", b"")
     for start in range(0, len(body) - CHUNK_BYTES, CHUNK_BYTES):
         await send({**message, "body": body[start : start + CHUNK_BYTES], "more_body": True})
+        await connection.settle()
     await send({**message, "body": body[(len(body) - 1) // CHUNK_BYTES * CHUNK_BYTES :]} if body else message)
 
 
@@ -181,7 +242,6 @@ def make_config(app: ASGIApp, settings: Settings, tls: ssl.SSLContext | None = N
         access_log=False,
         server_header=False,
         proxy_headers=False,  # added with the other middleware
-        h11_max_incomplete_event_size=settings.max_header_bytes,
         timeout_keep_alive=int(settings.idle_seconds),
         timeout_graceful_shutdown=int(settings.shutdown_seconds),
         ssl_context_factory=None if tls is None else (lambda *_: tls),

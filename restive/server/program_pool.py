@@ -5,7 +5,8 @@ Requests for a program wait for its lock in the order of arrival, up to `queue_s
 begun is always finished before the lock is released. Writing files needs no program and has its own semaphore.
 
 A function that records something may have to wait for the store. Such functions have threads of their own, and where
-the store has one writer at a time (SQLite) they wait for it before they take the program's lock, so that reads go on.
+the store has one writer at a time (SQLite) they wait for it before they take the program's lock, so that reads go on,
+and for each other in the event loop, because threads that wait for a lock make all others slower.
 """
 
 import asyncio
@@ -44,6 +45,7 @@ MAX_OPEN, MAX_OPEN_AGENTS = 64, 5_000_000  # in memory; the least recently used 
 TIDY_SECONDS = 10.0
 THREADS = 8
 MAX_FILE_WRITERS = 2  # so that most threads are left for programs
+MAX_QUICK_AGENTS = 50_000  # a round of so many takes a few hundredths of a second
 MAX_WARM_POLICIES = 5
 
 
@@ -64,6 +66,7 @@ class Programs:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="desk")
         self._writers = ThreadPoolExecutor(threads, thread_name_prefix="desk-writer")
         self._writing = asyncio.Semaphore(MAX_FILE_WRITERS)
+        self._writer = asyncio.Lock()  # of a store that has one writer at a time
         self._held: Counter[tuple[str, str]] = Counter()  # requests in progress, by program and caller
         self._pulse: asyncio.Future[int] | None = None
 
@@ -82,13 +85,32 @@ class Programs:
             opened = await self._open(name)
             opened.users += 1
             try:
-                if request is not None and request.method != "GET":
-                    await self.record(self.desk.store.wait_for_writers)
-                async with _acquired(opened.lock, request):
+                async with self._turn(opened, request), _acquired(opened.lock, request):
                     yield opened.program
             finally:
                 opened.users, opened.used = opened.users - 1, time.monotonic()
                 self._close_some()
+
+    @asynccontextmanager
+    async def _turn(self, opened: _Opened, request: Request | None) -> AsyncIterator[None]:
+        """With a request that records something: wait until nobody else writes, if the store has one writer at a time.
+
+        Writers of this process wait in the order of arrival, without a thread each; the long ones of large programs do
+        not make the others wait while they read their tables.
+        """
+        store, at_once = self.desk.store, self.desk.store.at_once
+        if request is None or request.method == "GET" or at_once is None:
+            yield
+        elif opened.program.cache.agents > MAX_QUICK_AGENTS:
+            await self.record(store.wait_for_writers)
+            yield
+        else:
+            async with _acquired(self._writer, request):
+                try:
+                    at_once.wait_for_writers()
+                except StoreError:
+                    await self.record(store.wait_for_writers)
+                yield
 
     async def write(self, request: Request, name: str, function: Callable[P, T], *args: P.args, **kw: P.kwargs) -> T:
         """Run a function in a thread that writes a file and does not need the program itself."""
@@ -207,16 +229,15 @@ def release_memory() -> None:
 
 async def _run(threads: ThreadPoolExecutor, function: Callable[[], T]) -> T:
     work = asyncio.get_running_loop().run_in_executor(threads, contextvars.copy_context().run, function)
-    cancelled: asyncio.CancelledError | None = None
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError as error:
+        cancelled = error
     while not work.done():
-        try:
+        with suppress(asyncio.CancelledError):
             await asyncio.wait([work])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        work.exception()  # mark it as retrieved
-        raise cancelled
-    return work.result()
+    work.exception()  # mark it as retrieved
+    raise cancelled
 
 
 @asynccontextmanager

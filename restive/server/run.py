@@ -37,7 +37,7 @@ from restive.server.settings import MIB, Settings, is_local
 if TYPE_CHECKING:
     from restive.desk.desk import Desk
 
-REQUIRED_PACKAGES = ("fastapi", "httpx", "jinja2", "prometheus_client", "python_multipart", "uvicorn")
+REQUIRED_PACKAGES = ("fastapi", "httptools", "httpx", "jinja2", "prometheus_client", "python_multipart", "uvicorn")
 TABLE_TO_JSON = 8  # a JSON body may have this fraction of the size of a table
 BACKLOG = 1024
 SPARE_FILES = 256  # open files beside connections

@@ -33,7 +33,7 @@ POLICY_FIELDS = ("policy", "shadow", "shadow_policy")
 P = ParamSpec("P")
 
 
-def check_repeated(request: Request) -> None:
+async def check_repeated(request: Request) -> None:
     """Refuse a query parameter that is given twice."""
     given = request.query_params
     for name in given:
@@ -41,7 +41,7 @@ def check_repeated(request: Request) -> None:
             raise InputError(f"{name[:60]} is given twice in the query string.", location=name[:60])
 
 
-def check_no_query(query: Annotated[requests.Query, Query()]) -> None:
+async def check_no_query(query: Annotated[requests.Query, Query()]) -> None:
     """Refuse all query parameters."""
 
 

@@ -76,7 +76,8 @@ class Served:
             ended = command.wait()
         self.said += command.said
         assert ended == code, command.said
-        assert not [line for line in command.said if '"level": "error"' in line]
+        wrong = [line for line in command.said if '"level": "error"' in line]
+        assert not wrong, wrong[:3]
 
     def __enter__(self) -> Self:
         self.begin()
