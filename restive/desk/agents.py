@@ -90,17 +90,43 @@ class RoundTotals:
 
 
 @dataclass
-class Agents:
+class Activity:
+    """The last state and the last actions of agents, by number."""
+
+    state: Ints  # the last one known, −1 for none
+    state_round: Ints  # the round in which that state holds
+    last_action: Ints  # the last round in which it was advised or acted on, as far as is known
+    previous_action: Ints  # the one before that
+
+    def record_selected(self, numbers: Ints, round_: int) -> None:
+        """Record the agents on the list of a round, which need not be the last one."""
+        last, before = self.last_action[numbers], self.previous_action[numbers]
+        earlier = np.where(last == round_, before, np.maximum(before, round_))
+        self.previous_action[numbers] = np.where(last < round_, last, earlier)
+        self.last_action[numbers] = np.maximum(last, round_)
+
+    def record_done(self, numbers: Ints, done: Bools, round_: int) -> None:
+        """Record whether the action was done; an action that failed does not count."""
+        failed = numbers[~done]
+        back = failed[self.last_action[failed] == round_]
+        self.last_action[back], self.previous_action[back] = self.previous_action[back], NEVER
+        self.previous_action[failed[self.previous_action[failed] == round_]] = NEVER
+        self.record_selected(numbers[done], round_)
+
+    def record_states(self, numbers: Ints, state: Ints, round_: int) -> None:
+        """Record the states of agents in a round, unless newer ones are known."""
+        newer = self.state_round[numbers] < round_
+        self.state[numbers[newer]], self.state_round[numbers[newer]] = state[newer], round_
+
+
+@dataclass
+class Agents(Activity):
     """Every agent ever seen, by number."""
 
     group: Ints  # code of its group, −1 for none
     active: Bools
     erased: Bools
     control: Bools
-    state: Ints  # the last one known, −1 for none
-    state_round: Ints  # the round in which that state holds
-    last_action: Ints  # the last round in which it was advised or acted on, as far as is known
-    previous_action: Ints  # the one before that
     total: Floats  # rewards, added up
     seen: Ints  # in how many rounds an outcome was seen
     # The next four count rounds with a control group only.
@@ -123,11 +149,10 @@ class Agents:
     @classmethod
     def empty(cls) -> "Agents":
         """No agents."""
-        none = np.zeros(0, np.int64)
-        total, features = none.astype(np.float64), np.zeros((0, 0))
-        history = none, none, none, none, total, none, none, none, total, none, total, none
-        reached = none, none, none, none, none
-        return cls(none, none > 0, none > 0, none > 0, *history, none > 0, features, none > 0, *reached, total)
+        arrays: dict[str, Any] = dict.fromkeys((each.name for each in fields(cls)), np.zeros(0, np.int64))
+        arrays |= dict.fromkeys(("active", "erased", "control", "unlisted", "expected"), np.zeros(0, np.bool_))
+        arrays |= dict.fromkeys(("total", "since_total", "compared_total", "cost"), np.zeros(0))
+        return cls(**{**arrays, "features": np.zeros((0, 0))})
 
     @property
     def count(self) -> int:
@@ -151,13 +176,6 @@ class Agents:
         for name, values in blank.items():
             setattr(self, name, np.concatenate([getattr(self, name), values]))
 
-    def record_selected(self, numbers: Ints, round_: int) -> None:
-        """Record the agents on the list of a round, which need not be the last one."""
-        last, before = self.last_action[numbers], self.previous_action[numbers]
-        earlier = np.where(last == round_, before, np.maximum(before, round_))
-        self.previous_action[numbers] = np.where(last < round_, last, earlier)
-        self.last_action[numbers] = np.maximum(last, round_)
-
     def record_reward(self, numbers: Ints, reward: Floats, round_: int, compared: bool) -> None:
         """Add the rewards of a round; the lift counts them if it is compared with a control group."""
         self.total[numbers] += reward
@@ -169,19 +187,6 @@ class Agents:
         since = round_ >= self.first_listed[numbers]
         self.since_total[numbers[since]] += reward[since]
         self.since_seen[numbers[since]] += 1
-
-    def record_done(self, numbers: Ints, done: Bools, round_: int) -> None:
-        """Record whether the action was done; an action that failed does not count."""
-        failed = numbers[~done]
-        back = failed[self.last_action[failed] == round_]
-        self.last_action[back], self.previous_action[back] = self.previous_action[back], NEVER
-        self.previous_action[failed[self.previous_action[failed] == round_]] = NEVER
-        self.record_selected(numbers[done], round_)
-
-    def record_states(self, numbers: Ints, state: Ints, round_: int) -> None:
-        """Record the states of agents in a round, unless newer ones are known."""
-        newer = self.state_round[numbers] < round_
-        self.state[numbers[newer]], self.state_round[numbers[newer]] = state[newer], round_
 
     def arrays(self) -> dict[str, Any]:
         """The arrays by name."""

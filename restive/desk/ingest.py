@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from restive.desk.agents import RoundTotals
+from restive.desk.agents import Activity, RoundTotals
 from restive.desk.cache import ProgramCache
 from restive.desk.config import MAX_BUDGET, Config, Words
 from restive.desk.events import DecisionInput, Grouped, Joined, States
@@ -119,13 +119,20 @@ def _code_groups(reported: pl.Series, known: list[str]) -> tuple[Ints, list[str]
 def find_present(projection: Projection, states: NumberedStates | None, round_: int) -> States:
     """Who takes part in a round: agents with a state, or with a recent one that is carried over."""
     agents, keep = projection.agents, projection.config.keep
-    keep = max(keep, MIN_KEEP) if states is None else keep
-    state = np.where(agents.active & (round_ - agents.state_round <= keep), agents.state, -1)
-    carried_over, reported = agents.state_round < round_, np.zeros(agents.count, np.bool_)
-    if states is not None:
-        given = states.state >= 0
-        reported[states.number[given]] = True
-        state[states.number[given]], carried_over[reported] = states.state[given], False
+    if states is None:
+        return mark_present(agents, agents.active, None, max(keep, MIN_KEEP), round_)
+    given = np.full(agents.count, -1)
+    given[states.number] = states.state
+    return mark_present(agents, agents.active, given, keep, round_)
+
+
+def mark_present(agents: Activity, active: Bools, given: Ints | None, keep: int, round_: int) -> States:
+    """Who takes part in a round, if these states are given, [N], −1 for none, and known ones are kept for so many rounds."""
+    state = np.where(active & (round_ - agents.state_round <= keep), agents.state, -1)
+    carried_over, reported = agents.state_round < round_, np.zeros(state.size, np.bool_)
+    if given is not None:
+        reported = given >= 0
+        state[reported], carried_over[reported] = given[reported], False
     number = np.flatnonzero(state >= 0)
     return States(number, state[number], carried_over[number], reported[number])
 

@@ -75,17 +75,24 @@ class Choice(NamedTuple):
 def find_rules(projection: Projection, round_: int, given: DecisionInput) -> Rules:
     """The rules of a round; the must list overrides the cool-down."""
     agents, config, present = projection.agents, projection.config, given.states
-    exclusion = np.full(present.number.size, FREE)
-    exclusion[round_ - agents.last_action[present.number] < config.cool_down] = COOLING
-    for code, listed in ((ON_NEVER, given.never), (ON_MUST, given.must)):
-        exclusion[np.isin(present.number, listed)] = code
     control = agents.control[present.number] & config.has_control(round_)
-    as_treated = exclusion.copy() if control.any() else None
-    exclusion[control] = IN_CONTROL
+    cooling = round_ - agents.last_action[present.number] < config.cool_down
+    never, must = (np.isin(present.number, some) for some in (given.never, given.must))
+    exclusion, as_treated = find_exclusions(cooling, never, must, control)
     known = {name: code for code, name in enumerate(projection.groups)}
     shares = {known[name]: share for name, share in config.shares.items() if name in known and share > 0}
     rest = given.budget, config.spend == AT_MOST, as_treated, given.cost
     return Rules(exclusion, agents.group[present.number], shares, *rest)
+
+
+def find_exclusions(cooling: Bools, never: Bools, must: Bools, control: Bools) -> tuple[Ints, Ints | None]:
+    """Why agents cannot be chosen by priority, [M], and why if nobody were in the control group, None if nobody is."""
+    exclusion = np.full(cooling.size, FREE)
+    for code, excluded in ((COOLING, cooling), (ON_NEVER, never), (ON_MUST, must)):
+        exclusion[excluded] = code
+    as_treated = exclusion.copy() if control.any() else None
+    exclusion[control] = IN_CONTROL
+    return exclusion, as_treated
 
 
 def choose_agents(ranking: Ranking, estimate: Estimate, rules: Rules, draws: Draws) -> Choice:
@@ -221,12 +228,20 @@ def _first(some: Ints, place: Ints, wanted: int) -> Ints:
 
 
 def _minimums(rules: Rules, must: Bools, group: Ints, places: int) -> Ints:
-    """The number of free agents of each group that are chosen first, [G]: its share without those on the must list."""
-    size = max([*rules.shares, -1]) + 1
-    minimum = np.zeros(size, np.int64)
-    for code, share in rules.shares.items():
-        wanted = math.ceil(share * (places + int(must.sum())) - 1e-9) - int((must & (rules.group == code)).sum())
-        minimum[code] = min(max(wanted, 0), int((group == code).sum()))
+    """The number of free agents of each group that are chosen first, [G]."""
+    listed = np.bincount(rules.group[must] + 1)
+    return find_minimums(rules.shares, np.bincount(group + 1), listed, places)
+
+
+def find_minimums(shares: Mapping[int, float], free: Ints, must: Ints, places: int) -> Ints:
+    """The number of agents of each group that are chosen first, [G]: its share without those on the must list.
+
+    free, must: how many are free, or on the must list, of no group and of each group; the last ones may be left out
+    """
+    minimum = np.zeros(max([*shares, -1]) + 1, np.int64)
+    for code, share in shares.items():
+        available, listed = (int(counts[code + 1]) if code + 1 < counts.size else 0 for counts in (free, must))
+        minimum[code] = min(max(math.ceil(share * (places + int(must.sum())) - 1e-9) - listed, 0), available)
     while minimum.sum() > places:
         minimum[minimum.argmax()] -= 1
     return minimum

@@ -67,6 +67,9 @@ class TableError(InputError):
         lines = [_fault_line(location, fault) for fault in self.faults[:MAX_PRINTED]]
         super().__init__("\n".join([*lines, *more]), location=location, hint=hint)
 
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.location, self.faults, self.total, self.hint, self.unclear)
+
 
 def _fault_line(location: str, fault: Fault) -> str:
     row = "" if fault.row is None else f", row {fault.row}"

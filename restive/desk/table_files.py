@@ -76,7 +76,7 @@ def open_table_file(path: str | PathLike[str], sheet: str = "") -> TableFile:
     if not content:
         raise InputError(f"{file.name}: the file is empty.")
     if extension == ".parquet":
-        return TableFile(_read_parquet(content, file.name))
+        return TableFile(read_parquet(content, file.name))
     if extension == ".xlsx":
         book = read_excel(content, file.name, sheet or named)
         return TableFile(_with_header(book.grid, file.name), sheet=book.name, sheets=book.names)
@@ -277,7 +277,8 @@ def csv_bytes(frame: pl.DataFrame, delimiter: str) -> bytes:
     return content if content.isascii() else b"\xef\xbb\xbf" + content
 
 
-def _read_parquet(content: bytes, where: str) -> pl.DataFrame:
+def read_parquet(content: bytes, where: str) -> pl.DataFrame:
+    """The table of a Parquet file, row numbers first."""
     with refuse_damaged(where, "a Parquet"):
         lazy = pl.scan_parquet(BytesIO(content))
         schema = lazy.collect_schema()

@@ -25,13 +25,19 @@ TOTAL, OBSERVED, ACTED, SPENT, ABOVE, SIZE = range(6)
 
 
 @compiled
+def price_step(step: int) -> float:
+    """The step size of the price after so many steps."""
+    return PRICE_STEP / (1.0 + PRICE_DECAY * step)
+
+
+@compiled
 def sweep(
     posterior: Floats,
     reward: Floats,
     state: Ints,
     action: Ints,
     discount: float,
-    price_step: float,
+    step_size: float,
     cost: Floats,
     at_most: Bools,
     value: Floats,
@@ -41,7 +47,7 @@ def sweep(
     agents = value.shape[1]
     parts = sweep_values(posterior, reward, state, action, discount, cost, value, price)
     for r in range(price.size):
-        price[r] = next_price(add_blocks(parts[r]), agents, price_step, at_most[r], price[r])
+        price[r] = next_price(add_blocks(parts[r]), agents, step_size, at_most[r], price[r])
 
 
 @compiled
@@ -93,14 +99,14 @@ def sweep_values(
 
 
 @compiled
-def next_price(sums: Floats, agents: int, price_step: float, at_most: bool, price: float) -> float:
+def next_price(sums: Floats, agents: int, step_size: float, at_most: bool, price: float) -> float:
     """The price after a sweep with these sums [6] over all agents.
 
     If all were observed, a budget of nobody or everybody does not inform the price, unless that was a choice.
     """
     observed, acted = sums[OBSERVED], sums[ACTED]
     if 0 < observed < agents or 0 < acted < agents or (observed > 0 and at_most):
-        price += price_step * sums[SIZE] / observed * (sums[ABOVE] - sums[SPENT]) / sums[TOTAL]
+        price += step_size * sums[SIZE] / observed * (sums[ABOVE] - sums[SPENT]) / sums[TOTAL]
         if at_most:
             price = max(price, 0.0)
     return price
@@ -133,5 +139,4 @@ def settle(
                 while s < states - 1 and rest >= visits[r, n, s]:
                     rest, s = rest - visits[r, n, s], s + 1
                 state[r, n] = s
-        step_size = PRICE_STEP / (1.0 + PRICE_DECAY * k)
-        sweep(posterior, reward, state, action, discount, step_size, cost, at_most, value, price)
+        sweep(posterior, reward, state, action, discount, price_step(k), cost, at_most, value, price)

@@ -45,7 +45,7 @@ from restive.kernels.hierarchical_prior import (
 )
 from restive.kernels.jit import compiled
 from restive.kernels.mixture import N_TYPES, learn_mixture
-from restive.kernels.priced_values import PRICE_DECAY, PRICE_STEP, settle, sweep
+from restive.kernels.priced_values import price_step, settle, sweep
 from restive.kernels.trust import learn_trust
 from restive.policies.base import Learner, check_setting
 from restive.policies.benefits import estimate_benefits
@@ -266,25 +266,26 @@ class Lagrange(Learner[LagrangeBelief]):
     def learn(self, belief: LagrangeBelief, state: Ints, action: Ints, reward: Floats, after: Ints) -> None:
         """Count, update values and price, and from time to time the priors and rewards."""
         _count(*belief.counts, belief.posterior, belief.squared_deviations, Observed(state, action, reward, after))
+        plan = self.next_step(belief)
+        if plan is not None:
+            _estimate(belief, plan)
+        if self.sweeps(belief):
+            seen = belief.posterior, belief.reward, state, action, float(self.discount), price_step(int(belief.step))
+            sweep(*seen, belief.cost, belief.at_most, belief.value, belief.price)
+
+    def next_step(self, belief: LagrangeBelief) -> Plan | None:
+        """Count a step; what to estimate in it, None for nothing."""
         belief.step[...] += 1
         step = int(belief.step)
-        if step >= belief.next_estimate:
-            belief.next_estimate[...] = step + max(1, min(step // STEPS_PER_PAUSE, self._max_pause()))
-            _estimate(belief, self._plan(belief))
-        if step < DENSE_SWEEPS or step % max(2, belief.value.shape[2] // 2) == 0:
-            price_step = PRICE_STEP / (1.0 + PRICE_DECAY * step)
-            sweep(
-                belief.posterior,
-                belief.reward,
-                state,
-                action,
-                float(self.discount),
-                price_step,
-                belief.cost,
-                belief.at_most,
-                belief.value,
-                belief.price,
-            )
+        if step < belief.next_estimate:
+            return None
+        belief.next_estimate[...] = step + max(1, min(step // STEPS_PER_PAUSE, self._max_pause()))
+        return self._plan(belief)
+
+    def sweeps(self, belief: LagrangeBelief) -> bool:
+        """Whether values are swept in this step."""
+        step = int(belief.step)
+        return step < DENSE_SWEEPS or step % max(2, belief.value.shape[2] // 2) == 0
 
     def welcome(self, belief: LagrangeBelief, newcomers: int) -> None:
         """Give new agents the prior, the pooled rewards and the mean values of the others."""

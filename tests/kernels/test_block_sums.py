@@ -1,9 +1,11 @@
 """Sums over agents in fixed blocks: plain sums of few agents, and the same for every division of many into whole blocks."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-from restive.kernels.block_sums import BLOCK, add_blocks, count_blocks
+from restive.kernels.block_sums import BLOCK, add_blocks, climb, count_blocks, join_nodes
 from restive.kernels.hierarchical_prior import add_arrivals, add_pairs
 from restive.kernels.priced_values import sweep_values
 from restive.types import Floats
@@ -55,3 +57,16 @@ def test_a_sweep_of_some_blocks_is_part_of_the_sweep_of_all() -> None:
     blocks = count_blocks(AGENTS)
     assert (whole[12 : 6 * blocks] == half[: 6 * (blocks - 2)]).all()
     assert (whole[6 * blocks + 2 * BLOCK * STATES :] == half[6 * (blocks - 2) :]).all()
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3, 7, 8, 13, 64])
+def test_nodes_of_any_partitions_join_to_the_sum_of_the_tree(blocks: int) -> None:
+    numbers = np.random.default_rng(blocks)
+    parts = numbers.normal(size=(blocks, 3)) * 10.0 ** numbers.integers(-9, 9, (blocks, 3))
+    expected = add_blocks(parts.copy())
+    for _ in range(20):
+        borders = [0, *sorted(numbers.integers(0, blocks + 1, 3).tolist()), blocks]
+        cuts = [(low, high) for low, high in pairwise(borders) if low < high]
+        nodes = [climb(parts[low:high], low, blocks) for low, high in cuts]
+        assert (join_nodes(nodes, blocks) == expected).all()
+        assert all(len(each.level) <= 2 * blocks.bit_length() for each in nodes)

@@ -1,4 +1,4 @@
-"""The exact top k of priorities that are divided into partitions, by histograms of a few hundred bytes each.
+"""The exact top k of priorities that are divided into partitions, by histograms of 256 bytes each.
 
 A priority becomes an unsigned integer of the same order. Each pass asks every partition for the keys between two
 bounds: the distinct ones with their counts if they are few, otherwise a histogram of BINS bins. The bin that holds the
@@ -7,15 +7,16 @@ Ties at the cutoff are broken as in `restive.kernels.top_k`: by the largest rand
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from restive.types import Bools, Floats, Ints
+from restive.kernels import rng
+from restive.types import Bools, Floats, Ints, Keys
 
 KeyArray = npt.NDArray[np.uint64]
-BINS = 256
+BINS, MAX_DISTINCT = 64, 16
 _SIGN, _MAX = np.uint64(1 << 63), (1 << 64) - 1
 
 
@@ -24,7 +25,7 @@ class Window(NamedTuple):
 
     above: int  # the number of keys above the window
     keys: KeyArray | None  # the distinct ones in it, ascending; None if they are many
-    counts: Ints  # of these, or of the bins
+    counts: npt.NDArray[np.int32]  # of these, or of the bins
 
 
 class KthLargest(NamedTuple):
@@ -63,21 +64,23 @@ def look(keys: KeyArray, low: int, high: int) -> Window:
     counts = np.bincount(binned.astype(np.int64), minlength=BINS)
     if inside.size:
         distinct, times = np.unique(inside, return_counts=True)
-        if distinct.size <= BINS // 2:
-            return Window(above, distinct, times)
-        return Window(above, None, counts)
-    return Window(above, inside, np.zeros(0, np.int64))
+        if distinct.size <= MAX_DISTINCT:
+            return Window(above, distinct, times.astype(np.int32))
+        return Window(above, None, counts.astype(np.int32))
+    return Window(above, inside, np.zeros(0, np.int32))
 
 
-def find_kth(ask: Callable[[int, int], Sequence[Window]], k: int) -> KthLargest:
+def find_kth(ask: Callable[[int, int], Sequence[Window]], k: int, low: int = 0, high: int = _MAX) -> KthLargest:
     """The k-th largest key; `ask(low, high)` returns the windows of all partitions, k is from 1 to the number of keys.
+
+    low, high: bounds of all keys
 
     >>> parts = [order_keys(np.array(part)) for part in ([3.0, 1.0], [2.0, 2.0])]
     >>> found = find_kth(lambda low, high: [look(part, low, high) for part in parts], 2)
     >>> found.above, found.tied, found.key == int(order_keys(np.array([2.0]))[0])
     (1, 2, True)
     """
-    low, high, passes = 0, _MAX, 0
+    passes = 0
     while True:
         windows, passes = ask(low, high), passes + 1
         above = sum(window.above for window in windows)
@@ -106,23 +109,66 @@ def _find_bin(counts: Ints, k: int) -> tuple[int, int]:
     return counts.size - 1 - place, int(from_top[place] - counts[counts.size - 1 - place])
 
 
-def mark_top(parts: Sequence[tuple[Floats, Floats, Ints]], k: int) -> list[Bools]:
-    """Mark the k highest of all partitions; a partition is the priorities, tie draws and numbers of its agents."""
-    chosen: list[Bools] = [np.zeros(priority.size, np.bool_) for priority, _, _ in parts]
-    candidates = [np.ones(priority.size, np.bool_) for priority, _, _ in parts]
-    levels: list[list[Any]] = [
-        [order_keys(priority) for priority, _, _ in parts],
-        [order_keys(draw) for _, draw, _ in parts],
-        [~number.astype(np.uint64) for _, _, number in parts],
-    ]
-    for keys in levels:
-        if k == 0:
+class Cut(NamedTuple):
+    """The last place of a selection, by the keys of priority, tie draw and number; 0 where all that are tied are chosen."""
+
+    keys: tuple[int, int, int]
+    above: int  # the number of agents of higher priority than the last
+    tied: int  # of the same priority
+    wanted: int
+    passes: int
+
+    @property
+    def share(self) -> float:
+        """The probability of each agent with the priority of the last place, if ties are broken at random."""
+        return (self.wanted - self.above) / self.tied
+
+
+# The windows of all partitions: of the keys that follow some keys, those of higher levels, between two bounds.
+Ask = Callable[[tuple[int, ...], int, int], Sequence[Window]]
+
+
+def find_cut(ask: Ask, k: int, low: int = 0, high: int = _MAX) -> Cut:
+    """The last place if k agents are chosen, k from 1 to their number; priorities have keys from `low` to `high`."""
+    keys, left, passes, first = [0, 0, 0], k, 0, None
+    for level in range(3):
+        chosen = tuple(keys[:level])
+        found = find_kth(lambda low, high, chosen=chosen: ask(chosen, low, high), left, low, high)  # type: ignore[misc]
+        first = first or found
+        keys[level], passes, left = found.key, passes + found.passes, left - found.above
+        if found.tied == left:
             break
-        some = [key[left] for key, left in zip(keys, candidates, strict=True)]
-        found = find_kth(lambda low, high, some=some: [look(each, low, high) for each in some], k)  # type: ignore[misc]
-        whole, cutoff = found.above + found.tied == k, np.uint64(found.key)
-        for mark, key, left in zip(chosen, keys, candidates, strict=True):
-            mark |= left & ((key >= cutoff) if whole else (key > cutoff))
-            left &= key == cutoff
-        k -= found.above + (found.tied if whole else 0)
-    return chosen
+        low, high = 0, _MAX
+    assert first is not None
+    return Cut((keys[0], keys[1], keys[2]), first.above, first.tied, k, passes)
+
+
+class Agents(NamedTuple):
+    """Some agents of a partition: their priorities and numbers, and the key of the stream that breaks ties."""
+
+    priority: Floats
+    number: Ints
+    ties: Keys
+
+    def keys(self, above: tuple[int, ...]) -> KeyArray:
+        """The keys of those whose keys of higher levels are these."""
+        keys = order_keys(self.priority)
+        if not above:
+            return keys
+        number = self.number[keys == np.uint64(above[0])]
+        drawn = self.draw(number)
+        return drawn if len(above) == 1 else ~number[drawn == np.uint64(above[1])].astype(np.uint64)
+
+    def draw(self, number: Ints) -> KeyArray:
+        """The keys of tie draws."""
+        return order_keys(rng.uniform(self.ties, np.ascontiguousarray(number))[0])
+
+    def mark(self, cut: Cut) -> Bools:
+        """Those that are chosen."""
+        keys, (first, second, third) = order_keys(self.priority), cut.keys
+        chosen: Bools = keys > np.uint64(first)
+        tied = np.flatnonzero(keys == np.uint64(first))
+        drawn, number = self.draw(self.number[tied]), ~self.number[tied].astype(np.uint64)
+        last = (drawn == np.uint64(second)) & (number >= np.uint64(third))
+        chosen[tied] = (drawn > np.uint64(second)) | last
+        return chosen

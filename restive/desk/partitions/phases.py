@@ -1,0 +1,128 @@
+"""The phases of a round that ask all partitions again and again: learning in passes, and the selection by windows.
+
+The coordinator sends what is known so far and gets sums or counts back. `Tasks` runs one task for every partition on any
+`concurrent.futures.Executor` (`restive.paper.engines`): threads, or the workers of Dask, where the task of a worker that died
+is run by another one.
+"""
+
+import pickle
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from typing import Any, TypeVar
+
+import numpy as np
+
+from restive.desk.decision import RESERVE_SIZE
+from restive.desk.partitions.choices import Edge, Stage, look_at
+from restive.desk.partitions.files import BELIEF
+from restive.desk.partitions.selection import Window, find_cut
+from restive.desk.partitions.tasks import Partition, Ranked, Setting, learn, load_belief, load_policy
+from restive.desk.selection import find_minimums
+from restive.kernels.block_sums import count_blocks, join_nodes
+from restive.paper.engines import result_of
+from restive.policies.belief import agent_axes, flatten
+from restive.policies.lagrange import UNOBSERVED, Observed
+from restive.policies.lagrange_passes import learn_in_passes
+from restive.types import Floats
+
+Result = TypeVar("Result")
+Progress = Callable[[str, int, int], None]  # the phase, the tasks done, all of them
+
+
+def no_progress(phase: str, done: int, tasks: int) -> None:
+    """Report nothing."""
+
+
+class Tasks:
+    """Runs a task for every partition, and counts what is sent and received."""
+
+    def __init__(self, engine: Executor, progress: Progress) -> None:
+        self.engine, self.progress = engine, progress
+        self.moved: dict[str, int] = {}
+        self.seconds: dict[str, float] = {}
+
+    def run(self, phase: str, function: Callable[..., Result], arguments: Sequence[tuple[Any, ...]]) -> list[Result]:
+        """The results in order; the first error ends the phase."""
+        begun = time.monotonic()
+        futures = [self.engine.submit(function, *each) for each in arguments]
+        results: list[Result] = []
+        for future in futures:
+            results.append(result_of(future, f"{phase} of partition {len(results)}"))
+            self.progress(phase, len(results), len(futures))
+        size = sum(len(pickle.dumps(each)) for each in (*arguments, *results))
+        self.moved[phase] = self.moved.get(phase, 0) + size
+        self.seconds[phase] = self.seconds.get(phase, 0.0) + time.monotonic() - begun
+        return results
+
+
+def learn_round(tasks: Tasks, setting: Setting, partitions: Sequence[Partition]) -> tuple[list[Partition], Setting]:
+    """Learn what came of the round before: partitions with their beliefs, and the setting with the shared numbers."""
+    policy = load_policy(setting.config)
+    # One agent that is never observed: it follows what all agents share.
+    nobody = load_belief(setting, Partition(-1, 0, 1, {}))
+    unknown = np.full((1, 1), UNOBSERVED)
+    steps = learn_in_passes(policy, nobody, Observed(unknown, unknown, np.zeros((1, 1)), unknown), setting.agents)
+    next(steps)
+    blocks, sums, learned = count_blocks(setting.agents), list[Floats](), list(partitions)
+    while True:
+        found = tasks.run("learn", learn, [(setting, partition, sums) for partition in partitions])
+        sums.append(join_nodes([each.nodes for each in found], blocks))
+        files = [each.belief for each in found]
+        learned = [
+            part.having(**{BELIEF: file}) if file else part for part, file in zip(partitions, files, strict=True)
+        ]
+        try:
+            steps.send(sums[-1].copy())
+        except StopIteration:
+            break
+    axes = agent_axes(policy, nobody)
+    shared = {name: array for name, array in flatten(nobody).items() if axes[name] is None}
+    return learned, setting._replace(shared=shared)
+
+
+def select(
+    tasks: Tasks,
+    setting: Setting,
+    partitions: Sequence[Partition],
+    ranked: Sequence[Ranked],
+    shares: Mapping[int, float],
+    budget: int,
+) -> tuple[list[Stage], list[bool]]:
+    """The last place of each stage, and whether the stage would also have taken one person more of any priority."""
+    free, worth, must = (sum(each) for each in zip(*((one.free, one.worth, one.must) for one in ranked), strict=True))
+    listed, left = int(must.sum()), budget - int(must.sum())
+    places = min(left, int(free.sum()))
+    minimum = find_minimums(shares, worth, must, places)
+    wanted = {code: int(minimum[code]) for code in sorted(shares)}
+    wanted[-1] = min(places, int(worth.sum())) - int(minimum.sum())
+    bounds = min(each.low for each in ranked), max(each.high for each in ranked)
+    stages: list[Stage] = []
+    for code, number in wanted.items():
+        tried = [*stages, Stage(code, None)]
+
+        def ask(above: tuple[int, ...], low: int, high: int, tried: list[Stage] = tried) -> list[Window]:
+            return tasks.run("select", look_at, [(setting, each, tried, above, low, high) for each in partitions])
+
+        stages.append(Stage(code, find_cut(ask, number, *bounds) if number else None))
+    more = {
+        code: int(find_minimums(shares, _one_more(worth, code), must, min(left, int(free.sum()) + 1))[code])
+        for code in shares
+    }
+    more[-1] = left
+    taken = {**wanted, -1: sum(wanted.values())}
+    assert listed <= budget
+    return stages, [taken[stage.group] < more[stage.group] for stage in stages]
+
+
+def _one_more(counts: Any, code: int) -> Any:
+    more = counts.copy()
+    more[code + 1] += 1
+    return more
+
+
+def merge_edges(edges: Sequence[Edge]) -> Edge:
+    """Who is next to the last place in all partitions."""
+    last = tuple(min(pairs) for pairs in zip(*(each.last for each in edges), strict=True))
+    spares = sorted(spare for each in edges for spare in each.spares)[:RESERVE_SIZE]
+    return Edge(last, min(each.chosen for each in edges), max(each.waiting for each in edges), tuple(spares))

@@ -1,0 +1,45 @@
+"""A partitioned program decides as the desk on one machine does, bit for bit, for every partitioning."""
+
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desk.partitions.comparing import Pair, World, some_free
+
+PEOPLE = 3 * 1024 + 500
+RULES: dict[str, Any] = {
+    "budget": 300, "cool_down": 3, "keep": 1, "control": 0.2, "control_until": 9, "shares": {"south": 0.5, "west": 0.3},
+}  # fmt: skip
+
+
+@pytest.fixture
+def engine() -> Iterator[Executor]:
+    with ThreadPoolExecutor(1) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize(
+    ("size", "settings", "missing", "unlike"),
+    [
+        (2048, {"budget": 300, "control": 0.0}, 0.0, 0.0),
+        (1024, RULES, 0.1, 0.2),
+        (8192, RULES, 0.1, 0.2),
+        (2048, {**RULES, "spend": "at most", "budget": 1500}, 0.1, 0.1),
+    ],
+    ids=["plain", "rules", "one partition", "at most"],
+)
+def test_rounds_are_decided_as_on_one_machine(
+    tmp_path: Path, engine: Executor, size: int, settings: dict[str, Any], missing: float, unlike: float
+) -> None:
+    pair = Pair(tmp_path, World(PEOPLE, missing=missing, unlike=unlike), size, engine, **settings)
+    for round_ in range(11):
+        given: dict[str, Any] = {}
+        if round_ in (3, 6):
+            names = some_free(pair, 8)
+            given = {"never": names, "must": 5, "budget": 123}
+        pair.compare(pair.decide(**given))
+    assert pair.parts.verify(engine) == []
+    pair.close()
