@@ -31,6 +31,9 @@ PHONE = re.compile(
     r"(?:^|_)(?:(?:tele|smart|cell)?phone|mobile|tel|cell|whatsapp|msisdn|handy|telefon|telefono|teléfono|telefone"
     r"|téléphone|celular|móvil|movil)(?:_|\d*$)"
 )
+NAME = re.compile(
+    r"(?:^|_)(?:(?:full|first|last|sur|nick)?names?|nom|prenom|prénom|nombre|nome|vorname|nachname)(?:_|\d*$)"
+)
 PHONE_CHARACTERS = re.compile(r"\+?[\d\s().\-/\u2010-\u2013]+")
 MIN_DIGITS, MAX_DIGITS = 3, 15  # of a phone number
 
@@ -107,6 +110,32 @@ def as_series(cells: Mapping[int, str], agents: Ints, columns: Sequence[str]) ->
 
 def _dump(cells: dict[str, str | None]) -> str:
     return json.dumps(cells, ensure_ascii=False, separators=(",", ":"))
+
+
+def find_name(cells: Mapping[str, str | None]) -> str:
+    """The name in the cells of a person, from all columns of names; empty if there is none.
+
+    >>> find_name({"phone": "12345", "first_name": "Ann", "last_name": "Okafor"}), find_name({"village": "Ba"})
+    ('Ann Okafor', '')
+    """
+    return " ".join(cell for header, cell in cells.items() if cell and NAME.search(header))
+
+
+def match_cells(cells: Mapping[int, str], columns: Sequence[str], part: str) -> list[int]:
+    """The agents with a cell that contains `part`, in any case; digits are also looked for in phone numbers.
+
+    >>> match_cells({3: '{"name":"Ann Okafor","phone":"+91 98200-12345"}'}, ["name", "phone"], "9820012")
+    [3]
+    """
+    wanted, digits = part.lower(), re.sub(r"[\s()+./-]", "", part)
+    number = digits.lstrip("0") if digits.isdigit() and len(digits) >= MIN_DIGITS else ""
+
+    def matches(header: str, cell: str | None) -> bool:
+        found = wanted in (cell or "").lower()
+        return found or bool(number and PHONE.search(header) and number in re.sub(r"\D", "", cell or ""))
+
+    rows = ((agent, decode_cells(each, columns)) for agent, each in cells.items())
+    return [agent for agent, row in rows if any(matches(header, cell) for header, cell in row.items())]
 
 
 def phone_link(header: str, cell: str | None) -> str | None:

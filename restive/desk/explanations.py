@@ -42,9 +42,9 @@ def explain(words: Words, person: Person, followed: str) -> str:
     parts = [
         "On the must list." if person.must else "Chosen at random, to learn." if person.explored else "",
         followed,
-        "Ranked equal with others: a random draw decided." if tied else "",
+        "Drawn at random among equals." if tied else "",
         f"{capitalize(words.acted)} {count_rounds(words, person.since)} ago." if person.since >= 0 else "",
-        f"Never {words.acted} so far." if person.since == -1 else "",
+        f"Never {words.acted}." if person.since == -1 else "",
         f"The state is from an earlier {words.every}." if person.carried_over else "",
     ]
     return " ".join(filter(None, parts))
@@ -57,15 +57,13 @@ def describe_followed(words: Words, waited: Followed, acted: Followed, best: boo
     >>> describe_followed(words, Followed(40, 5), Followed(8, 3), best=False)
     'Better a week later: 3 of 8 times after a coupon, 5 of 40 times without.'
     >>> describe_followed(words, Followed(40, 5), Followed(2, 1), best=False)
-    'What a coupon brings in this state is not known yet: 2 times tried.'
+    'A coupon was tried only 2 times in this state.'
     """
     if min(waited.outcomes, acted.outcomes) < MIN_OUTCOMES:
-        times = (
-            f"{acted.outcomes:,} {'time' if acted.outcomes == 1 else 'times'} tried"
-            if acted.outcomes
-            else "never tried"
-        )
-        return f"What {words.action} brings in this state is not known yet: {times}."
+        often = f"{acted.outcomes:,} {'time' if acted.outcomes == 1 else 'times'}"
+        few = f"was tried only {often} in this state" if acted.outcomes else "was never tried in this state"
+        many = f"was tried {often} in this state, with too few without to compare"
+        return f"{capitalize(words.action)} {few if acted.outcomes < MIN_OUTCOMES else many}."
     kept = "Still in the best state" if best else "Better"
     after, without = (f"{each.better:,} of {each.outcomes:,} times" for each in (acted, waited))
     return f"{kept} a {words.every} later: {after} after {words.action}, {without} without."

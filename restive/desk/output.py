@@ -372,7 +372,8 @@ def _describe_people(status: Status, words: Words) -> str:
     parts = [f"{number:,} {what}" for number, what in (*named, (people["erased"], "erased")) if number]
     unlisted = sum(row["unlisted"] for row in status["rounds"])
     more = f", and {unlisted:,} not on a list" if unlisted else ""
-    spent = f" {used:.0%} of the budget was used ({actions - unlisted:,} done{more})." if actions else ""
+    share = "The last list is open" if used is None else f"{used:.0%} of the budget was used"
+    spent = f" {share} ({actions - unlisted:,} done{more})." if actions else ""
     return f"{', '.join([count_people(people['active'], words), *parts])}.{spent}"
 
 

@@ -64,8 +64,7 @@ def get_progress(program: Program) -> Progress:
         for totals in projection.rounds
         if totals.waiting
     ]
-    actions, budget = sum(row["done"] + row["unlisted"] for row in rounds), sum(row["budget"] for row in rounds)
-    used = sum(row["done"] if row["spent"] is None else row["spent"] for row in rounds)
+    actions = sum(row["done"] + row["unlisted"] for row in rounds)
     effect = measure_lift(projection) if agents.control.any() else None
     weekly, due = config.states_are_outcomes and bool(config.rewards), find_due(program)
     return {
@@ -90,11 +89,20 @@ def get_progress(program: Program) -> Progress:
         "version": __version__,
         "actions": actions,
         "assumed": sum(totals.assumed for totals in projection.rounds),
-        "budget_used": used / budget if budget else None,
+        "budget_used": _share_of_budget(rounds),
         "cost_unit": config.cost_unit,
         "extra_per_action": as_plain(effect.per_action(actions)) if effect else None,
         "total": describe_total(effect, actions, config.words) if effect else "",
     }
+
+
+def _share_of_budget(rounds: Sequence[StatusRound]) -> float | None:
+    """The share of the budget that was used; the last round counts once it is known what was done on its list."""
+    marked = bool(rounds) and rounds[-1]["done"] + rounds[-1]["failed"] >= rounds[-1]["advised"]
+    over = rounds if marked or not rounds or rounds[-1]["outcomes"] == rounds[-1]["present"] else rounds[:-1]
+    budget = sum(row["budget"] for row in over)
+    used = sum(row["done"] if row["spent"] is None else row["spent"] for row in over)
+    return used / budget if budget else None
 
 
 def find_due(program: Program) -> DueRound | None:

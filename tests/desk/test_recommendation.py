@@ -93,7 +93,7 @@ def test_those_who_could_not_be_chosen_are_counted_by_reason() -> None:
 def test_every_line_has_its_reason() -> None:
     reasons = make_recommendation().table["reason"].to_list()
     low = "Better a round later: 3 of 8 times after an action, 5 of 40 times without."
-    assert reasons[0].startswith("What an action brings in this state is not known yet: never tried.")
+    assert reasons[0].startswith("An action was never tried in this state.")
     assert reasons[1].startswith(f"On the must list. {low}")
     assert reasons[2].startswith(low)
 

@@ -350,7 +350,7 @@ def test_a_cancelled_round_is_waited_for_no_more_and_its_budget_is_not_used(desk
     program = make_program(desk)
     play(program, 2)
     program.decide(dict.fromkeys(PEOPLE, "low"), again=True)
-    assert get_status(program)["budget_used"] == pytest.approx(8 / 12)
+    assert get_status(program)["budget_used"] == 1.0  # the budget of the last round is not used yet, nor left over
     program.cancel(3)
     seen = get_status(program)
     assert (seen["budget_used"], seen["actions"], seen["waiting"], seen["caution"]) == (1.0, 8, [], "")

@@ -13,7 +13,7 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 
 from restive.desk.config import Words
-from restive.desk.display import phone_link
+from restive.desk.display import NAME, find_name, phone_link
 from restive.desk.explanations import capitalize, count_people, describe_effect, reward_noun, rounded, show_amount
 from restive.desk.schedule import mention_round, show_time, tick_label
 from restive.formats import UNKNOWN, show_date
@@ -243,7 +243,7 @@ def _without_none(values: Sequence[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 
 
-FILTERS: Mapping[str, Callable[..., str | None]] = {
+FILTERS: Mapping[str, Callable[..., object]] = {
     "amount": show_amount,
     "capital": capitalize,
     "count": show_count,
@@ -253,6 +253,8 @@ FILTERS: Mapping[str, Callable[..., str | None]] = {
     "middle": show_middle,
     "header": show_header,
     "number": show_number,
+    "name_of": find_name,
+    "names_people": lambda header: bool(NAME.search(header)),
     "phone_link": lambda cell, header: phone_link(header, cell),
     "plain": show_plain,
     "range": show_range,

@@ -36,6 +36,7 @@ from restive.server.views.base import (
 )
 from restive.server.views.forms import Form, Operator, read_whole, take_form
 from restive.server.views.rounds import PEOPLE_PER_PAGE, describe_results, find_round
+from restive.server.views.settings import offer_undo
 from restive.server.views.upload import explain, record_outcomes
 
 MARK_FIELDS = ("done", "next_state", "reward")
@@ -71,11 +72,13 @@ def build_list(program: Program, query: Query) -> Data:
     return {
         **recommendation.as_json(0),
         "cancelled": program.projection.totals(number).cancelled,
+        **offer_undo(program),
         "chosen": len(recommendation.chosen),
         "cost_unit": program.config.cost_unit,
         "marked": int(marked.sum()),
         "states": list(program.config.states),
         "reported": program.config.rewards is None,
+        "from_states": program.config.states_are_outcomes and program.config.rewards is not None,
         "part": part._asdict(),
         "people": [
             {**person, **{name: result[name] for name in RESULTS}}

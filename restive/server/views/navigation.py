@@ -8,7 +8,6 @@ REST = (
     ("shadow", "Shadow", "viewer"),
     ("settings", "Settings", "operator"),
     ("audit", "Audit log", "admin"),
-    ("export.zip", "Export", "admin"),
 )
 # Pages that belong to a place with another path.
 PLACE_OF = {

@@ -1,4 +1,4 @@
-"""People of a program: search by a part of the id, and the history of one person."""
+"""People of a program: search by a part of the id or of a display column, and the history of one person."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from restive.desk.agents import NEVER
+from restive.desk.display import match_cells
 from restive.desk.export import describe_people
 from restive.desk.program import Program
 from restive.desk.roster import Names
@@ -15,17 +16,32 @@ from restive.types import Ints
 
 PEOPLE_PER_PAGE, ROUNDS_PER_PAGE = 100, 200
 MAX_SEARCH = 200  # characters
+MAX_DISPLAY_SEARCH = 200_000  # people whose display columns are searched
 
 
 @program_page("people", "people.html")
 def build_people(program: Program, query: Query) -> Data:
-    """A page of people whose ids contain `find`; those that begin with it come first."""
+    """A page of people whose ids or display columns contain `find`; ids that begin with it come first."""
     find = query.get("find", "").strip()[:MAX_SEARCH]
     numbers = program.names.search(find)
     if find:
         numbers = numbers[np.argsort(~_starts_with(program.names, numbers, find.lower()), kind="stable")]
+        numbers = np.concatenate([numbers, np.setdiff1d(_find_display(program, find), numbers)])
     part = paginate(query.number("page"), numbers.size, PEOPLE_PER_PAGE)
-    return {"find": find, "part": part._asdict(), "people": describe(program, numbers[part.rows])}
+    return {
+        "find": find,
+        "searched": list(program.config.display),
+        "part": part._asdict(),
+        "people": describe(program, numbers[part.rows]),
+    }
+
+
+def _find_display(program: Program, find: str) -> Ints:
+    """The people with a display column that contains `find`."""
+    columns, everybody = program.config.display, program.names.search("")
+    if not columns or everybody.size > MAX_DISPLAY_SEARCH:
+        return everybody[:0]
+    return np.array(match_cells(program.store.display(program.id, everybody), columns, find), np.int64)
 
 
 def _starts_with(names: Names, numbers: Ints, prefix: str) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -200,6 +200,7 @@ def describe_program(summary: ProgramSummary) -> Data:
         "readable": summary["error"] is None,
         "policy": policy_label(summary["policy"]) if summary["policy"] else None,
         "title": summary["title"] or "",
+        "own_title": bool(summary["title"]) and not (template and summary["title"] == template["title"]),
         "about": template["about"] if template else "",
     }
 

@@ -13,7 +13,6 @@ from restive.desk.recommendation import LISTS
 from restive.desk.rounds import DONE, UNKNOWN, Round
 from restive.errors import NotFound
 from restive.server.views.base import Data, Query, finite, paginate, program_page, read_number
-from restive.server.views.settings import offer_undo
 from restive.types import Ints
 
 ROUNDS_PER_PAGE, PEOPLE_PER_PAGE = 50, 200
@@ -29,7 +28,7 @@ def build_rounds(program: Program, query: Query) -> Data:
     """All rounds, newest first."""
     newest_first = program.rounds[::-1]
     part = paginate(query.number("page"), len(newest_first), ROUNDS_PER_PAGE)
-    return {"part": part._asdict(), "rounds": summarize_rounds(newest_first[part.rows]), **offer_undo(program)}
+    return {"part": part._asdict(), "rounds": summarize_rounds(newest_first[part.rows])}
 
 
 @program_page("rounds/{round}", "round.html")

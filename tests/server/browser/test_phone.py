@@ -102,5 +102,5 @@ def test_names_are_on_the_phone_and_numbers_call(open_server: Live, windows: Win
     expect(page.get_by_role("link", name="ask at the shop")).to_have_count(0)
     page.set_viewport_size({"width": 718, "height": 1000})
     page.emulate_media(media="print")
-    expect(page.get_by_text("is not known yet: never tried").first).to_be_visible()
+    expect(page.get_by_text("was never tried in this state").first).to_be_visible()
     assert page.locator("td.first .id").first.evaluate("element => element.getClientRects().length") == 1

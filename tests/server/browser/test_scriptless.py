@@ -28,7 +28,7 @@ def test_the_whole_round_works_without_scripts(open_server: Live, windows: Windo
     expect(page.locator("tr:not(.reserve) td.first a")).to_have_text(program.recommendation(1).chosen)
     expect(page.get_by_role("button", name="Print")).to_be_hidden()
 
-    page.get_by_role("link", name="Report", exact=True).click()
+    page.get_by_role("link", name="Report results", exact=True).click()
     page.get_by_text("Or paste rows from a spreadsheet").click()
     page.get_by_label("Rows, with the column names").fill(table_of_outcomes(program))
     check.click()

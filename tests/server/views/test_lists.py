@@ -192,6 +192,18 @@ def test_ids_with_markup_are_shown_as_they_are(site: Site, browser: Browser) -> 
     assert "<i>p-" not in browser.get(LIST).text
 
 
+def test_a_reason_that_all_share_is_said_once_and_names_come_first(tmp_path: Path) -> None:
+    with open_site(tmp_path, display=("phone", "name")) as site:
+        people = [("p1", "Ann Okafor", "+91 98200-12345"), ("p2", "Ben", None), ("+919820054321", None, None)]
+        rows = [{"agent": agent, "state": "low", "name": name, "phone": phone} for agent, name, phone in people]
+        site.desk.program("coupons").decide(rows)
+        page = site.browser("operator").get(LIST).text
+    assert page.count("was never tried in this state") == 1
+    assert "Ann Okafor p1" in read_text(page)
+    assert 'href="tel:+919820054321">Call</a>' in page
+    assert "State after" not in page
+
+
 def test_reported_rewards_have_a_field(tmp_path: Path) -> None:
     with open_site(tmp_path, rewards=None) as site:
         browser = site.browser("operator")

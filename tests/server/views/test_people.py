@@ -1,4 +1,4 @@
-"""People: search by a part of the id, and the history of one person."""
+"""People: search by a part of the id or of a display column, and the history of one person."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,7 +62,26 @@ def test_the_control_group_is_marked(viewer: Browser, played: Site) -> None:
 
 def test_an_empty_search_result_says_so(viewer: Browser) -> None:
     page = viewer.get("/programs/demo/people?find=<b>x").text
-    assert "No id contains “&lt;b&gt;x”." in page
+    assert "Nothing here contains “&lt;b&gt;x”." in page
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("OKAFOR", ["p1"]),
+        ("98200 12345", ["p1"]),
+        ("09820012", ["p1"]),
+        ("be", ["p2"]),
+        ("p", ["p1", "p2"]),
+        ("12345x", []),
+    ],
+)
+def test_people_are_found_by_name_and_phone(tmp_path: Path, text: str, found: list[str]) -> None:
+    with Desk(tmp_path / "desk.db") as desk:
+        named = desk.create("named", states=["low", "high"], rewards=[0, 1], budget=1, display=["name", "phone"])
+        who = [("p1", "Ann Okafor", "+91 98200-12345"), ("p2", "Ben", None)]
+        named.decide([{"agent": agent, "state": "low", "name": name, "phone": phone} for agent, name, phone in who])
+        assert find(named, text) == found
 
 
 def test_under_pseudonyms_an_exact_id_is_found_and_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

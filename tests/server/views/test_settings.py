@@ -97,17 +97,17 @@ def test_a_round_is_cancelled_only_after_confirmation(site: Site, operator: Brow
 def test_the_button_names_what_it_takes_back_and_takes_back_only_that(site: Site, operator: Browser) -> None:
     program = site.desk.program("coupons")
     program.learn([{"agent": "ann", "done": "yes", "next_state": "high"}])
-    for place in (STATUS, SETTINGS, STATUS.replace("status", "rounds")):
+    for place in (STATUS, SETTINGS, STATUS.replace("status", "list")):
         page = operator.get(place).text
         assert ") for 1 person, reported on " in read_text(page)
-        assert "Undo:" not in site.browser("viewer").get(place).text
+        assert "Undo the last step" not in site.browser("viewer").get(place).text
     button = read_fields(page.partition('class="undo')[2].partition("</form>")[0])
     status, page = send(operator, button)
     assert (status, "Take this back?" in read_text(page), program.rounds[0].outcomes) == (200, True, 1)
     button |= {"sure": "yes"}
     assert [send(operator, button) for _ in range(2)] == [(303, f"{STATUS}#main")] * 2
     assert program.rounds[0].outcomes == 0
-    assert "Undo: list of round 1 (" in read_text(operator.get(STATUS).text)
+    assert "Undo the last step : list of round 1 (" in read_text(operator.get(STATUS).text)
     status, page = send(operator, button | {"key": "another tab"})
     assert (status, f"Event {button['event']} does not begin" in page) == (409, True)
     assert len(program.rounds) == 1

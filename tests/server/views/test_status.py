@@ -63,11 +63,10 @@ def test_a_program_alone_leads_to_its_status(viewer: Browser) -> None:
     assert (answer.status_code, answer.headers["location"]) == (303, "/programs/demo/status")
 
 
-def test_due_dates_are_a_calendar_file_on_home_and_in_settings(admin: Browser, played: Site) -> None:
+def test_due_dates_are_a_calendar_file_on_home(admin: Browser, played: Site) -> None:
     program = played.desk.program("demo")
     assert get_status(program)["due"] is not None
-    for page in ("status", "settings"):
-        assert 'href="/programs/demo/calendar.ics" download' in admin.get(f"/programs/demo/{page}").text
+    assert 'href="/programs/demo/calendar.ics" download' in admin.get("/programs/demo/status").text
     answer = admin.get("/programs/demo/calendar.ics")
     assert answer.headers["content-type"] == "text/calendar; charset=utf-8"
     assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''demo.ics"
@@ -77,4 +76,3 @@ def test_due_dates_are_a_calendar_file_on_home_and_in_settings(admin: Browser, p
 
 def test_a_program_without_due_dates_offers_no_calendar(admin: Browser) -> None:
     assert "calendar.ics" not in admin.get("/programs/new/status").text
-    assert "calendar.ics" not in admin.get("/programs/new/settings").text
