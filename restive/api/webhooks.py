@@ -98,6 +98,8 @@ class CompleteCounts(Answer):
     """People whose outcome is known."""
     gone: int
     """People without an outcome, who left the program or were erased."""
+    missing: int
+    """People without an outcome who did not leave: they were in neither of the two tables of states after the round."""
     done: int
     """People for whom the action was done, as reported or as planned."""
 
@@ -111,7 +113,7 @@ class CompleteData(Answer):
 
 
 class ResultsComplete(Answer):
-    """Everybody in a round has an outcome, but for people who have left the program."""
+    """Everybody in a round has an outcome or has left, or the second list after the round is decided."""
 
     type: Literal["results.complete"]
     timestamp: str

@@ -4,7 +4,8 @@
     claim, finish      by a server: lease the next message, send it, record the result
 
 A message is about numbers only, never about people. `results.complete` is sent when everybody in a round has an outcome
-or has left; once for each round, unless the request that completed it is undone. Corrections send nothing. What is undone
+or has left or, where states are outcomes, when the second list after it is decided: whoever was in neither table is
+`missing`; once for each round, unless the request that completed it is undone. Corrections send nothing. What is undone
 or cancelled before it was sent is not sent.
 
 Messages of a webhook are sent one after the other, in the order of their events: the next one waits until the one before
@@ -42,6 +43,7 @@ from restive.desk.rounds import DONE, Round, gather
 from restive.desk.store import Store, Writer
 from restive.desk.writer import write_time
 
+ROUNDS_TO_WAIT = 2  # for outcomes, where states are outcomes
 DECIDED, COMPLETE, PING = "round.decided", "results.complete", "ping"
 PENDING, DELIVERED, FAILED, CANCELLED = "pending", "delivered", "failed", "cancelled"
 SECRET_PREFIX = "whsec_"
@@ -97,7 +99,7 @@ def record_messages(writer: Writer, projection: Projection, store: Store, name: 
         return
     wanted = {kind for hook in hooks for kind in hook.events.split()}
     for found in _find_completed(writer, projection, store) if COMPLETE in wanted else ():
-        counts = _count_outcomes(found)
+        counts = _count_outcomes(found, projection)
         _add(writer, _not_informed(writer, hooks, found.round), COMPLETE, name, found.round, counts)
     for event in writer.appended:
         if event.kind == Decided.kind and event.round is not None:
@@ -170,6 +172,7 @@ def _find_completed(writer: Writer, projection: Projection, store: Store) -> Ite
 
     Totals say which rounds to read: of the rounds that may be complete, usually none.
     """
+    closed = _find_closed(writer, projection)
     revised = any(event.kind in REVISIONS for event in writer.appended)  # then the totals are those before
     gone = [event.columns["number"] for event in writer.appended if event.kind in (Left.kind, Erased.kind)]
     candidates = {event.round for event in writer.appended if event.kind == Reported.kind}
@@ -178,12 +181,13 @@ def _find_completed(writer: Writer, projection: Projection, store: Store) -> Ite
             candidates |= {round_ for round_, missing in Erased.read(event).missing.items() if missing}
     inactive = int((~projection.agents.active).sum())
     for totals in projection.rounds:
+        if totals.round in closed and totals.outcomes and not totals.cancelled:
+            yield _read_round(writer, projection, store, totals.round)
+            continue
         candidate = totals.round in candidates or (gone and totals.waiting)
         if totals.cancelled or not candidate or (totals.waiting > inactive and not revised):
             continue
-        stored = store.events(writer.program, end=writer.before, round=totals.round)
-        new = (event for event in writer.appended if event.round == totals.round)
-        (found,) = gather([*standing(stored, projection.undone), *new])
+        found = _read_round(writer, projection, store, totals.round)
         missing = found.after < 0
         left = np.isin(found.number, np.concatenate(gone)) if gone else np.zeros(missing.size, np.bool_)
         changed = (found.reported_at >= writer.before) | (missing & left)
@@ -191,11 +195,29 @@ def _find_completed(writer: Writer, projection: Projection, store: Store) -> Ite
             yield found
 
 
-def _count_outcomes(found: Round) -> CompleteCounts:
+def _find_closed(writer: Writer, projection: Projection) -> set[int]:
+    """The rounds that nobody waits for any more, because a table of states came in for each of the two rounds after."""
+    if not projection.config.states_are_outcomes or projection.config.rewards is None:
+        return set()
+    decided = [event.round for event in writer.appended if event.kind == Decided.kind and event.round is not None]
+    return {round_ - ROUNDS_TO_WAIT for round_ in decided}
+
+
+def _read_round(writer: Writer, projection: Projection, store: Store, number: int) -> Round:
+    """A round with the events that a writer adds to it."""
+    stored = store.events(writer.program, end=writer.before, round=number)
+    new = (event for event in writer.appended if event.round == number)
+    (found,) = gather([*standing(stored, projection.undone), *new])
+    return found
+
+
+def _count_outcomes(found: Round, projection: Projection) -> CompleteCounts:
+    missing = int(((found.after < 0) & projection.agents.active[found.number]).sum())
     return {
         "people": found.number.size,
         "outcomes": found.number.size - found.missing,
-        "gone": found.missing,
+        "gone": found.missing - missing,
+        "missing": missing,
         "done": int((found.done == DONE).sum()),
     }
 

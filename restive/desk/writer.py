@@ -200,7 +200,7 @@ class Writer:
         mark_undone(self._connection, entry)
 
     def drop_names(self, kept: int) -> None:
-        """Remove the names and display cells of the last agents, so that the first `kept` stay."""
+        """Remove the names and display cells of the last agents, so that the first `kept` stay, also from the files."""
         self.finish()
         chunk, place = divmod(kept, ROSTER_CHUNK)
         names = self._chunk(chunk)
@@ -210,11 +210,12 @@ class Writer:
         if names is not None and place:
             row = {"program": self.program, "chunk": chunk, "body": join_names(names[:place])}
             self._connection.execute(roster.insert(), row)
+        self._count_erasure()
 
     def rollback(self) -> None:
         """Undo everything that was written; the transaction is over."""
         self._connection.rollback()
-        self.rolled_back = True
+        self.rolled_back, self.erased = True, False
 
     def finish(self) -> None:
         """Write the chunks that names were erased from, each once, and delete the display cells of these agents."""

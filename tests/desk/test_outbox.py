@@ -99,7 +99,7 @@ def test_a_decision_and_its_results_are_recorded_in_the_order_of_their_events(pr
         "timestamp": "2026-11-02T09:30:00.000000+00:00",
         "data": {"program": "shops", "round": 1, "counts": counts},
     }
-    assert complete["data"]["counts"] == {"people": 4, "outcomes": 4, "gone": 0, "done": 2}
+    assert complete["data"]["counts"] == {"people": 4, "outcomes": 4, "gone": 0, "missing": 0, "done": 2}
     assert not any(name in row.body for row in rows(program) for name in PEOPLE)
 
 
@@ -125,6 +125,27 @@ def test_several_rounds_can_be_completed_by_one_table(program: Program) -> None:
         program.decide(tell(), states_are_outcomes=False, again=True)
     program.learn([row | {"round": round_} for round_ in (1, 2, 3, 4) for row in outcomes(*PEOPLE)])
     assert messages(program)[4:] == [(COMPLETE, round_) for round_ in (1, 2, 3, 4)]
+
+
+def test_a_round_is_complete_when_the_second_list_after_it_is_decided(program: Program) -> None:
+    program.decide(tell())
+    program.leave(["cem"])
+    without = {agent: state for agent, state in tell(state="high").items() if agent not in ("cem", "dot")}
+    program.decide(without)
+    assert messages(program) == [(DECIDED, 1), (DECIDED, 2)]
+    program.decide(without, again=True)
+    sent = [(DECIDED, 1), (DECIDED, 2), (COMPLETE, 1), (COMPLETE, 2), (DECIDED, 3)]
+    assert messages(program) == sent
+    counts = [json.loads(row.body)["data"]["counts"] for row in rows(program) if row.type == COMPLETE]
+    assert [(each["people"], each["outcomes"], each["gone"], each["missing"]) for each in counts] == [
+        (4, 2, 1, 1), (2, 2, 0, 0),
+    ]  # fmt: skip
+    program.undo()
+    assert messages(program) == sent[:2]
+    program.decide(without, again=True)
+    assert messages(program) == sent
+    program.learn([row | {"round": 1} for row in outcomes("dot")])
+    assert messages(program) == sent
 
 
 @pytest.mark.parametrize("verb", ["leave", "erase"])

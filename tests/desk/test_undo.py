@@ -51,6 +51,19 @@ def test_a_list_is_taken_back_with_the_results_and_people_that_came_with_it(desk
     assert replay(desk.program("one")).proven
 
 
+def test_names_that_came_with_an_undone_list_are_gone_from_the_files(tmp_path: Path) -> None:
+    people = [{"agent": f"person-{n}", "state": 0, "name": f"Zoe Okafor {n}"} for n in range(60)]
+    with Desk(tmp_path / "desk.db") as desk:
+        program = make(desk, display=["name"])
+        program.decide(people[:20])
+        program.decide(people)
+        program.undo(dry_run=True)
+        assert any(b"Okafor 59" in file.read_bytes() for file in tmp_path.iterdir())
+        program.undo()
+    content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert (b"Okafor 19" in content, b"Okafor 20" in content, b"person-59" in content) == (True, False, False)
+
+
 def test_the_next_decision_has_the_same_number_and_its_own_people(desk: Desk) -> None:
     program = make(desk, control=0.4)
     program.decide({"ann": 0, "ben": 1})
