@@ -63,6 +63,12 @@ class RemovedWebhook(Result):
     webhook: Webhook
 
 
+class ResentMessages(Answer):
+    """The messages that are sent again."""
+
+    messages: int
+
+
 class DecidedCounts(Answer):
     """The numbers of a decided round."""
 

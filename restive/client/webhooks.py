@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
-from restive.api.webhooks import Delivery, EventType, NewWebhook, RemovedWebhook, Webhook
+from restive.api.webhooks import Delivery, EventType, NewWebhook, RemovedWebhook, ResentMessages, Webhook
 from restive.client.calls import Awaiting, Blocking, Pages, Request, Steps, call
 from restive.client.transport import AsyncTransport, Body, Transport
 
@@ -36,6 +36,18 @@ class WebhookCalls:
         """Have a test message sent now; its delivery."""
         answer: Delivery = yield Request("POST", f"{self._path}/{int(id)}/test")
         return answer
+
+    @call
+    def replace_secret(self, id: int, hours: int = 24) -> Steps[NewWebhook]:
+        """Replace the secret; for so many hours messages are signed by both."""
+        answer: NewWebhook = yield Request("POST", f"{self._path}/{int(id)}/secret", {"hours": hours})
+        return answer
+
+    @call
+    def resend(self, id: int, message: str | None = None) -> Steps[int]:
+        """Have all failed messages sent again, or the one with this id; returns how many."""
+        answer: ResentMessages = yield Request("POST", f"{self._path}/{int(id)}/resend", {"message": message})
+        return answer["messages"]
 
     @call
     def remove(self, id: int, dry_run: bool = False) -> Steps[RemovedWebhook]:

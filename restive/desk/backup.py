@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import sqlalchemy as sa
 
-from restive.desk.database import metadata, version
+from restive.desk.database import metadata, migrations, version
 from restive.desk.store import Store
 from restive.errors import Conflict
 
@@ -20,9 +20,10 @@ def back_up(
 ) -> dict[str, int]:
     """Copy a store to an empty one; returns the number of events of each program."""
     with source.reading() as reading, target.transact() as writing:
-        if any(_count(writing, table) for table in metadata.sorted_tables if table is not version):
+        if any(_count(writing, table) for table in metadata.sorted_tables if table not in (version, migrations)):
             raise Conflict(f"The store {target.address} is not empty; a backup needs a new file or database.")
-        writing.execute(version.delete())
+        for table in (version, migrations):
+            writing.execute(table.delete())
         total, done = sum(_count(reading, table) for table in metadata.sorted_tables), 0
         for table in metadata.sorted_tables:
             rows = reading.execution_options(yield_per=ROWS).execute(sa.select(table))

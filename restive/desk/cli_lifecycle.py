@@ -131,4 +131,37 @@ def verify(store: StoreOption = None, as_json: JsonOption = False) -> None:
         raise typer.Exit(1)
 
 
-VERBS = (templates, calendar, replay, export, archive, restore, delete, backup, verify)
+def migrate(
+    store: StoreOption = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; the exit code is 1 if there is something to do.")
+    ] = False,
+    contract: Annotated[
+        bool, typer.Option("--contract", help="Remove what only older versions need, once none of them runs.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring the tables of a store to this version, while servers of the version before go on."""
+    from restive.console import print_json
+    from restive.desk import migrations
+    from restive.desk.desk import default_store
+
+    found = migrations.migrate(store or str(default_store()), contract, dry_run=check)
+    steps = found.contractions if contract else found.expansions
+    if as_json:
+        listed = [{"number": each.number, "about": each.about} for each in steps]
+        print_json({"version": found.newest, "oldest": found.oldest, "steps": listed, "done": not check})
+    else:
+        for each in steps:
+            print(f"{'to do' if check else 'done'}: {each.number}, {each.about}")
+        rest = "; when no older version runs, --contract removes what only it needs" if found.contractions else ""
+        after = f"; now they have version {migrations.VERSION}" if steps and not (check or contract) else ""
+        had = "had" if after else "have"
+        print(
+            f"The tables {had} version {found.newest}{after}{'' if steps else ', nothing to do'}{'' if contract else rest}."
+        )
+    if check and steps:
+        raise typer.Exit(1)
+
+
+VERBS = (templates, calendar, replay, export, archive, restore, delete, backup, verify, migrate)

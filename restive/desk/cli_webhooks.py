@@ -1,11 +1,15 @@
-"""`restive desk webhook`: where `restive serve` sends messages about a program: add, list, change, test and remove."""
+"""`restive desk webhook`: where `restive serve` sends messages about a program: add, list, change, test, remove, new secrets, and
+failed messages."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from restive.desk.cli import DryRunOption, JsonOption, ProgramName, open_program
 from restive.desk.cli_options import StoreOption
+
+if TYPE_CHECKING:
+    from restive.api.webhooks import NewWebhook
 
 webhook = typer.Typer(
     name="webhook", help="Signed messages about a program that `restive serve` sends.", no_args_is_help=True
@@ -26,15 +30,20 @@ def add_webhook(
     as_json: JsonOption = False,
 ) -> None:
     """Add a webhook; the secret that signs its messages is printed once and never again."""
-    from restive.console import print_json, print_notices
     from restive.desk import webhooks
 
     with open_program(name, store) as program:
-        made = webhooks.add_webhook(program, url, event or webhooks.EVENTS)
+        print_secret(webhooks.add_webhook(program, url, event or webhooks.EVENTS), as_json)
+
+
+def print_secret(made: "NewWebhook", as_json: bool) -> None:
+    """Print the secret of a webhook alone on its line, so that it can be piped."""
+    from restive.console import print_json, print_notices
+
     if as_json:
         print_json(made)
     else:
-        print(made["secret"], flush=True)  # alone on its line, so that it can be piped
+        print(made["secret"], flush=True)
     print_notices(f"this is the secret of webhook {made['webhook']['id']}; store it now, it is not shown again.")
 
 
@@ -77,6 +86,36 @@ def send_test_message(
     with open_program(name, store) as program:
         webhooks.add_ping(program, number)
         print_webhooks([webhooks.find_webhook(program, number)], as_json)
+
+
+@webhook.command(name="secret")
+def replace_secret(
+    name: ProgramName,
+    number: Number,
+    hours: Annotated[int, typer.Option(help="How long the secret before also signs messages.")] = 24,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Replace the secret of a webhook; for some hours messages are signed by both."""
+    from restive.desk import webhooks
+
+    with open_program(name, store) as program:
+        print_secret(webhooks.replace_secret(program, number, hours), as_json)
+
+
+@webhook.command(name="resend")
+def resend_messages(
+    name: ProgramName,
+    number: Number,
+    message: Annotated[str | None, typer.Option(help="The id of one message.", show_default="all that failed")] = None,
+    store: StoreOption = None,
+) -> None:
+    """Have failed messages sent again, by a server on this store; they keep their ids."""
+    from restive.desk import webhooks
+
+    with open_program(name, store) as program:
+        count = webhooks.resend_messages(program, number, message)
+    print(f"The number of messages that are sent again is {count:,}.")
 
 
 @webhook.command(name="remove")

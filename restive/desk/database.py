@@ -4,8 +4,8 @@ Transactions are durable once acknowledged: SQLite in WAL mode with synchronous=
 writing transaction waits for the lock for at most LOCK_TIMEOUT_SECONDS. SQLite overwrites what it deletes
 (secure_delete), because an erased name may be in a page that was freed before.
 
-The tables are created in one step; `restive_schema` holds their version, the number of transactions that erased names,
-and how many of these were cleared from the files too.
+`restive.desk.migrations` creates and changes the tables; `restive_schema` holds their version, the number of transactions that
+erased names, and how many of these were cleared from the files too; `restive_migrations` the changes that were made.
 
 programs   one row each; the row is the program's lock; archived: since when it is read-only
 events     the log: number from 0, header as JSON, digest of the chain, size of its parts in bytes
@@ -86,8 +86,6 @@ WORDS = {
 }
 
 
-VERSION = 7
-LOCK = 0x7265737469766531  # PostgreSQL's advisory lock while tables are created: "restive1" in ASCII
 LONG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite numbers rows by an INTEGER PRIMARY KEY only
 
 metadata = sa.MetaData()
@@ -97,6 +95,12 @@ version = sa.Table(
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("erasures", sa.Integer, nullable=False),
     sa.Column("purged", sa.Integer, nullable=False),
+)
+migrations = sa.Table(
+    "restive_migrations",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("at", sa.Text, nullable=False),
 )
 programs = sa.Table(
     "programs",
@@ -211,6 +215,8 @@ webhooks = sa.Table(
     sa.Column("url", sa.Text, nullable=False),
     sa.Column("events", sa.Text, nullable=False),  # separated by spaces
     sa.Column("secret", sa.Text, nullable=False),
+    sa.Column("previous_secret", sa.Text),  # also signs, after the secret was replaced,
+    sa.Column("previous_until", sa.Text),  # until then
     sa.Column("enabled", sa.Boolean, nullable=False),
     sa.Column("created", sa.Text, nullable=False),
 )
@@ -456,36 +462,3 @@ def _rewrite(connection: sa.Connection, table: sa.Table) -> None:
 def program_tables() -> list[sa.Table]:
     """All tables with rows of a program, each before those that it refers to."""
     return [table for table in reversed(metadata.sorted_tables) if "program" in table.c]
-
-
-def has_tables(connection: sa.Connection, shown: str) -> bool:
-    """Whether the database is a store; one of another version, or with tables of something else, is refused."""
-    tables = set(sa.inspect(connection).get_table_names())  # one query: another process may create them meanwhile
-    if version.name in tables:
-        found = connection.execute(sa.select(version.c.version)).scalar_one()
-        if found != VERSION:
-            raise InputError(
-                f"The store {shown} has version {found}; this version of restive reads version {VERSION} only.",
-                code="store_version",
-            )
-        return True
-    foreign = tables if connection.dialect.name == "sqlite" else tables & set(metadata.tables)
-    if foreign:
-        raise InputError(
-            f"The database {shown} is not a store of restive, it has other tables ({min(foreign)}): "
-            "name a new file, or a database or schema of its own."
-        )
-    return False
-
-
-def create_tables(connection: sa.Connection, shown: str) -> None:
-    """Create the tables, inside the transaction of the caller, which holds SQLite's write lock."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))
-    if has_tables(connection, shown):  # again, under the lock: another process may have created them
-        return
-    metadata.create_all(connection, checkfirst=False)
-    connection.execute(version.insert().values(version=VERSION, erasures=0, purged=0))
-    if connection.dialect.name == "postgresql":
-        for table in (parts, roster, snapshots):  # bodies are compressed already
-            connection.exec_driver_sql(f"ALTER TABLE {table.name} ALTER COLUMN body SET STORAGE EXTERNAL")

@@ -61,7 +61,10 @@ BLOCKED = sa.exists().where(
     EARLIER.c.type != PING,
 )
 NEXT = (
-    sa.select(deliveries, webhooks.c.url, webhooks.c.secret, programs.c.name)
+    sa.select(
+        *(deliveries, webhooks.c.url, webhooks.c.secret, webhooks.c.previous_secret, webhooks.c.previous_until),
+        programs.c.name,
+    )
     .join(webhooks, webhooks.c.id == deliveries.c.webhook)
     .join(programs, programs.c.id == deliveries.c.program)
     .where(
@@ -82,7 +85,7 @@ class Message(NamedTuple):
     webhook: int
     program: str
     url: str
-    secret: str
+    secrets: list[str]  # that sign it: the secret, and the one before for a while
     message: str
     type: str
     body: str
@@ -233,6 +236,11 @@ def sign(secret: str, message: str, timestamp: int, body: str) -> str:
     return "v1," + base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
 
 
+def find_secrets(row: sa.Row[Any], now: str) -> list[str]:
+    """The secrets of a webhook that are in use: after a change, both for a while."""
+    return [row.secret, *([row.previous_secret] if row.previous_secret and row.previous_until > now else [])]
+
+
 def find_delay(attempt: int, first_seconds: float) -> float:
     """The delay after a failed attempt, from 1: exponential with jitter, so that receivers are not overrun."""
     delay = min(first_seconds * float(RETRY_FACTOR) ** (attempt - 1), MAX_DELAY_SECONDS)
@@ -249,7 +257,7 @@ def claim(store: Store, lease_seconds: float) -> Message | None:
             mine = connection.execute(deliveries.update().where(same).values(news)).rowcount
         if mine:  # otherwise another server was faster
             rest = row.message, row.type, row.body, row.attempts + 1, lease
-            return Message(row.id, row.webhook, row.name, row.url, row.secret, *rest)
+            return Message(row.id, row.webhook, row.name, row.url, find_secrets(row, store.now()), *rest)
     return None
 
 

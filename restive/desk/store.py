@@ -39,14 +39,12 @@ from restive.desk.database import (
     check_place,
     connect,
     create_file,
-    create_tables,
     display,
     events,
     explain,
     explain_doubt,
     find_cause,
     grants,
-    has_tables,
     parts,
     program_tables,
     programs,
@@ -58,6 +56,7 @@ from restive.desk.database import (
     version,
 )
 from restive.desk.events import CHUNK, Event, Head, Part, assemble, link, pick
+from restive.desk.migrations import create_tables, has_tables
 from restive.desk.roster import split_names
 from restive.desk.writer import FIND_DISPLAY, Writer, count_events, read_display, write_time
 from restive.errors import Conflict, InputError, NotFound

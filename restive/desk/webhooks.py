@@ -1,4 +1,5 @@
-"""Webhooks of a program: where a server sends messages about it. Add, list, change, test and remove them.
+"""Webhooks of a program: where a server sends messages about it. Add, list, change, test and remove them, replace their
+secrets, and send failed messages again.
 
 The secret of a webhook signs its messages. It is shown once, and stored as it is, because the server signs with it; it is
 in no event, audit entry, export or log. The audit log names the host of an address only: its path may be a secret too.
@@ -16,16 +17,17 @@ import sqlalchemy as sa
 from restive.api.webhooks import Delivery, EventType, NewWebhook, Webhook
 from restive.desk.audit import NO_CONTEXT, RequestContext
 from restive.desk.database import deliveries, webhooks
-from restive.desk.outbox import FAILED, PENDING, PING, SECRET_PREFIX, Message, add_seconds, make_delivery
+from restive.desk.outbox import FAILED, PENDING, PING, SECRET_PREFIX, Message, add_seconds, find_secrets, make_delivery
 from restive.desk.program import Program
 from restive.desk.store import Store, Writer
-from restive.errors import Conflict, InputError, NotFound
+from restive.errors import Conflict, InputError, NotFound, check_whole
 
 EVENTS: tuple[EventType, ...] = get_args(EventType)
 MAX_URL = 2000
 MAX_WEBHOOKS = 10  # of a program
 MAX_SHOWN = 10  # deliveries of a webhook
 SECRET_BYTES = 32
+ROTATION_HOURS, MAX_ROTATION_HOURS = 24, 24 * 30  # for which the secret before also signs
 
 
 def add_webhook(
@@ -33,7 +35,7 @@ def add_webhook(
 ) -> NewWebhook:
     """Add a webhook; its secret cannot be shown again."""
     parts, wanted = check_url(url), check_events(events)
-    secret = SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+    secret = _make_secret()
     with program.store.writing(program.id, context, "webhook added") as writer:
         there = writer.execute(sa.select(webhooks.c.url).where(webhooks.c.program == program.id)).scalars().all()
         _check_new(there, url)
@@ -83,6 +85,48 @@ def change_webhook(
     return find_webhook(program, number)
 
 
+def replace_secret(
+    program: Program, number: int, hours: int = ROTATION_HOURS, context: RequestContext = NO_CONTEXT
+) -> NewWebhook:
+    """Replace the secret of a webhook; for some hours messages are signed by both, so that no receiver misses one."""
+    check_whole("hours", hours, 0, MAX_ROTATION_HOURS)
+    secret = _make_secret()
+    with program.store.writing(program.id, context, "webhook secret replaced") as writer:
+        row, now = _find(writer, number), program.store.now()
+        before = {"previous_secret": row.secret, "previous_until": add_seconds(now, 3600 * hours)} if hours else {}
+        news = {"secret": secret, "previous_secret": None, "previous_until": None} | before
+        writer.execute(webhooks.update().where(webhooks.c.id == number).values(news))
+        answer = {"webhook": number, "host": urlsplit(row.url).hostname, "hours": hours}
+        writer.record_audit_entry("webhook secret replaced", None, answer)
+    return {"webhook": find_webhook(program, number), "secret": secret}
+
+
+def resend_messages(
+    program: Program, number: int, message: str | None = None, context: RequestContext = NO_CONTEXT
+) -> int:
+    """Have messages that failed sent again, all of a webhook or the one with this id; returns how many.
+
+    Those about undone requests and test messages are left out. They keep their ids, and their place before later ones.
+    """
+    failed = sa.and_(deliveries.c.webhook == number, deliveries.c.status == FAILED, deliveries.c.type != PING)
+    with program.store.writing(program.id, context, "webhook messages resent") as writer:
+        row, now = _find(writer, number), program.store.now()
+        if not row.enabled:
+            raise Conflict("The webhook is disabled; enable it before messages are sent again.")
+        same = sa.true() if message is None else deliveries.c.message == message
+        again = deliveries.update().where(failed, deliveries.c.undone.is_(False), same)
+        count = int(writer.execute(again.values(status=PENDING, attempts=0, due=now)).rowcount)
+        if message is not None and not count:
+            raise NotFound("The webhook has no failed message with this id.", location="message")
+        answer = {"webhook": number, "host": urlsplit(row.url).hostname, "messages": count}
+        writer.record_audit_entry("webhook messages resent", None, answer)
+    return count
+
+
+def _make_secret() -> str:
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
 def remove_webhook(
     program: Program, number: int, dry_run: bool = False, context: RequestContext = NO_CONTEXT
 ) -> Webhook:
@@ -115,7 +159,8 @@ def add_ping(
             made |= {"attempts": 1, "attempted": now}
         added = writer.execute(deliveries.insert().values(made).returning(deliveries.c.id)).scalar_one()
         writer.record_audit_entry("webhook tested", None, {"webhook": number, "host": urlsplit(row.url).hostname})
-    return Message(added, number, program.name, row.url, row.secret, made["message"], PING, made["body"], 1, due)
+    keys = find_secrets(row, now)
+    return Message(added, number, program.name, row.url, keys, made["message"], PING, made["body"], 1, due)
 
 
 def list_webhooks(program: Program) -> list[Webhook]:

@@ -6,9 +6,9 @@ from pydantic import Field
 
 from restive.api.webhooks import EventType
 from restive.desk.tokens import MAX_DAYS
-from restive.desk.webhooks import EVENTS, MAX_URL
+from restive.desk.webhooks import EVENTS, MAX_ROTATION_HOURS, MAX_URL, ROTATION_HOURS
 from restive.errors import InputError
-from restive.server.requests import SHORT, Body, make_example
+from restive.server.requests import SHORT, Body, Query, make_example
 
 
 class GrantBody(Body):
@@ -76,3 +76,17 @@ class ChangeWebhookBody(Body):
     url: Address | None = None
     events: Events | None = None
     enabled: bool | None = Field(default=None, description="Whether messages are sent.")
+
+
+class Rotation(Query):
+    """For how long the secret before also signs."""
+
+    hours: int = Field(
+        ROTATION_HOURS, ge=0, le=MAX_ROTATION_HOURS, description="For how long the secret before also signs messages."
+    )
+
+
+class Resend(Query):
+    """Which messages are sent again."""
+
+    message: str | None = Field(None, max_length=100, description="The id of one message; absent: all that failed.")

@@ -99,6 +99,10 @@ class Sender:
         """How long a message is reserved for one server: an attempt must have ended by then."""
         return 2 * self._settings.webhook_timeout_seconds
 
+    def wake(self) -> None:
+        """Look for messages at once."""
+        self._wake.set()
+
     async def run(self) -> None:
         """Send messages as they become due, until the task is cancelled; attempts that have begun are finished."""
         running: set[asyncio.Task[Delivery]] = set()
@@ -179,7 +183,9 @@ class Sender:
             "User-Agent": f"restive/{__version__}",
             "webhook-id": message.message,
             "webhook-timestamp": str(timestamp),
-            "webhook-signature": sign(message.secret, message.message, timestamp, message.body),
+            "webhook-signature": " ".join(
+                sign(secret, message.message, timestamp, message.body) for secret in message.secrets
+            ),
         }
         server_name = {"sni_hostname": url.raw_host.decode("ascii")}
         addresses = await self._look_up(url)

@@ -19,11 +19,16 @@ def test_the_life_of_a_webhook(shops: Call) -> None:
     with Desk("desk.db") as desk:
         sent = claim(desk.store, 30.0)
         assert sent is not None
-        assert sent.secret == made.out.removesuffix("\n")
+        assert sent.secrets == [made.out.removesuffix("\n")]
         finish(desk.store, sent, "404", None)
     listed = shops("webhook", "list", "shops")
     assert "ping: failed (404)" in " ".join(listed.out.split())
-    assert sent.secret not in listed.out + shops("webhook", "list", "shops", "--json").out
+    assert sent.secrets[0] not in listed.out + shops("webhook", "list", "shops", "--json").out
+    changed = shops("webhook", "secret", "shops", "1", "--hours", "1")
+    assert changed.out.startswith("whsec_")
+    assert changed.out != made.out
+    assert shops("webhook", "resend", "shops", "1").out == "The number of messages that are sent again is 0.\n"
+    assert "no failed message" in shops("webhook", "resend", "shops", "1", "--message", "msg_1").err
     assert "(disabled)" in shops("webhook", "change", "shops", "1", "--disable").out
     assert "enable it before" in shops("webhook", "test", "shops", "1").err
     assert "would be removed" in shops("webhook", "remove", "shops", "1", "--dry-run").out
@@ -48,6 +53,8 @@ def test_the_life_of_a_webhook(shops: Call) -> None:
         (("change", "shops", "1", "--enable"), "The program has no webhook 1."),
         (("test", "shops", "1"), "The program has no webhook 1."),
         (("remove", "shops", "1"), "The program has no webhook 1."),
+        (("secret", "shops", "1"), "The program has no webhook 1."),
+        (("secret", "shops", "1", "--hours", "721"), "hours"),
     ],
 )
 def test_what_is_wrong_is_said(shops: Call, words: tuple[str, ...], sentence: str) -> None:

@@ -409,21 +409,6 @@ def test_files_of_a_new_store_belong_to_their_owner_alone(tmp_path: Path) -> Non
     assert shared.stat().st_mode & 0o777 == 0o660
 
 
-@pytest.mark.parametrize("step", [-1, 1])
-def test_a_store_of_another_version_is_refused_and_left_alone(address: str, step: int) -> None:
-    with Store.open(address) as store, store._engine.connect() as connection:
-        connection.execute(module.version.update().values(version=module.VERSION + step))
-        connection.commit()
-    before = describe(address)
-    for read_only in (False, True):
-        with pytest.raises(
-            InputError, match=rf"has version {module.VERSION + step}; .* reads version {module.VERSION} only"
-        ) as refused:
-            Store.open(address, read_only)
-        assert refused.value.code == "store_version"
-    assert describe(address) == before
-
-
 def test_tables_that_cannot_all_be_created_leave_none(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*given: object) -> None:
         raise KeyError

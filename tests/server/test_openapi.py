@@ -131,7 +131,8 @@ def test_roles_are_scopes_of_the_token(document: dict[str, Any]) -> None:
         "create", "change", "erase", "store_audit", "program_audit", "audit_csv", "audit_parquet", "audit_xlsx",
         "archive", "restore", "delete", "export_program", "list_users", "invite_user", "make_new_token", "renew_invitation",
         "change_user", "revoke_user",
-        "show_webhooks", "make_webhook", "update_webhook", "send_test_message", "delete_webhook",
+        "show_webhooks", "make_webhook", "update_webhook", "send_test_message", "delete_webhook", "rotate_secret",
+        "resend",
     }  # fmt: skip
     assert {name for name, role in roles.items() if role == "operator"} == {
         "decide", "learn", "correct_states", "cancel", "leave", "undo", "withdraw",

@@ -16,7 +16,7 @@ import pytest
 
 from restive.api.webhooks import Delivery
 from restive.desk import Desk, Program
-from restive.desk.webhooks import add_ping, add_webhook, change_webhook, find_webhook
+from restive.desk.webhooks import add_ping, add_webhook, change_webhook, find_webhook, replace_secret, resend_messages
 from restive.errors import InputError
 from restive.server.app import make_app
 from restive.server.monitoring import Metrics
@@ -152,6 +152,37 @@ def test_a_message_that_fails_too_often_is_given_up_and_shown(
         wait_for(program, "failed", "302")
     found = find_webhook(program, 1)
     assert (found["failed"], found["pending"], len(receiver.attempts)) == (1, 0, 2)
+
+
+def test_a_failed_message_is_sent_again_with_its_id_when_asked_for(
+    desk: Desk, program: Program, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("restive.server.webhooks.MAX_ATTEMPTS", 1)
+    receiver.answer = lambda _: 500
+    program.decide(STATES)
+    with sending(desk):
+        wait_for(program, "failed", "500")
+        receiver.answer = lambda _: 204
+        assert resend_messages(program, 1) == 1
+        receiver.wait(accepted=1)
+        wait_for(program, "delivered", "204")
+    assert [message["id"] for message in receiver.attempts] == [receiver.accepted[0]["id"]] * 2
+    assert resend_messages(program, 1) == 0
+
+
+@pytest.mark.parametrize("hours", [0, 24])
+def test_after_a_change_of_secret_both_sign_for_a_while(
+    desk: Desk, program: Program, receiver: Receiver, hours: int
+) -> None:
+    before, after = receiver.secret, replace_secret(program, 1, hours)["secret"]
+    assert before != after
+    program.decide(STATES)
+    with sending(desk):
+        receiver.wait(accepted=1) if hours else wait_for(program, "pending", "401")
+        receiver.secret = after
+        receiver.wait(accepted=1)
+    assert bool(receiver.failures) is (hours == 0)
+    receiver.failures.clear()
 
 
 def test_a_receiver_that_is_gone_is_disabled(desk: Desk, program: Program, receiver: Receiver) -> None:

@@ -1,4 +1,4 @@
-"""Routes of webhooks: list, add, change, test and remove; and the messages, as the OpenAPI document describes them.
+"""Routes of webhooks, of their secrets and failed messages; and the messages, as the OpenAPI document describes them.
 
 Adding takes no idempotency key, because the secret is not stored in the audit log: a second request with the same url is
 refused.
@@ -9,10 +9,27 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 
 from restive.api.types import Page
-from restive.api.webhooks import Delivery, NewWebhook, Ping, RemovedWebhook, ResultsComplete, RoundDecided, Webhook
+from restive.api.webhooks import (
+    Delivery,
+    NewWebhook,
+    Ping,
+    RemovedWebhook,
+    ResentMessages,
+    ResultsComplete,
+    RoundDecided,
+    Webhook,
+)
 from restive.desk.audit import RequestContext
-from restive.desk.webhooks import add_ping, add_webhook, change_webhook, list_webhooks, remove_webhook
-from restive.server.admin_requests import ChangeWebhookBody, WebhookBody
+from restive.desk.webhooks import (
+    add_ping,
+    add_webhook,
+    change_webhook,
+    list_webhooks,
+    remove_webhook,
+    replace_secret,
+    resend_messages,
+)
+from restive.server.admin_requests import ChangeWebhookBody, Resend, Rotation, WebhookBody
 from restive.server.openapi import json_body
 from restive.server.requests import MAX_ROUND, DryRun
 from restive.server.routes.deps import (
@@ -93,6 +110,28 @@ async def send_test_message(name: Name, number: Number, request: Request, princi
     programs = get_programs(request)
     message = await programs.call(request, name, add_ping, number, sender.lease_seconds, context)
     return json_response(await sender.send(message))
+
+
+@router.post(P + "/{webhook}/secret", response_model=NewWebhook, summary="Replace the secret of a webhook")
+async def rotate_secret(
+    name: Name, number: Number, request: Request, principal: Admin, query: Annotated[Rotation, Query()]
+) -> Response:
+    """Replace the secret, which is not shown again; for some hours messages are signed by both secrets."""
+    await check_empty_body(request)
+    context = RequestContext(principal.signature)
+    return json_response(await get_programs(request).call(request, name, replace_secret, number, query.hours, context))
+
+
+@router.post(P + "/{webhook}/resend", response_model=ResentMessages, summary="Send failed messages again")
+async def resend(
+    name: Name, number: Number, request: Request, principal: Admin, query: Annotated[Resend, Query()]
+) -> Response:
+    """Have the failed messages of a webhook sent again, or one of them; they keep their ids."""
+    await check_empty_body(request)
+    context = RequestContext(principal.signature)
+    count = await get_programs(request).call(request, name, resend_messages, number, query.message, context)
+    request.app.state.sender.wake()
+    return json_response({"messages": count})
 
 
 MessageId = Annotated[

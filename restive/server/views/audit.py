@@ -111,6 +111,8 @@ DESCRIPTIONS: Mapping[str, Callable[[str, Mapping[str, Any]], str]] = {
     "webhook added": lambda _, answer: _describe_webhook("added", answer),
     "webhook changed": lambda _, answer: _describe_webhook("changed", answer),
     "webhook tested": lambda _, answer: _describe_webhook("tested", answer),
+    "webhook secret replaced": lambda _, answer: _describe_webhook("replaced the secret of", answer),
+    "webhook messages resent": lambda _, answer: _describe_webhook("resent failed messages of", answer),
     "webhook removed": lambda _, answer: _describe_webhook("removed", answer),
     "roles changed": lambda _, answer: _describe_token("changed roles of", answer),
 }

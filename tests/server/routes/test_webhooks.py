@@ -5,7 +5,16 @@ from collections.abc import Callable
 from pydantic import TypeAdapter
 
 from restive.api.types import Page
-from restive.api.webhooks import Delivery, NewWebhook, Ping, RemovedWebhook, ResultsComplete, RoundDecided, Webhook
+from restive.api.webhooks import (
+    Delivery,
+    NewWebhook,
+    Ping,
+    RemovedWebhook,
+    ResentMessages,
+    ResultsComplete,
+    RoundDecided,
+    Webhook,
+)
 from restive.desk.outbox import claim, finish
 from restive.desk.webhooks import MAX_WEBHOOKS
 from server.calling import Caller, as_rows, check
@@ -23,13 +32,20 @@ def test_the_life_of_a_webhook(principals: Callable[..., Caller]) -> None:
         admin.call("PATCH", "webhooks/1", json={"events": ["round.decided"], "enabled": False}), Webhook, 200
     )
     assert (changed["events"], changed["enabled"], changed["url"]) == (["round.decided"], False, URL)
+    rotated = check(admin.call("POST", "webhooks/1/secret?hours=2"), NewWebhook, 200)
+    assert rotated["secret"] != made["secret"]
+    admin.refused("POST", "webhooks/1/resend", 409)  # it is disabled
+    admin.call("PATCH", "webhooks/1", json={"enabled": True})
+    assert check(admin.call("POST", "webhooks/1/resend"), ResentMessages, 200)["messages"] == 0
+    admin.refused("POST", "webhooks/1/resend?message=msg_1", 404)
     sent = check(admin.call("POST", "webhooks/1/test"), Delivery, 200)
     assert (sent["type"], sent["status"], sent["result"], sent["next"]) == ("ping", "failed", "unknown host", None)
     assert check(admin.call("DELETE", "webhooks/1?dry_run=true"), RemovedWebhook, 200)["recorded"] is False
     assert check(admin.call("DELETE", "webhooks/1"), RemovedWebhook, 200)["recorded"] is True
     assert admin.get("webhooks", Page[Webhook])["items"] == []
-    entries = admin.desk.store.audit_log(None, limit=4)
-    assert [row.verb for row in entries] == ["webhook removed", "webhook tested", "webhook changed", "webhook added"]
+    entries = admin.desk.store.audit_log(None, limit=7)
+    verbs = ["removed", "tested", "messages resent", "changed", "secret replaced", "changed", "added"]
+    assert [row.verb for row in entries] == [f"webhook {verb}" for verb in verbs]
     assert entries[-1].answer == {
         "webhook": 1, "host": "no-such-host.invalid", "events": ["round.decided", "results.complete"],
     }  # fmt: skip

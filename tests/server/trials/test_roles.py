@@ -78,6 +78,8 @@ WAYS: dict[str, Way] = {
     f"POST {P}/webhooks": Way("admin", {"url": ""}, status=201),
     f"PATCH {P}/webhooks/{{webhook}}": Way("admin", {"enabled": True}),
     f"POST {P}/webhooks/{{webhook}}/test": Way("admin"),
+    f"POST {P}/webhooks/{{webhook}}/secret": Way("admin"),
+    f"POST {P}/webhooks/{{webhook}}/resend": Way("admin"),
     f"DELETE {P}/webhooks/{{webhook}}": Way("admin", query="?dry_run=true"),
 }
 

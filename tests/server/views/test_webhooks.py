@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from restive.desk.outbox import claim, finish
 from restive.desk.webhooks import list_webhooks
 from server.views.browsing import Site, open_site, read_text
 
@@ -48,6 +49,23 @@ def test_a_webhook_is_tested_disabled_and_removed(site: Site) -> None:
     assert "Added webhook 1 to no-such-host.invalid: results.complete" in read_text(
         browser.get("/programs/coupons/audit").text
     )
+
+
+def test_a_new_secret_is_shown_once_and_failed_messages_are_sent_again(site: Site) -> None:
+    browser, program = site.browser("admin"), site.desk.program("coupons")
+    first = SECRET.findall(browser.post(PAGE, {"step": "add", "url": URL, "round.decided": "yes"}).text)
+    made = browser.post(PAGE, {"step": "secret", "webhook": "1"})
+    assert "For 24 hours messages are signed by the secret before as well." in read_text(made.text)
+    assert (len(SECRET.findall(made.text)), SECRET.findall(made.text) != first) == (1, True)
+    assert "Send failed messages again" not in browser.get(PAGE).text
+    program.decide({"ann": "low"}, again=True)
+    sent = claim(site.desk.store, 30.0)
+    assert sent is not None
+    finish(site.desk.store, sent, "500", None)
+    assert "Send failed messages again" in browser.get(PAGE).text
+    assert browser.post(PAGE, {"step": "resend", "webhook": "1"}).status_code == 303
+    assert "1 failed message is sent again." in read_text(browser.get(PAGE).text)
+    assert list_webhooks(program)[0]["failed"] == 0
 
 
 def test_what_is_refused_stays_in_the_form(site: Site) -> None:
