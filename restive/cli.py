@@ -31,6 +31,7 @@ from restive.desk.cli_lifecycle import VERBS as LIFECYCLE
 from restive.desk.cli_results import VERBS as RESULTS
 from restive.desk.cli_tokens import token
 from restive.desk.cli_webhooks import webhook
+from restive.desk.partitions.cli import partition
 from restive.errors import InputError, check_whole
 from restive.kernels.rng import MAX_SEED
 from restive.logs.cli import GROUPS, VERBS, check_targets
@@ -56,6 +57,7 @@ app = typer.Typer(
 app.add_typer(desk)
 desk.add_typer(token)
 desk.add_typer(webhook)
+desk.add_typer(partition)
 for verb in (*LIFECYCLE, *RESULTS):
     desk.command()(verb)
 app.command(context_settings=ENVIRONMENT)(serve)
@@ -74,7 +76,7 @@ FILES = (".json", ".npz")  # of one problem
 # The extra of this package that installs a module.
 EXTRAS = {
     "fastexcel": "desk", "sqlalchemy": "desk", "xlsxwriter": "desk", "fastapi": "server", "uvicorn": "server",
-    "matplotlib": "plots", "jinja2": "plots", "distributed": "dask", "psycopg": "postgresql",
+    "matplotlib": "plots", "jinja2": "plots", "distributed": "dask", "fsspec": "dask", "psycopg": "postgresql",
 }  # fmt: skip
 EngineOption = Annotated[
     str, typer.Option(help="What runs the jobs: `processes`, `threads`, `dask` or `dask://host:port`.")

@@ -2,6 +2,7 @@
 
     log/00000.json             the config and the partitions; log/00012.json: the record of round 12
     people/part-00003.parquet  the ids and groups of the people of partition 3, in the order of their numbers
+    settings/ROUND-DIGEST.json what the tasks of a round share
     parts/00003/KIND-ROUND-DIGEST.parquet  what is known of them after a round, and the choices and list of the round
 
 A file is named by the digest of its content, so it is never overwritten by another content: tasks that run twice, late
@@ -68,20 +69,25 @@ class Folder:
         buffer = BytesIO()
         frame = pl.DataFrame({key: _flat(array) for key, array in columns.items()})
         frame.write_parquet(buffer, compression="lz4", statistics=False)
-        content = buffer.getbuffer()
+        return self.write_bytes(name, buffer.getbuffer())
+
+    def write_bytes(self, name: str, content: "memoryview | bytes") -> File:
+        """Write a file; `{digest}` in its name is replaced."""
         digest = hashlib.sha256(content).hexdigest()
         file = File(name.format(digest=digest[:16]), digest, len(content))
-        self._put(file.path, content)
-        return file
-
-    def _put(self, name: str, content: "memoryview | bytes") -> None:
-        path = self.path(name)
+        path = self.path(file.path)
         if self.local:
             temporary = self._write_temporary(path, content)
             os.replace(temporary, path)
             _flush_folder(path)
         else:
             self.files.pipe_file(path, bytes(content))
+        return file
+
+    def read_bytes(self, name: str) -> bytes:
+        """The content of a file."""
+        content: bytes = self.files.cat_file(self.path(name))
+        return content
 
     def _write_temporary(self, path: str, content: "memoryview | bytes") -> str:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -171,12 +177,15 @@ def check_file(folder: str, file: File) -> str | None:
 
 
 def clean(folder: str, part: str, round_: int, used: Sequence[str]) -> int:
-    """Remove the files of a partition that no record needs after a round; returns how many."""
+    """Remove the files of a partition that no record needs after a round; returns how many.
+
+    Those of a later round stay: another process may be deciding it.
+    """
     within, removed = Folder(folder), 0
     for name in within.list(part):
         kind, _, rest = name.partition("-")
-        decided = int(rest[:5]) if rest[:5].isdigit() else round_
-        if f"{part}/{name}" not in used and (decided == round_ or kind not in KEPT):
+        decided = int(rest[:5])
+        if f"{part}/{name}" not in used and (decided == round_ or (decided < round_ and kind not in KEPT)):
             within.remove(f"{part}/{name}")
             removed += 1
     return removed

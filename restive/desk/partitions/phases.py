@@ -15,7 +15,7 @@ import numpy as np
 
 from restive.desk.decision import RESERVE_SIZE
 from restive.desk.partitions.choices import Edge, Stage, look_at
-from restive.desk.partitions.files import BELIEF
+from restive.desk.partitions.files import BELIEF, CHOICES, GIVEN, RANKED
 from restive.desk.partitions.selection import Window, find_cut
 from restive.desk.partitions.tasks import Partition, Ranked, Setting, learn, load_belief, load_policy
 from restive.desk.selection import find_minimums
@@ -66,7 +66,7 @@ def learn_round(tasks: Tasks, setting: Setting, partitions: Sequence[Partition])
     next(steps)
     blocks, sums, learned = count_blocks(setting.agents), list[Floats](), list(partitions)
     while True:
-        found = tasks.run("learn", learn, [(setting, partition, sums) for partition in partitions])
+        found = tasks.run("learn", learn, [(setting, each.brief(GIVEN, CHOICES, BELIEF), sums) for each in partitions])
         sums.append(join_nodes([each.nodes for each in found], blocks))
         files = [each.belief for each in found]
         learned = [
@@ -78,7 +78,7 @@ def learn_round(tasks: Tasks, setting: Setting, partitions: Sequence[Partition])
             break
     axes = agent_axes(policy, nobody)
     shared = {name: array for name, array in flatten(nobody).items() if axes[name] is None}
-    return learned, setting._replace(shared=shared)
+    return learned, setting._replace(shared=shared).save()
 
 
 def select(
@@ -102,7 +102,9 @@ def select(
         tried = [*stages, Stage(code, None)]
 
         def ask(above: tuple[int, ...], low: int, high: int, tried: list[Stage] = tried) -> list[Window]:
-            return tasks.run("select", look_at, [(setting, each, tried, above, low, high) for each in partitions])
+            return tasks.run(
+                "select", look_at, [(setting, each.brief(RANKED), tried, above, low, high) for each in partitions]
+            )
 
         stages.append(Stage(code, find_cut(ask, number, *bounds) if number else None))
     more = {

@@ -30,6 +30,7 @@ from restive.desk.partitions.choices import Edge, Recorded, Stage, edge, record
 from restive.desk.partitions.files import (
     ACTIVITY,
     BELIEF,
+    CHOICES,
     GIVEN,
     KEPT,
     LIST,
@@ -64,6 +65,7 @@ from restive.policies.lagrange import Lagrange
 from restive.version import __version__
 
 LOG_START = 0
+KNOWN = (BELIEF, ACTIVITY, CHOICES)  # what is known of people after a round
 
 
 class Decision(NamedTuple):
@@ -153,9 +155,13 @@ class PartitionedProgram:
         for index, (size, *_) in enumerate(start["people"]):
             self.partitions.append(Partition(index, first, size, {}))
             first += size
-        self.agents, self.rounds = first, self.folder.records() - 1
+        self.agents, self.rounds, self.digest = first, 0, digest
         self.last: dict[str, Any] | None = None
-        self.digest = digest
+        self._load_last()
+
+    def _load_last(self) -> None:
+        """Go on from the last record of the log."""
+        self.rounds = self.folder.records() - 1
         if self.rounds:
             self.last, self.digest = self.folder.record(self.rounds)
             self.partitions = [
@@ -166,7 +172,7 @@ class PartitionedProgram:
     def _setting(self) -> Setting:
         config = json.dumps(self.config.as_json())
         setting = Setting(self.folder.url, config, self.rounds + 1, self.agents, self.groups, {})
-        return setting._replace(shared=self._shared(setting))
+        return setting._replace(shared=self._shared(setting)).save()
 
     def _shared(self, setting: Setting) -> dict[str, Any]:
         """The arrays of the belief that all agents share."""
@@ -210,12 +216,16 @@ class PartitionedProgram:
         outcomes = sum(each.outcomes for each in given)
         if outcomes:
             partitions, setting = learn_round(tasks, setting, partitions)
-        ranked = tasks.run("rank", rank, [(setting, partition) for partition in partitions])
+        ranked = tasks.run("rank", rank, [(setting, part.brief(GIVEN, *KNOWN)) for part in partitions])
         self._check_ranked(ranked, budget)
         partitions = [part.having(**{RANKED: each.file}) for part, each in zip(partitions, ranked, strict=True)]
         stages, still_open = select(tasks, setting, partitions, ranked, self._shares(), budget)
-        edges = merge_edges(tasks.run("edge", edge, [(setting, partition, stages) for partition in partitions]))
-        recorded = tasks.run("record", record, [(setting, part, stages, edges, still_open) for part in partitions])
+        edges = merge_edges(tasks.run("edge", edge, [(setting, part.brief(RANKED), stages) for part in partitions]))
+        recorded = tasks.run(
+            "record",
+            record,
+            [(setting, part.brief(RANKED, GIVEN, ACTIVITY, CHOICES), stages, edges, still_open) for part in partitions],
+        )
         totals = {
             "budget": budget,
             "present": int(sum(each.states.sum() for each in ranked)) + sum(each.carried_over for each in ranked),
@@ -238,14 +248,10 @@ class PartitionedProgram:
     ) -> list[Given]:
         source = Folder(states)
         whole = source.files.isfile(source.root)
-        if whole and self.partitions[0].people.endswith(states.rsplit("/", 1)[-1]):
-            whole = False
-            states = states.rsplit("/", 1)[0]
         names = [states if whole else f"{states.rstrip('/')}/part-{part.place:05d}.parquet" for part in self.partitions]
-        lists = list(must), list(never)
-        given = tasks.run(
-            "read", read_states, [(setting, *each, *lists) for each in zip(self.partitions, names, strict=True)]
-        )
+        lists = whole, list(must), list(never)
+        parts = zip((part.brief(CHOICES) for part in self.partitions), names, strict=True)
+        given = tasks.run("read", read_states, [(setting, *each, *lists) for each in parts])
         if whole and (missing := given[0].rows - sum(each.found for each in given)):
             raise InputError(f"{states}: {missing} rows are about nobody in the program.", location="states")
         if len(set(must)) != (found := sum(each.must for each in given)):
@@ -311,7 +317,7 @@ class PartitionedProgram:
         )  # fmt: skip
         if not dry_run:
             before = self.partitions
-            self.__init__(self.folder.url)  # type: ignore[misc]
+            self._load_last()
             known = [
                 [file.path for part in both for file in part.files.values()]
                 for both in zip(before, self.partitions, strict=True)
@@ -319,11 +325,26 @@ class PartitionedProgram:
             parts = [f"parts/{part.place:05d}" for part in self.partitions]
             url, number = self.folder.url, entry["round"]
             tasks.run("clean", clean, [(url, part, number, used) for part, used in zip(parts, known, strict=True)])
+            for name in self.folder.list("settings"):
+                if int(name[:5]) < number:
+                    self.folder.remove(f"settings/{name}")
         return decided
 
     def entries(self) -> list[dict[str, Any]]:
         """The record of each round, the first first."""
         return [self.folder.record(number)[0] for number in range(1, self.rounds + 1)]
+
+    def describe_rounds(self) -> list[dict[str, Any]]:
+        """A row for each round: its list, and the mean reward of states in the control group and outside it."""
+        rows, worth = list[dict[str, Any]](), np.array(self.config.rewards)
+        for entry in self.entries():
+            others, control = (
+                None if not sum(counts) else round(float(np.dot(counts, worth)) / sum(counts), 4)
+                for counts in entry["states"]
+            )
+            known = {name: entry[name] for name in ("round", "at", "budget", "present", "listed", "outcomes")}
+            rows.append({**known, "control": control, "others": others, "price": round(entry["shared"]["price"][0], 6)})
+        return rows
 
     def verify(self, engine: Executor, progress: Progress = no_progress) -> list[str]:
         """What is wrong with the log or with a file that it names; nothing if all is as it was recorded."""

@@ -18,6 +18,7 @@ from restive.types import Bools, Floats, Ints, Keys
 KeyArray = npt.NDArray[np.uint64]
 BINS, MAX_DISTINCT = 64, 16
 _SIGN, _MAX = np.uint64(1 << 63), (1 << 64) - 1
+_DRAWS = 1 << 53  # different draws; they are multiples of 1 / _DRAWS
 
 
 class Window(NamedTuple):
@@ -131,14 +132,13 @@ Ask = Callable[[tuple[int, ...], int, int], Sequence[Window]]
 def find_cut(ask: Ask, k: int, low: int = 0, high: int = _MAX) -> Cut:
     """The last place if k agents are chosen, k from 1 to their number; priorities have keys from `low` to `high`."""
     keys, left, passes, first = [0, 0, 0], k, 0, None
-    for level in range(3):
+    for level, bounds in enumerate(((low, high), (0, _DRAWS - 1), (0, _MAX))):
         chosen = tuple(keys[:level])
-        found = find_kth(lambda low, high, chosen=chosen: ask(chosen, low, high), left, low, high)  # type: ignore[misc]
+        found = find_kth(lambda low, high, chosen=chosen: ask(chosen, low, high), left, *bounds)  # type: ignore[misc]
         first = first or found
         keys[level], passes, left = found.key, passes + found.passes, left - found.above
         if found.tied == left:
             break
-        low, high = 0, _MAX
     assert first is not None
     return Cut((keys[0], keys[1], keys[2]), first.above, first.tied, k, passes)
 
@@ -161,7 +161,8 @@ class Agents(NamedTuple):
 
     def draw(self, number: Ints) -> KeyArray:
         """The keys of tie draws."""
-        return order_keys(rng.uniform(self.ties, np.ascontiguousarray(number))[0])
+        drawn: KeyArray = (rng.uniform(self.ties, np.ascontiguousarray(number))[0] * _DRAWS).astype(np.uint64)
+        return drawn
 
     def mark(self, cut: Cut) -> Bools:
         """Those that are chosen."""

@@ -14,7 +14,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ from restive.desk.partitions.selection import order_keys
 from restive.desk.projection import in_control
 from restive.desk.selection import find_exclusions
 from restive.desk.table_columns import Fault, TableError
-from restive.desk.table_files import read_parquet
+from restive.desk.table_files import ROW, read_parquet
 from restive.desk.table_schema import read_outcomes
 from restive.errors import InputError, NotFound
 from restive.kernels import rng
@@ -65,9 +65,13 @@ class Partition(NamedTuple):
         """The same partition with other files."""
         return self._replace(files={**self.files, **files})
 
+    def brief(self, *kinds: str) -> "Partition":
+        """The partition with the paths of these kinds of files, for a task that needs no others."""
+        return self._replace(files={kind: File(self.files[kind].path, "", 0) for kind in kinds if kind in self.files})
+
 
 class Setting(NamedTuple):
-    """What all tasks of a round share."""
+    """What all tasks of a round share; it is sent by the name of its file, which each process reads once."""
 
     folder: str
     config: str  # as JSON
@@ -75,6 +79,18 @@ class Setting(NamedTuple):
     agents: int
     groups: tuple[str, ...]
     shared: Mapping[str, Any]  # the arrays of the belief that all agents share
+    path: str = ""  # its file, once it is saved
+
+    def save(self) -> "Setting":
+        """The setting in a file, so that it can be sent."""
+        shared = {name: np.asarray(array).tolist() for name, array in self.shared.items()}
+        content = json.dumps({**self._asdict(), "shared": shared, "path": ""}).encode()
+        file = Folder(self.folder).write_bytes(f"settings/{self.round:05d}-{{digest}}.json", content)
+        return self._replace(path=file.path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        assert self.path, "a setting is saved before it is sent"
+        return load_setting, (self.folder, self.path)
 
     def name(self, partition: Partition, kind: str) -> str:
         """The name of a new file."""
@@ -87,13 +103,21 @@ class Setting(NamedTuple):
         return Draws(keys, partition.number, self.round - 1, 0, None, config.spend)
 
 
-@cache
+@lru_cache(maxsize=4)
+def load_setting(folder: str, path: str) -> Setting:
+    """The setting in a file."""
+    record = json.loads(Folder(folder).read_bytes(path))
+    shared = {name: np.array(values) for name, values in record["shared"].items()}
+    return Setting(**{**record, "groups": tuple(record["groups"]), "shared": shared, "path": path, "folder": folder})
+
+
+@lru_cache(maxsize=4)
 def load_config(text: str) -> Config:
     """The config from its JSON."""
     return Config.from_json(json.loads(text))
 
 
-@cache
+@lru_cache(maxsize=4)
 def load_policy(text: str) -> Lagrange:
     """The policy of a config."""
     policy = make_learner(load_config(text).policy)
@@ -112,13 +136,17 @@ class Given(NamedTuple):
     digest: str  # of states and lists
 
 
-def read_states(setting: Setting, partition: Partition, where: str, must: Sequence[str], never: Sequence[str]) -> Given:
-    """The states, and whether the action of the round before was done, by place; −1 where they are not given."""
+def read_states(
+    setting: Setting, partition: Partition, where: str, shared: bool, must: Sequence[str], never: Sequence[str]
+) -> Given:
+    """The states, and whether the action of the round before was done, by place; −1 where they are not given.
+
+    shared: whether the table is about the people of all partitions
+    """
     config, folder = load_config(setting.config), Folder(setting.folder)
     people = folder.read(partition.people, ["agent"])["agent"]
-    shared = not where.endswith(f"part-{partition.place:05d}.parquet")
     table, rows = _read_table(config, where, people, shared)
-    place = _find_places(table["agent"], people, where)
+    place = _find_places(table, people, where)
     state, done = np.full(partition.size, -1, np.int16), np.full(partition.size, -1, np.int8)
     state[place], done[place] = as_integers(table["after"]), as_integers(table["done"])
     listed, refused = (
@@ -152,19 +180,17 @@ def _read_table(config: Config, where: str, people: pl.Series, shared: bool) -> 
     return table, rows
 
 
-def _find_places(agent: pl.Series, people: pl.Series, where: str) -> Ints:
+def _find_places(table: pl.DataFrame, people: pl.Series, where: str) -> Ints:
     """The places of people; those who are not in the partition are refused."""
-    if agent.equals(people):
+    if table["agent"].equals(people):
         return np.arange(len(people))
     places = pl.DataFrame({"agent": people, "place": np.arange(len(people))})
-    found = pl.DataFrame({"agent": agent}).join(places, on="agent", how="left", maintain_order="left")["place"]
-    if found.null_count():
-        unknown = agent.filter(found.is_null())
-        row = int(found.is_null().arg_max() or 0) + 1
-        raise TableError(
-            where, [Fault(row, "agent", f"{name_few(unknown.to_list())}: not in this partition of the program")]
-        )
-    return as_integers(found)
+    found = table.join(places, on="agent", how="left", maintain_order="left")
+    unknown = found.filter(pl.col("place").is_null())
+    if len(unknown):
+        why = f"{name_few(unknown['agent'].to_list())}: not in this partition of the program"
+        raise TableError(where, [Fault(unknown[ROW][0], "agent", why)])
+    return as_integers(found["place"])
 
 
 def load_belief(setting: Setting, partition: Partition, names: Sequence[str] | None = None) -> LagrangeBelief:

@@ -43,3 +43,16 @@ def test_rounds_are_decided_as_on_one_machine(
         pair.compare(pair.decide(**given))
     assert pair.parts.verify(engine) == []
     pair.close()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("partitions", "size"), [(1, 1 << 20), (3, 341 * 1024), (16, 62 * 1024)])
+def test_a_million_people_are_decided_as_on_one_machine(
+    tmp_path: Path, engine: Executor, partitions: int, size: int
+) -> None:
+    rules = {**RULES, "budget": 10_000}
+    pair = Pair(tmp_path, World(1_000_000, missing=0.05, unlike=0.1), size, engine, **rules)
+    assert len(pair.parts.partitions) == partitions
+    for _ in range(5):
+        pair.compare(pair.decide())
+    pair.close()
