@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -23,13 +23,16 @@ from restive.errors import InputError
 Columns = dict[str, NDArray[Any]]
 
 
-def write_atomic(path: str | PathLike[str], content: bytes, mode: int = 0o666) -> None:
-    """Write a file that is complete or absent, with permissions `mode`; it is on the disk when this returns."""
+def write_atomic(path: str | PathLike[str], content: bytes | Iterable[bytes], mode: int = 0o666) -> None:
+    """Write a file that is complete or absent, with permissions `mode`; it is on the disk when this returns.
+
+    A long content may come in pieces.
+    """
     target = Path(path)
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
-            file.write(content)
+            file.writelines([content] if isinstance(content, bytes) else content)
             file.flush()
             os.fsync(file.fileno())
         part.replace(target)

@@ -23,7 +23,7 @@ from restive.desk.features import decode
 from restive.desk.program import Program
 from restive.desk.roster import ERASED
 from restive.desk.rounds import DONE, UNKNOWN, Round
-from restive.desk.table_files import write_table_file
+from restive.desk.table_files import PART_ROWS, write_table_file
 from restive.errors import InputError
 from restive.types import Ints
 
@@ -40,14 +40,10 @@ def export(
         raise InputError(f"{place} is a file; an export needs a folder.")
     (place / "records").mkdir(parents=True, exist_ok=True)
     files = [place / "agents.parquet", place / "rounds.parquet"]
-    features = decode(program.projection.agents.features, program.config.features)
-    agents = agents_table(program).with_columns(**{name: pl.Series(v) for name, v in features.items()})
-    if display:
-        numbers = np.arange(agents.height)
-        agents = agents.with_columns(
-            as_series(program.store.display(program.id, numbers), numbers, program.config.display)
-        )
-    write_table_file(agents, files[0])
+    count = program.projection.agents.count
+    starts = range(0, max(count, 1), PART_ROWS)
+    parts = (_agents_part(program, np.arange(start, min(start + PART_ROWS, count)), display) for start in starts)
+    write_table_file(parts, files[0])
     write_table_file(rounds_table(program), files[1])
     for line in program.rounds:
         found = program.cache.get_round(line.round)
@@ -57,6 +53,18 @@ def export(
     for other in set((place / "records").glob("round-*.parquet")) - set(files):
         other.unlink()  # of another export; the pattern would read it too
     return files
+
+
+def _agents_part(program: Program, numbers: Ints, display: bool) -> pl.DataFrame:
+    """The agents of these numbers, with their features, and their display columns if wanted."""
+    features = decode(program.projection.agents.features[numbers], program.config.features)
+    kinds = {name: pl.String if categories else pl.Float64 for name, categories in program.config.features.items()}
+    columns = {name: pl.Series(values, dtype=kinds[name]) for name, values in features.items()}
+    agents = agents_table(program, numbers).with_columns(**columns)
+    if not display:
+        return agents
+    cells = program.store.display(program.id, numbers)
+    return agents.with_columns(as_series(cells, numbers, program.config.display))
 
 
 def export_zip(program: Program, file: str | PathLike[str]) -> Path:

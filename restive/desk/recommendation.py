@@ -19,7 +19,7 @@ from restive.desk.explanations import Followed, Person, describe_followed, expla
 from restive.desk.outcomes import PreviousResults, describe_previous
 from restive.desk.roster import ERASED, Names
 from restive.desk.rounds import Round
-from restive.desk.table_files import write_table_file
+from restive.desk.table_files import PART_ROWS, write_table_file
 from restive.desk.table_schema import NOT_REACHED
 from restive.formats import finite_or_none
 from restive.types import Floats, Ints
@@ -131,6 +131,9 @@ class Recommendation:
     @cached_property
     def call_list(self) -> pl.DataFrame:
         """The few columns that a caller needs, with `done` and the next state to fill in; it is a table of outcomes."""
+        return self._as_call_list(self.table)
+
+    def _as_call_list(self, table: pl.DataFrame) -> pl.DataFrame:
         rank = (
             pl.when(pl.col("list") == "reserve")
             .then(pl.format("reserve {}", "rank"))
@@ -138,11 +141,11 @@ class Recommendation:
         )
         reward = () if self.config.rewards is not None else ("reward",)
         blank = {name: pl.lit(None, dtype=pl.String) for name in ("done", "next_state", *reward)}
-        return self.table.select(
+        return table.select(
             rank.alias("rank"),
             "agent",
             *self.config.display,
-            *(["group"] if self.table["group"].null_count() < self.table.height else []),
+            *(["group"] if (self.found.listed["group"] >= 0).any() else []),
             *self._cost,
             "state_now",
             "reason",
@@ -158,8 +161,11 @@ class Recommendation:
     def write(self, path: str | PathLike[str], full: bool = False) -> None:
         """Write the call list, or all columns, to a .csv, .xlsx or .parquet file; filled in, it is a table of outcomes."""
         blank = pl.lit(None, dtype=pl.String)
-        table = self.table.with_columns(done=blank, next_state=blank) if full else self.call_list
-        write_table_file(table, path, self.choices, self.totals.label)
+        parts = (self._rows(slice(first, first + PART_ROWS)) for first in range(0, max(self.size, 1), PART_ROWS))
+        tables = (
+            part.with_columns(done=blank, next_state=blank) if full else self._as_call_list(part) for part in parts
+        )
+        write_table_file(tables, path, self.choices, self.totals.label)
 
     def people(self, part: slice = slice(None)) -> list[types.ListedPerson]:
         """Some rows of the table as plain data, the display columns in an object of their own."""

@@ -15,12 +15,13 @@ import csv
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO, StringIO
 from itertools import chain
 from os import PathLike
 from pathlib import Path
+from tempfile import SpooledTemporaryFile, TemporaryDirectory
 from typing import NamedTuple
 
 import polars as pl
@@ -41,6 +42,9 @@ FORMULA_SIGN = r"=+\-@＝＋－＠"
 FORMULAS = (rf"([,;\t\r\n])([ '\"]*[{FORMULA_SIGN}])", rf"(^)([ '\"]*[{FORMULA_SIGN}\t\r\n])")
 ESCAPED_FORMULAS = tuple(pattern.replace(")(", ")'(", 1) for pattern in reversed(FORMULAS))
 UTF_8 = "UTF-8"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+PART_ROWS = 20_000  # of a long table that is written in parts
+PIECE, MAX_SPOOLED = 1 << 20, 1 << 23  # bytes read at once; bytes of a file that are held in memory
 OTHER_ENCODING = re.compile(rb"[\x80-\xff]{4}|[\x00-\x08\x0e-\x1f]")  # words of another script, or no text at all
 MAX_COLUMNS, MAX_HEADER = 2_000, 200  # characters of a header
 MAX_CELLS = 1_000_000_000  # of a Parquet file, a few bytes of which can stand for any number of rows
@@ -89,23 +93,58 @@ def open_table_file(path: str | PathLike[str], sheet: str = "") -> TableFile:
 
 
 def write_table_file(
-    frame: pl.DataFrame, path: str | PathLike[str], choices: Choices = NO_CHOICES, sheet: str = ""
+    frame: pl.DataFrame | Iterable[pl.DataFrame],
+    path: str | PathLike[str],
+    choices: Choices = NO_CHOICES,
+    sheet: str = "",
 ) -> None:
     """Write a frame of plain columns atomically; its extension selects the format, `choices` are drop-downs of Excel.
 
-    `sheet` is the name of the sheet in Excel.
+    A long table may come in parts; as CSV and Parquet it is then never in memory as a whole. `sheet` is the name of the
+    sheet in Excel.
     """
     file = Path(path)
     extension = _check_extension(file)
-    _check_plain(frame, file.name)
+    parts = iter([frame] if isinstance(frame, pl.DataFrame) else frame)
+    first = next(parts)
+    _check_plain(first, file.name)
+    parts = chain([first], parts)
     if extension == ".parquet":
-        content = BytesIO()
-        frame.write_parquet(content)
-        write_atomic(file, content.getvalue())
+        write_atomic(file, _parquet_pieces(parts))
     elif extension == ".xlsx":
-        write_atomic(file, excel_bytes(frame, file.name, choices, sheet))
+        write_atomic(file, excel_bytes(pl.concat(parts), file.name, choices, sheet))
     else:
-        write_atomic(file, csv_bytes(frame, DEFAULT_DELIMITERS[extension]))
+        write_atomic(file, _csv_pieces(parts, DEFAULT_DELIMITERS[extension]))
+
+
+def _csv_pieces(parts: Iterable[pl.DataFrame], delimiter: str) -> Iterator[bytes]:
+    """The bytes of a CSV file, as `csv_bytes` writes it, in pieces."""
+    with SpooledTemporaryFile(MAX_SPOOLED) as file:
+        ascii_only = True
+        for number, part in enumerate(parts):
+            content = _csv_text(part, delimiter, header=number == 0).encode()
+            ascii_only &= content.isascii()
+            file.write(content)
+        file.seek(0)
+        yield b"" if ascii_only else BYTE_ORDER_MARK
+        while piece := file.read(PIECE):
+            yield piece
+
+
+def _parquet_pieces(parts: Iterable[pl.DataFrame]) -> Iterator[bytes]:
+    """The bytes of a Parquet file in pieces."""
+    with TemporaryDirectory(prefix="restive-") as folder:
+        files = []
+        for number, part in enumerate(parts):
+            files.append(Path(folder) / f"{number}.parquet")
+            part.write_parquet(files[-1])
+        whole = files[0]
+        if len(files) > 1:
+            whole = Path(folder) / "whole.parquet"
+            pl.scan_parquet(files).sink_parquet(whole)
+        with whole.open("rb") as file:
+            while piece := file.read(PIECE):
+                yield piece
 
 
 def _check_extension(file: Path) -> str:
@@ -269,12 +308,15 @@ def unescape_formulas(texts: pl.Expr) -> pl.Expr:
 
 def csv_bytes(frame: pl.DataFrame, delimiter: str) -> bytes:
     """The frame as CSV, formulas escaped; a byte order mark, which Excel needs, only if there is more than ASCII."""
+    return b"".join(_csv_pieces([frame], delimiter))
+
+
+def _csv_text(frame: pl.DataFrame, delimiter: str, header: bool) -> str:
     texts = pl.selectors.string() | pl.selectors.categorical() | pl.selectors.enum()
     safe = frame.with_columns(escape_formulas(texts.cast(pl.String)))
     headers = pl.Series("header", frame.columns, pl.String).to_frame().select(escape_formulas(pl.col("header")))
     safe.columns = headers["header"].to_list()
-    content = safe.write_csv(separator=delimiter).encode()
-    return content if content.isascii() else b"\xef\xbb\xbf" + content
+    return safe.write_csv(separator=delimiter, include_header=header)
 
 
 def read_parquet(content: bytes, where: str) -> pl.DataFrame:

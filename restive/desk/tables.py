@@ -4,7 +4,7 @@ Ids are text, and an id that a spreadsheet would run as a formula is neutralised
 (`restive.desk.table_files`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_type_hints
 
 import polars as pl
@@ -17,7 +17,9 @@ from restive.desk.export import agents_table, summarize_rounds
 from restive.desk.program import Program
 from restive.desk.results import describe_unreached, find_unreached, get_results
 from restive.desk.status import get_status
+from restive.desk.table_files import PART_ROWS
 from restive.errors import NotFound
+from restive.types import Ints
 
 UNKNOWN_STATE = "(unknown)"
 AUDIT_PAGE = 1000
@@ -25,6 +27,7 @@ BAND = ("mean", "low", "high")
 STATES = {"round": pl.Int64, **dict.fromkeys(("label", "at", "people", "state"), pl.String)} | dict.fromkeys(
     ("reported", "carried_over"), pl.Int64
 )
+LONG_TABLES = ("people", "unreached")  # a row for each person
 AUDIT = {"number": pl.Int64, "at": pl.String, "by": pl.String, "verb": pl.String, "round": pl.Int64}
 
 
@@ -35,18 +38,28 @@ def make_table(program: Program, name: str) -> pl.DataFrame:
     return TABLES[name](program)
 
 
+def make_parts(program: Program, name: str) -> Iterator[pl.DataFrame]:
+    """The table of a name, in parts where it can be long; the program must not change meanwhile."""
+    if name not in LONG_TABLES:
+        yield make_table(program, name)
+        return
+    numbers = program.names.search("") if name == "people" else find_unreached(program)
+    for first in range(0, max(numbers.size, 1), PART_ROWS):
+        yield (_people if name == "people" else _unreached)(program, numbers[first : first + PART_ROWS])
+
+
 def _rounds(program: Program) -> pl.DataFrame:
     return _as_frame(summarize_rounds(program), RoundSummary, ("label", "due", "at"))
 
 
-def _people(program: Program) -> pl.DataFrame:
-    numbers = program.names.search("")
+def _people(program: Program, some: Ints | None = None) -> pl.DataFrame:
+    numbers = program.names.search("") if some is None else some
     names = pl.Series("agent", program.names.call(numbers), pl.String)
     return _with_display(program, agents_table(program, numbers).with_columns(names))
 
 
-def _unreached(program: Program) -> pl.DataFrame:
-    rows = describe_unreached(program, find_unreached(program))
+def _unreached(program: Program, some: Ints | None = None) -> pl.DataFrame:
+    rows = describe_unreached(program, find_unreached(program) if some is None else some)
     schema = {
         **dict.fromkeys(("number",), pl.Int64),
         **dict.fromkeys(("agent", "group", "state", "reach"), pl.String),

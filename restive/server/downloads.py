@@ -1,4 +1,7 @@
-"""Tables and whole programs as file downloads, for the API and the pages: written by a thread to a temporary file and sent from there."""
+"""Tables and whole programs as file downloads, for the API and the pages: written by a thread to a temporary file and sent from there.
+
+Long tables and lists are written in parts, so that the memory of the server does not grow with the number of people.
+"""
 
 import shutil
 import tempfile
@@ -17,7 +20,7 @@ from restive.desk.program import Program
 from restive.desk.recommendation import Recommendation
 from restive.desk.status import write_calendar
 from restive.desk.table_files import write_table_file
-from restive.desk.tables import make_table
+from restive.desk.tables import LONG_TABLES, make_parts, make_table
 from restive.errors import NotFound
 from restive.server.program_pool import Programs
 from restive.server.uploads import TABLE_TYPES
@@ -56,11 +59,14 @@ def _write_missing(recommendation: Recommendation, path: Path) -> None:
     write_table_file(recommendation.to_report, path, recommendation.choices, recommendation.totals.label)
 
 
-def make_table_sheet(program: Program, table: str, ending: str) -> Sheet:
-    """A table of `restive.desk.tables`."""
+def make_table_sheet(program: Program, table: str, ending: str) -> Sheet | Response:
+    """A table of `restive.desk.tables`; a long one is written at once, in parts, because the program changes later."""
     if ending not in MEDIA_TYPES:
         raise NotFound(f"There is no table in this format; the formats are {', '.join(MEDIA_TYPES)}.")
-    return Sheet(program.name, table, ending, partial(write_table_file, make_table(program, table)))
+    if table not in LONG_TABLES:
+        return Sheet(program.name, table, ending, partial(write_table_file, make_table(program, table)))
+    sheet = Sheet(program.name, table, ending, lambda path: write_table_file(make_parts(program, table), path))
+    return make_file_response(write_file(sheet), MEDIA_TYPES[ending], sheet.filename)
 
 
 def make_calendar_response(program: Program) -> Response:
@@ -87,8 +93,10 @@ def make_file_response(path: Path, media_type: str, filename: str) -> Response:
     return response
 
 
-async def send_sheet(request: Request, sheet: Sheet) -> Response:
-    """The table as a file response."""
+async def send_sheet(request: Request, sheet: Sheet | Response) -> Response:
+    """The table as a file response, if it is not one already."""
+    if isinstance(sheet, Response):
+        return sheet
     programs: Programs = request.app.state.programs
     path = await programs.write(request, sheet.program, write_file, sheet)
     return make_file_response(path, MEDIA_TYPES[sheet.ending], sheet.filename)

@@ -342,3 +342,14 @@ def test_a_thousand_repeated_headers_get_unique_names(tmp_path: Path) -> None:
     path.write_text(",".join(["a", "a (2)", *["a"] * 1000]) + "\n" + ",".join("x" * 1002) + "\n")
     names = read_table_file(path).columns[1:]
     assert (len(set(names)), names[:4]) == (1002, ["a", "a (2)", "a (3)", "a (4)"])
+
+
+@pytest.mark.parametrize("text", ["ann", "José"])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
+def test_a_table_in_parts_is_written_as_a_whole_one(tmp_path: Path, ending: str, text: str) -> None:
+    frame = pl.DataFrame({"agent": [f"{text}{n}" for n in range(9)], "note": [*["=1"] * 3, *[None] * 6]})
+    write_table_file(frame, tmp_path / f"whole.{ending}")
+    write_table_file((frame[start : start + 4] for start in (0, 4, 8)), tmp_path / f"parts.{ending}")
+    assert read_table_file(tmp_path / f"parts.{ending}").equals(read_table_file(tmp_path / f"whole.{ending}"))
+    if ending == "csv":
+        assert (tmp_path / "parts.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()

@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
 from restive.desk import Desk
+from restive.desk.table_files import read_table_file
 from restive.server import downloads
 from restive.server.downloads import Sheet, TemporaryFileResponse, make_list_sheet, write_file
 from restive.server.program_pool import THREADS
@@ -49,6 +50,22 @@ def go(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     monkeypatch.setattr(downloads, "write_file", write_later)
     yield event
     event.set()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
+@pytest.mark.parametrize("path", ["rounds/1/list", "tables/people", "tables/unreached"])
+def test_a_long_table_is_written_in_parts_and_is_the_same(
+    decided: Caller, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: str, ending: str
+) -> None:
+    whole = decided.call("GET", f"{API}/programs/shops/{path}.{ending}").content
+    for module in ("tables", "recommendation", "export"):
+        monkeypatch.setattr(f"restive.desk.{module}.PART_ROWS", 7)
+    parts = decided.call("GET", f"{API}/programs/shops/{path}.{ending}").content
+    files = [tmp_path / f"{name}.{ending}" for name in ("whole", "parts")]
+    for file, content in zip(files, (whole, parts), strict=True):
+        file.write_bytes(content)
+    assert read_table_file(files[0]).equals(read_table_file(files[1]))
+    assert ending != "csv" or parts == whole
 
 
 def test_a_file_is_sent_and_removed(decided: Caller, folder: Path) -> None:

@@ -157,7 +157,7 @@ async def _read(request: Request, name: str, read: Callable[[Program], object], 
         return content if isinstance(content, Sheet | Response) else json_response(content), headers
 
     found, headers = await programs.call(request, name, respond)
-    response = await send_sheet(request, found) if isinstance(found, Sheet) else found
+    response = await send_sheet(request, found)
     response.headers.update(headers)
     return response
 

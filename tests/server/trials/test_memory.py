@@ -1,4 +1,4 @@
-"""The peak memory of a real server while it refuses small files that expand to very large tables."""
+"""The peak memory of a real server: while it refuses small files that expand to very large tables, and sends long ones."""
 
 import json
 import sys
@@ -95,3 +95,45 @@ def test_a_small_table_that_expands_does_not_fill_the_memory(served: Served, nam
     assert len(page.content) < MAX_ANSWER_BYTES
     assert page.status_code == 422, page.text[:500]
     assert read_mib(served, "VmHWM") - before < MAX_GROWTH_MIB
+
+
+LONG_ANSWERS = (
+    "tables/people.csv",
+    "tables/people.parquet",
+    "tables/unreached.csv",
+    "rounds/1/list.csv",
+    "rounds/1/list.parquet",
+    "export.zip",
+)
+MAX_SENDING_MIB = 100  # with 300,000 people; the frame of such a table and its text would take some 250
+
+
+@pytest.mark.soak
+def test_a_long_answer_does_not_fill_the_memory(tmp_path: Path) -> None:
+    with Desk(tmp_path / "store.db") as desk:
+        program = desk.create("shops", **SHOPS | {"budget": 150_000, "display": ["name"]})
+        numbers = range(300_000)
+        program.decide(
+            pl.DataFrame(
+                {
+                    "agent": [f"person-{n:08}" for n in numbers],
+                    "state": ["low"] * len(numbers),
+                    "name": [f"José {n}" for n in numbers],
+                }
+            )
+        )
+    with (
+        Served(str(tmp_path / "store.db")) as served,
+        httpx.Client(base_url=f"{served.address}/api/v1/programs/shops/", timeout=120) as client,
+    ):
+        client.get("rounds/1/list?limit=1").raise_for_status()  # which reads the round
+        for path in LONG_ANSWERS:
+            Path(f"/proc/{served.process.pid}/clear_refs").write_text("5")
+            before, size = read_mib(served, "VmRSS"), 0
+            with client.stream("GET", path) as answer:
+                assert answer.status_code == 200
+                for piece in answer.iter_raw():
+                    size += len(piece)
+            grown = read_mib(served, "VmHWM") - before
+            print(f"{path}: {size / 2**20:.1f} MiB, {grown} MiB more memory")
+            assert grown < MAX_SENDING_MIB
