@@ -70,11 +70,13 @@ def test_a_pod_uses_the_probes_of_the_server_and_no_more_rights_than_it_needs() 
 
 def test_the_dashboard_shows_metrics_that_the_server_has() -> None:
     from restive.server.monitoring import Metrics
+    from restive.server.program_gauges import GAUGES
 
     metrics = Metrics()
     metrics.seconds.labels("/health", "GET").observe(0.1)
     there = set(re.findall(r"^([a-z_]+)[{ ]", metrics.render().decode(), re.MULTILINE))
     there |= set(re.findall(r"^# TYPE ([a-z_]+) counter", metrics.render().decode(), re.MULTILINE))
+    there |= {f"restive_program_{name}" for name in GAUGES}
     dashboard = json.loads((DEPLOY / "grafana.json").read_text(encoding="utf-8"))
     shown = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     named = {name for each in shown for name in re.findall(r"(?:restive|process)_[a-z_]+", each)}

@@ -19,6 +19,7 @@ MODULES = {
     "postgresql": {"psycopg"},
     "gym": {"gymnasium"},
     "dask": {"dask", "distributed"},
+    "otel": {"opentelemetry.sdk", "opentelemetry.exporter"},
 }
 HEAVY = {"numba", "numpy", "polars", "scipy"}
 

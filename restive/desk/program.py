@@ -66,6 +66,7 @@ from restive.desk.roster import Names
 from restive.desk.rounds import Round, describe_agent, gather
 from restive.desk.store import ProgramRow, Store, StoreError, Writer
 from restive.desk.table_schema import read_states
+from restive.desk.tracing import span
 from restive.desk.undo import Undoable, count_joined, describe_entry, find_entry, find_undoable
 from restive.errors import Conflict, InputError, NotFound, check_whole
 from restive.types import Ints
@@ -404,7 +405,7 @@ class Program:
         writer = None
         self.cache.last_known()
         try:
-            with self.store.writing(self.id, context, verb) as writer:
+            with span(f"desk {verb}", program=self.name), self.store.writing(self.id, context, verb) as writer:
                 projection = self.cache.projection_for(writer)
                 yield writer, projection
                 if dry_run:

@@ -58,6 +58,7 @@ from restive.desk.database import (
 from restive.desk.events import CHUNK, Event, Head, Part, assemble, link, pick
 from restive.desk.migrations import create_tables, has_tables
 from restive.desk.roster import split_names
+from restive.desk.tracing import span
 from restive.desk.writer import FIND_DISPLAY, Writer, count_events, read_display, write_time
 from restive.errors import Conflict, InputError, NotFound
 from restive.types import Ints
@@ -255,7 +256,7 @@ class Store(AbstractContextManager["Store"]):
     def execute(self, query: sa.Select[Any], values: Mapping[str, Any] | None = None) -> list[sa.Row[Any]]:
         """All rows of a query; no transaction stays open."""
         try:
-            with self._engine.connect() as connection:
+            with span("store read", store=self._engine.dialect.name), self._engine.connect() as connection:
                 return list(connection.execute(query, values).all())
         except sa.exc.SQLAlchemyError as error:
             raise explain(error, "Reading from", self.address, written=False) from error
@@ -395,7 +396,11 @@ class Store(AbstractContextManager["Store"]):
             cause, advice = LOCKED
             raise StoreError(f"Writing to the store {self.address} failed, {cause}; nothing was recorded: {advice}.")
         try:
-            with self._engine.connect().execution_options(writing=True) as connection, connection.begin():
+            with (
+                span("store write", store=self._engine.dialect.name),
+                self._engine.connect().execution_options(writing=True) as connection,
+                connection.begin(),
+            ):
                 yield connection
         finally:
             if self._write_lock is not None:

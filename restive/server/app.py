@@ -20,6 +20,7 @@ from restive.server.histories import HistoryReports
 from restive.server.middleware import add_middleware
 from restive.server.openapi import find_methods, make_document
 from restive.server.openapi import router as document
+from restive.server.program_gauges import ProgramGauges
 from restive.server.program_pool import Programs
 from restive.server.routes import ROUTERS
 from restive.server.routes.webhooks import messages
@@ -38,7 +39,7 @@ def make_app(desk: Desk, settings: Settings) -> FastAPI:
         redirect_slashes=False,
     )  # fmt: skip
     app.state.desk, app.state.programs, app.state.settings = desk, Programs(desk), settings
-    app.state.histories = HistoryReports(settings.reports)
+    app.state.histories, app.state.gauges = HistoryReports(settings.reports), ProgramGauges(app.state.programs)
     for router in (*ROUTERS, document, pages):
         app.router.routes.extend(router.routes)  # include_router would build every route again for every app
     app.webhooks.routes.extend(messages.routes)
@@ -62,6 +63,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+    app.state.tracing.close()
     app.state.histories.close()
     app.state.programs.close()
 

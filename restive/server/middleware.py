@@ -31,6 +31,7 @@ from restive.server.errors import error_response
 from restive.server.limits import BodyLimitMiddleware, RateLimits, find_secret
 from restive.server.monitoring import Metrics, log_error, log_request
 from restive.server.settings import FLASH_COOKIE, LOCAL_NAMES, LOCAL_NETWORKS, Settings
+from restive.server.tracing import Tracing, make_tracing
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 HOST = re.compile(r"([\w.-]+|\[[0-9a-f:.]+\])(:\d*)?", re.ASCII | re.IGNORECASE)
@@ -52,12 +53,12 @@ CLIENT_CLOSED_REQUEST = 499
 
 
 def add_middleware(app: Starlette, settings: Settings) -> None:
-    """Add all middleware to the app; `app.state` gets `rates` and `metrics`."""
+    """Add all middleware to the app; `app.state` gets `rates`, `metrics` and `tracing`."""
     app.state.rates = RateLimits(settings.rate, settings.burst, settings.max_sign_ins_per_minute)
-    app.state.metrics = Metrics()
+    app.state.metrics, app.state.tracing = Metrics(), make_tracing()
     app.add_middleware(BodyLimitMiddleware, settings=settings, rates=app.state.rates)  # the innermost first
     app.add_middleware(CheckMiddleware, settings=settings, rates=app.state.rates)
-    app.add_middleware(RequestMiddleware, settings=settings, metrics=app.state.metrics)
+    app.add_middleware(RequestMiddleware, settings=settings, metrics=app.state.metrics, tracing=app.state.tracing)
     if settings.behind_proxy:
         trusted = list(settings.trusted_proxies or LOCAL_NETWORKS)
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=trusted)
@@ -93,10 +94,10 @@ class IdentityMiddleware:
 
 
 class RequestMiddleware:
-    """Give each request an id, log and count it, add headers to its response, and turn errors into responses."""
+    """Give each request an id, log, count and trace it, add headers to its response, and turn errors into responses."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
-        self._app, self._metrics = app, metrics
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, tracing: Tracing) -> None:
+        self._app, self._metrics, self._tracing = app, metrics, tracing
         hsts = {"Strict-Transport-Security": f"max-age={YEAR_SECONDS}"} if settings.secure else {}
         self._headers = SECURITY_HEADERS | hsts
 
@@ -108,6 +109,11 @@ class RequestMiddleware:
         given = Headers(scope=scope).get("x-request-id", "")
         request_id = given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
         scope.setdefault("state", {})["id"] = request_id
+        with self._tracing.request(scope) as trace_end:
+            trace_end(await self._handle(scope, receive, send, request_id))
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> int:
+        """Handle one request; the status of its response."""
         status, size, began = 0, 0, time.perf_counter()
 
         async def send_noted(message: Message) -> None:
@@ -133,6 +139,7 @@ class RequestMiddleware:
                 log_error(error, scope)
         finally:
             log_request(self._metrics, scope, status or CLIENT_CLOSED_REQUEST, size, time.perf_counter() - began)
+        return status or CLIENT_CLOSED_REQUEST
 
     def _add_headers(self, headers: MutableHeaders, request_id: str) -> None:
         headers["X-Request-ID"] = request_id

@@ -137,6 +137,20 @@ class Programs:
             self._opened[name].summary = found
         return found
 
+    async def inspect_idle(self, function: Callable[[Program], T]) -> dict[str, T]:
+        """What a function finds in each open program that nobody uses at the moment; it does not count as a use."""
+        found = {}
+        for name, opened in [*self._opened.items()]:
+            if not opened.users:
+                async with opened.lock:
+                    found[name] = await self.run(function, opened.program)
+        return found
+
+    @property
+    def has_room(self) -> bool:
+        """Whether programs can be opened that nobody has asked for."""
+        return len(self._opened) < MAX_OPEN // 2
+
     async def run(self, function: Callable[P, T], *args: P.args, **kw: P.kwargs) -> T:
         """Run a function in a thread; if the caller is cancelled, wait for the function nevertheless."""
         return await _run(self._threads, partial(function, *args, **kw))

@@ -45,9 +45,10 @@ async def ready(request: Request) -> Response:
     dependencies=NO_QUERY,
 )
 async def metrics(request: Request, principal: Viewer) -> Response:
-    """Requests, decided rounds, recorded outcomes and durations; any token is sufficient."""
+    """Requests, durations, and the programs that the token gives access to; any token is sufficient."""
     found: Metrics = request.app.state.metrics
-    return Response(found.render(), media_type=Metrics.media_type)
+    gauges = await request.app.state.gauges.render(principal)
+    return Response(found.render() + gauges, media_type=Metrics.media_type)
 
 
 @router.get("/me", response_model=types.Me, summary="The token", dependencies=NO_QUERY)
