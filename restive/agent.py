@@ -48,6 +48,7 @@ class Explanation(NamedTuple):
     priority: Floats
     benefit: Floats  # what acting now is estimated to add to the reward, NaN where unknown
     error: Floats  # its standard error, NaN where unknown, infinite where nothing was observed
+    probability_error: Floats  # standard error of the probability, 0 where that is exact
 
 
 class Decision(NamedTuple):
@@ -258,14 +259,16 @@ class Agent:
         estimate = self.policy.estimate(belief, state[None])
         benefits = self.policy.benefits(self.belief, self._shape(), present)
         here = np.arange(present.size), state
+        probability, error = _probability(ranking, estimate.expected_priority()[0], estimate.noise[0], draws)
         return Explanation(
             agent=self._agents.select(present),
             state=self._states.select(state),
             chosen=action == 1,
-            probability=_probability(ranking, estimate.expected_priority()[0], estimate.noise[0], draws),
+            probability=probability,
             priority=ranking.priority[0],
             benefit=benefits.benefit[0][here],
             error=benefits.error[0][here],
+            probability_error=error,
         )
 
     def add_agents(
@@ -418,10 +421,11 @@ class Agent:
                 raise InputError(f"{place} has no entry of agent {agent!r}, whose {what} is given.", location=place)
 
 
-def _probability(ranking: Ranking, center: Floats, noise: Floats, draws: Draws) -> Floats:
-    """The probability that each agent is chosen, over exploration, ties and the noise of the priorities, [M]."""
+def _probability(ranking: Ranking, center: Floats, noise: Floats, draws: Draws) -> tuple[Floats, Floats]:
+    """The probability that each agent is chosen, over exploration, ties and noise, [M], and its standard error."""
+    exact = np.zeros(noise.size)
     if not noise.size:
-        return np.zeros(0)
+        return exact, exact
     least, explore = float(ranking.least(draws)[0]), float(ranking.explore[0])
     if not noise.any():
         mean = ranking.priority[0]
@@ -433,8 +437,7 @@ def _probability(ranking: Ranking, center: Floats, noise: Floats, draws: Draws) 
         return spending_probabilities(mean, noise, explore, least, *rest)
     if not noise.any() or not budget:
         closed: Floats = inclusion_within(ranking.priority, ranking.explore, ranking.least(draws), budget)[0]
-        return closed
+        return closed, exact
     group, quota, deviation = np.full(noise.size, -1), np.zeros(0, np.int64), np.ascontiguousarray(noise)
-    best = inclusion_probabilities(mean, deviation, group, quota, budget, key, draws.agents, N_DRAWS, least)
-    averaged: Floats = explore * budget / noise.size + (1 - explore) * best
-    return averaged
+    best, error = inclusion_probabilities(mean, deviation, group, quota, budget, key, draws.agents, N_DRAWS, least)
+    return explore * budget / noise.size + (1 - explore) * best, (1 - explore) * error

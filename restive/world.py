@@ -201,7 +201,7 @@ class World:
         probability, keys, nothing = np.zeros(cost.shape), draws.branch(INCLUSION_STREAM), np.zeros(cost.shape[1])
         for r, (explore, break_even) in enumerate(zip(ranking.explore, ranking.least(draws), strict=True)):
             rest = cost[r], draws.budget, NO_GROUPS, keys[r], self.agents, INCLUSION_DRAWS
-            probability[r] = spending_probabilities(ranking.priority[r], nothing, explore, break_even, *rest)
+            probability[r], _ = spending_probabilities(ranking.priority[r], nothing, explore, break_even, *rest)
         return probability
 
     def advance(self, state: Ints, action: Ints, draws: Draws) -> Outcome:

@@ -9,11 +9,13 @@ import pytest
 
 from restive import Agent, InputError, Problem, World, make_problems, simulate
 from restive.checkpoint import save
-from restive.contract import Draws, Ranking, Shape
+from restive.contract import Draws, Estimate, Ranking, Shape
 from restive.desk import Desk
+from restive.kernels import rng
 from restive.policies import POLICIES
 from restive.policies.base import Learner
 from restive.policies.belief import flatten
+from restive.policies.random import NoBelief
 from restive.types import Floats, Ints
 
 LEARNERS = [name for name, kind in POLICIES.items() if issubclass(kind, Learner)]
@@ -26,7 +28,7 @@ def problem() -> Problem:
     return make_problems("many-state-v1", agents=N, budget=B, states=3, seed=3)[0]
 
 
-def make_agent(policy: str, **settings: Any) -> Agent:
+def make_agent(policy: str | Learner[Any], **settings: Any) -> Agent:
     span = float(np.ptp(problem().reward))
     usual = {"agents": N, "states": 3, "budget": B, "seed": SEED, "horizon": T, "reward_range": span}
     return Agent(policy, **usual | settings)
@@ -249,14 +251,43 @@ def test_probabilities_are_the_frequencies_of_repeated_choices(policy: str) -> N
     agent = make_agent(policy)
     _, state = play(agent, world, world.first_states()[0], range(T))
     agent.act(state)
-    probability, tally, repeats = agent.explain().probability, np.zeros(N), 1000
+    shown, tally, repeats = agent.explain(), np.zeros(N), 1000
+    probability, error = shown.probability, shown.probability_error
+    assert not error.any()  # exact without noise
     for seed in range(repeats):
         again = make_agent(policy, seed=seed)
         again.belief, again.step = agent.belief, T
         tally[again.act(state)] += 1
-    # The standard error of a frequency is at most 0.016.
-    np.testing.assert_allclose(tally / repeats, probability, atol=0.05)
+    expected = np.sqrt(probability * (1 - probability) / repeats + error**2)
+    assert (np.abs(tally / repeats - probability) <= 4.5 * expected + 0.005).all()
     assert probability.sum() == pytest.approx(B, abs=0.02)
+
+
+class Noisy(Learner[NoBelief]):
+    """Priorities that fall with the number of the agent, with noise."""
+
+    name: ClassVar[str] = "noisy"
+
+    def start(self, shape: Shape) -> NoBelief:
+        return NoBelief()
+
+    def rank(self, belief: NoBelief, state: Ints, draws: Draws) -> Ranking:
+        drawn = [rng.near_normal(np.uint64(rng.fold(draws.branch(rng.POSTERIOR)[0], n))) for n in draws.agents]
+        return Ranking(-np.arange(N) / N + 0.3 * np.array(drawn)[None], np.zeros(1))
+
+    def estimate(self, belief: NoBelief, state: Ints) -> Estimate:
+        return Estimate(-np.arange(N)[None] / N, np.zeros((1, N)), np.full((1, N), 0.3))
+
+
+def test_probabilities_with_noise_are_within_their_errors_of_the_frequencies_of_repeated_choices() -> None:
+    agent, tally, repeats = make_agent(Noisy()), np.zeros(N), 2000
+    agent.act(np.zeros(N, int))
+    shown = agent.explain()
+    for seed in range(repeats):
+        tally[make_agent(Noisy(), seed=seed).act(np.zeros(N, int))] += 1
+    expected = np.sqrt(shown.probability * (1 - shown.probability) / repeats + shown.probability_error**2)
+    assert (np.abs(tally / repeats - shown.probability) <= 4.5 * expected).all()
+    assert ((shown.probability_error > 0) & (shown.probability_error < 0.02)).all()
 
 
 @pytest.mark.parametrize("policy", ["random", "egt"])
@@ -264,11 +295,13 @@ def test_with_costs_probabilities_are_the_frequencies_of_repeated_choices(policy
     costs = np.tile([1.0, 1.5, 2.0], N // 3)
     agent, state, tally, repeats = make_agent(policy, budget=6, cost=costs), np.zeros(N, int), np.zeros(N), 1000
     agent.act(state)
-    probability = agent.explain().probability
+    probability, error = agent.explain().probability, agent.explain().probability_error
     assert len(np.unique(probability)) == 3  # agents of one cost are alike
+    assert ((error > 0) & (error < 0.01)).all()
     for seed in range(repeats):
         tally[make_agent(policy, budget=6, cost=costs, seed=seed).act(state)] += 1
-    np.testing.assert_allclose(tally / repeats, probability, atol=0.06)
+    expected = np.sqrt(probability * (1 - probability) / repeats + error**2)
+    assert (np.abs(tally / repeats - probability) <= 4.5 * expected + 0.005).all()
 
 
 def test_costs_may_change_between_rounds_join_with_new_agents_and_survive_a_file(tmp_path: Path) -> None:

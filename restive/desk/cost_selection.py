@@ -47,16 +47,18 @@ def choose_by_cost(ranking: Ranking, estimate: Estimate, rules: Rules, draws: Dr
         # Up to a constant, a priority is this mean and noise; the mean is 0 at break-even.
         mean, even = np.ascontiguousarray(estimate.expected_priority()[0]), -math.inf if least == -math.inf else 0.0
         by_noise = taken & ~_take(_order(mean, draws), mean, even, rules, asked)
-    often = _average(mean[free], noise[free], explore, even, rules, draws)
+    often, error = _average(mean[free], noise[free], explore, even, rules, draws)
     probability = must.astype(np.float64)
     probability[free] = np.where(
         taken[free], np.maximum(often, MIN_PROBABILITY), np.minimum(often, 1 - MIN_PROBABILITY)
     )
+    spread = np.zeros(free.size)
+    spread[free] = error
     worth = np.ones(free.size, np.bool_) if least == -math.inf else priority > least
     would_act = must | found
     if rules.as_treated is not None:
         would_act |= control & (rules.as_treated == ON_MUST)
-    return Choice(must | taken, probability, random, by_noise, free & ~(worth | taken), would_act)
+    return Choice(must | taken, probability, random, by_noise, free & ~(worth | taken), would_act, spread)
 
 
 def count_displaced_by_cost(
@@ -114,8 +116,10 @@ def _take(order: Ints, priority: Floats, least: float, rules: Rules, asked: Bool
     return taken
 
 
-def _average(mean: Floats, noise: Floats, explore: float, break_even: float, rules: Rules, draws: Draws) -> Floats:
-    """The probability of each free agent, over exploration, ties and noise."""
+def _average(
+    mean: Floats, noise: Floats, explore: float, break_even: float, rules: Rules, draws: Draws
+) -> tuple[Floats, Floats]:
+    """The probability of each free agent, over exploration, ties and noise, and its standard error."""
     free, number = rules.free(), int(np.clip(DRAWN_NUMBERS // max(mean.size, 1), MIN_DRAWS, MAX_DRAWS))
     groups = Groups(rules.group[free].astype(np.int64), _minimums(rules))
     rest = draws.branch(REDRAWN)[0], np.ascontiguousarray(draws.agents[free]), number

@@ -37,6 +37,7 @@ def decide(projection: Projection, round_: int, given: DecisionInput) -> Decided
         "probability": choice.probability,
         "exclusion": rules.exclusion.astype(np.uint8),
         "would_act": choice.would_act,
+        **({"probability_error": choice.error} if choice.error.any() else {}),
     }
     header = {
         "policy": projection.config.policy,

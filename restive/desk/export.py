@@ -147,6 +147,7 @@ def records_table(program: Program, found: Round) -> pl.DataFrame:
     columns |= {
         "advised": found.chosen,
         "probability": found.choice["probability"],
+        "probability_error": found.choice.get("probability_error", np.zeros(found.number.size)),
         "exclusion": exclusions.gather(found.choice["exclusion"].astype(np.int64)),
         "would_act": found.choice["would_act"],
     }

@@ -7,7 +7,8 @@ a round explores, "the best" are drawn at random instead. The probability of eac
     probability = explore · random + (1 − explore) · best,   best = first + (1 − first) · rest
 
 where first and rest are 1 above a cutoff, share the remaining places equally at the cutoff, and are 0 below it. If the
-priorities contain noise, the probability is averaged over the noise (`restive.kernels.inclusion`). If the budget need
+priorities contain noise, the probability is averaged over the noise (`restive.kernels.inclusion`), and has a standard
+error. If the budget need
 not be spent, people at or below the policy's break-even are left out, also of the minimum of their group, except when a
 round explores; of the people on the must list nobody is left out.
 
@@ -70,6 +71,7 @@ class Choice(NamedTuple):
     by_noise: Bools  # chosen only because of the noise in the priorities
     left_out: Bools  # free, but not expected to gain, and the budget need not be spent
     would_act: Bools  # chosen, or in the control group, but would have been chosen
+    error: Floats  # standard error of the probability, 0 where that is exact
 
 
 def find_rules(projection: Projection, round_: int, given: DecisionInput) -> Rules:
@@ -113,10 +115,12 @@ def choose_agents(ranking: Ranking, estimate: Estimate, rules: Rules, draws: Dra
     taken = stage > 0
     chosen, probability, by_noise = must.copy(), must.astype(np.float64), np.zeros(must.size, np.bool_)
     chosen[free] = taken
+    error = np.zeros(must.size)
     noise, mean = (np.ascontiguousarray(each[0, free]) for each in (estimate.noise, estimate.expected_priority()))
     if noise.any():
         # Up to a constant, a priority is this mean and noise; the mean is 0 at break-even.
-        best = _average_noise(mean, noise, group, minimum, part, -math.inf if least == -math.inf else 0.0)
+        best, spread = _average_noise(mean, noise, group, minimum, part, -math.inf if least == -math.inf else 0.0)
+        error[free] = (1 - explore[0]) * spread
         best = np.where(taken, np.maximum(best, MIN_PROBABILITY), np.minimum(best, 1 - MIN_PROBABILITY))
         gaining = np.ones(free.size, np.bool_) if least == -math.inf else mean > 0
         by_noise[free] = taken & (_take_worth(mean, gaining, group, rules, must, part) == 0)
@@ -129,7 +133,7 @@ def choose_agents(ranking: Ranking, estimate: Estimate, rules: Rules, draws: Dra
     left_out[free] = ~(worth | taken)
     ranked = ranking.priority[0], random, -math.inf if random else least
     would_act = chosen | _would_act(*ranked, rules, free, stage, draws)
-    return Choice(chosen, probability, random, by_noise, left_out, would_act)
+    return Choice(chosen, probability, random, by_noise, left_out, would_act, error)
 
 
 def _would_act(
@@ -305,13 +309,14 @@ def _best(priority: Floats, group: Ints, minimum: Ints, draws: Draws) -> Floats:
     return first + (1 - first) * rest
 
 
-def _average_noise(mean: Floats, noise: Floats, group: Ints, minimum: Ints, draws: Draws, break_even: float) -> Floats:
-    """The probability of each agent, averaged over the noise in the priorities."""
+def _average_noise(
+    mean: Floats, noise: Floats, group: Ints, minimum: Ints, draws: Draws, break_even: float
+) -> tuple[Floats, Floats]:
+    """The probability of each agent, averaged over the noise in the priorities, and its standard error."""
     if draws.budget == 0:
-        return np.zeros(mean.size)
+        return np.zeros(mean.size), np.zeros(mean.size)
     number = int(np.clip(DRAWN_NUMBERS // max(mean.size, 1), MIN_DRAWS, MAX_DRAWS))
     key = draws.branch(REDRAWN)[0]
-    estimated: Floats = inclusion_probabilities(
-        mean, noise, group.astype(np.int64), minimum, draws.budget, key, draws.agents, number, break_even
-    )
-    return estimated
+    rest = draws.budget, key, draws.agents, number, break_even
+    averaged: tuple[Floats, Floats] = inclusion_probabilities(mean, noise, group.astype(np.int64), minimum, *rest)
+    return averaged

@@ -10,7 +10,7 @@ the noise of the others, an agent is chosen exactly when it exceeds a cutoff: th
 and the last place of the rest, both without the agent itself. So the noise of all agents is drawn a few times, and the
 probability that an agent's own noise lifts it above its cutoff is averaged over these draws. This is smooth, so few
 draws suffice: fewer with more agents, more for an agent whose noise is small beside the variation of its cutoff. Agents
-without noise are counted as they are, and ties share the places left.
+without noise are counted as they are, and ties share the places left. An average over draws has a standard error.
 """
 
 from typing import NamedTuple
@@ -63,30 +63,51 @@ def inclusion_probabilities(
     agents: Ints,
     draws: int,
     break_even: float = -np.inf,
-) -> Floats:
-    """The probability that each agent is chosen, [N]; `key` and the agents' numbers define the draws of noise.
+) -> tuple[Floats, Floats]:
+    """The probability that each agent is chosen, [N], and its standard error, [N]; `key` and `agents` define the draws.
 
     Average over draws of  P(mean + noise · Z > cutoff);  without noise it is 1 above the last place, 0 below it, and an
-    equal share of the places left at it.
+    equal share of the places left at it. If nobody has noise, it is exact: the error is 0.
 
     >>> none, key = np.full(3, -1), np.uint64(1)
     >>> inclusion_probabilities(np.array([2.0, 1.0, 1.0]), np.zeros(3), none, np.zeros(0, np.int64), 2, key, np.arange(3), 1)
-    array([1. , 0.5, 0.5])
+    (array([1. , 0.5, 0.5]), array([0., 0., 0.]))
     >>> group = np.array([0, 0, 1])  # one place is reserved for group 1
     >>> inclusion_probabilities(np.array([2.0, 2.0, 0.0]), np.zeros(3), group, np.array([0, 1]), 2, key, np.arange(3), 1)
-    array([0.5, 0.5, 1. ])
+    (array([0.5, 0.5, 1. ]), array([0., 0., 0.]))
     """
     fixed = _mark_fixed(mean, noise)
     times = 1 if fixed.all() else draws
-    probability, priority = np.zeros(mean.size), np.empty(mean.size)
+    total, squares, priority = np.zeros(mean.size), np.zeros(mean.size), np.empty(mean.size)
     order, first = _sort_groups(group, quota)
     for draw in range(times):
         below = fold(key, draw)
         for n in range(mean.size):
             priority[n] = mean[n] if fixed[n] else mean[n] + noise[n] * near_normal(fold(below, agents[n]))
         places = _find_places(priority, quota, budget, order, first, break_even)
-        _add_probabilities(mean, noise, fixed, priority, group, places, probability)
-    return probability / times
+        _add_probabilities(mean, noise, fixed, priority, group, places, total, squares)
+    return total / times, find_standard_errors(total, squares, fixed, times)
+
+
+@compiled
+def find_standard_errors(total: Floats, squares: Floats, fixed: Bools, draws: int) -> Floats:
+    """The standard errors of means, [N], from sums and sums of squares over draws; 0 if there is only one draw.
+
+    Agents that are chosen or not in a draw (`fixed`) are at least as uncertain as if one draw in 2 (draws + 1) had been
+    the other way: that all draws agree does not prove that the next one does.
+
+    >>> find_standard_errors(np.array([2.0, 0.0]), np.array([2.0, 0.0]), np.ones(2, np.bool_), 4).round(3)
+    array([0.289, 0.158])
+    """
+    error = np.zeros(total.size)
+    if draws > 1:
+        for n in range(total.size):
+            mean = total[n] / draws
+            variance = max(squares[n] - draws * mean * mean, 0.0) / (draws - 1)
+            if fixed[n]:
+                variance = max(variance, 0.5 / (draws + 1))
+            error[n] = np.sqrt(variance / draws)
+    return error
 
 
 @compiled
@@ -192,9 +213,10 @@ def _share(value: float, last: float, tied: float) -> float:
 
 @compiled
 def _add_probabilities(
-    mean: Floats, noise: Floats, fixed: Bools, priority: Floats, group: Ints, places: Places, probability: Floats
-) -> None:
-    """Add the probability that each agent is chosen, given the noise of the others."""
+    mean: Floats, noise: Floats, fixed: Bools, priority: Floats, group: Ints, places: Places, total: Floats,
+    squares: Floats,
+) -> None:  # fmt: skip
+    """Add the probability that each agent is chosen, given the noise of the others, and its square."""
     rest = places.last.size - 2
     last, after, tied = places.last[rest], places.after[rest], places.tied[rest]
     for n in range(mean.size):
@@ -202,7 +224,7 @@ def _add_probabilities(
         own_last = places.last[own]
         if fixed[n]:
             share = _share(value, own_last, places.tied[own])
-            probability[n] += share + (1.0 - share) * _share(value, last, tied)
+            probability = share + (1.0 - share) * _share(value, last, tied)
         else:
             # Without the agent, the next one gets its place. If that was a place of the group, the rest loses the
             # agent that moves up in the group: the cutoff is then that agent, or the next one of the rest.
@@ -212,4 +234,6 @@ def _add_probabilities(
                 cutoff = after
             else:
                 cutoff = min(own_last, last)
-            probability[n] += near_normal_above((cutoff - mean[n]) / noise[n])
+            probability = near_normal_above((cutoff - mean[n]) / noise[n])
+        total[n] += probability
+        squares[n] += probability * probability

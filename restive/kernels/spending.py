@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restive.kernels import rng
+from restive.kernels.inclusion import find_standard_errors
 from restive.kernels.jit import compiled
 from restive.kernels.rng import fold, near_normal
 from restive.kernels.top_k import find_cutoff
@@ -133,11 +134,12 @@ def spending_frequencies(
     key: np.uint64,
     agents: Ints,
     draws: int,
-) -> Floats:
-    """How often each agent is chosen, [N], in so many draws of ties and noise; one is enough if nothing is random.
+) -> tuple[Floats, Floats]:
+    """How often each agent is chosen, [N], in so many draws of ties and noise, and its error; one draw if nothing is random.
 
     mean, noise [N]: priority = mean + noise · Z, as in `restive.kernels.inclusion`. Agents that are alike in these, in
-    cost and in group have the same probability, so they share the mean of their frequencies.
+    cost and in group have the same probability, so they share the mean of their frequencies; their error is that of one
+    of them, which is not too small, since of those who are alike one is chosen in place of another.
     """
     if not noise.any() and np.unique(mean).size == mean.size:
         draws = 1
@@ -151,8 +153,8 @@ def spending_frequencies(
         spend(order, priority, np.full(keys.size, break_even), costs, budget, groups, action)
         frequency += action.sum(axis=0)
     alike = _number_alike(mean, noise, cost, groups.group)
-    shared: Floats = (np.bincount(alike, frequency) / np.bincount(alike))[alike] / draws
-    return shared
+    shared: Floats = (np.bincount(alike, frequency) / np.bincount(alike))[alike]
+    return shared / draws, find_standard_errors(shared, shared, np.ones(mean.size, np.bool_), draws)
 
 
 def _number_alike(*columns: Floats | Ints) -> Ints:
@@ -176,15 +178,20 @@ def spending_probabilities(
     key: np.uint64,
     agents: Ints,
     draws: int,
-) -> Floats:
-    """The probability that each agent is chosen, [N], over exploration, ties and noise; see `spending_frequencies`."""
+) -> tuple[Floats, Floats]:
+    """The probability that each agent is chosen, [N], over exploration, ties and noise, and its standard error.
+
+    See `spending_frequencies`.
+    """
     rest, nothing = (cost, budget, groups, key, agents, draws), np.zeros(mean.size)
-    probability = np.zeros(mean.size)
+    probability, error = np.zeros(mean.size), np.zeros(mean.size)
     if explore > 0:
-        probability += explore * spending_frequencies(nothing, nothing, -np.inf, *rest)
+        often, spread = spending_frequencies(nothing, nothing, -np.inf, *rest)
+        probability, error = explore * often, explore * spread
     if explore < 1:
-        probability += (1 - explore) * spending_frequencies(mean, noise, break_even, *rest)
-    return probability
+        often, spread = spending_frequencies(mean, noise, break_even, *rest)
+        probability, error = probability + (1 - explore) * often, np.hypot(error, (1 - explore) * spread)
+    return probability, error
 
 
 @compiled

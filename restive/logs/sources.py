@@ -17,7 +17,7 @@ from restive.logs.options import ReadOptions
 
 PROGRAM = "program:"
 RECORD_COLUMNS = {"round": "time", "done": "action", "probability": "propensity"}
-NOT_READ = ("number", "carried_over", "exclusion", "shadow_chosen", "shadow_probability")
+NOT_READ = ("number", "carried_over", "exclusion", "probability_error", "shadow_chosen", "shadow_probability")
 AGENT_TOTALS = ("agent", "active", "state", "rounds_seen", "reward_total")
 
 

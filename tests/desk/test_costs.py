@@ -103,12 +103,14 @@ def test_probabilities_are_how_often_people_are_chosen(
     rules = free([2.5, 1.0, 2.0, 3.0, 1.0, 1.0, 0.5], 6, [1, 1, 0, 0, 0, 1, 1], shares=shares)
     rules.exclusion[4] = ON_MUST
     deviation, repeats = np.full(priority.size, noise), 4000
-    probability = choose(priority, rules, 0, explore, deviation).probability
+    choice = choose(priority, rules, 0, explore, deviation)
+    probability, error = choice.probability, choice.error
     monkeypatch.setattr(cost_selection, "MAX_DRAWS", 1)  # their probabilities are not used
     choices = [choose(priority, rules, step, explore, deviation) for step in range(repeats)]
     often = np.mean([choice.chosen for choice in choices], axis=0)
-    # The error of a frequency is at most .008, and that of a probability, from 4096 draws, as much.
-    assert np.abs(probability - often).max() < 0.045
+    expected = np.sqrt(probability * (1 - probability) / repeats + error**2)
+    assert (np.abs(probability - often) <= 4.5 * expected + 0.002).all()
+    assert error.max() < 0.009  # of frequencies in 4096 draws
     assert ((often > 0.05) & (often < 0.95)).sum() >= 2
     assert probability[4] == 1.0
     assert not any((choice.chosen * rules.cost).sum() > 6 + 1e-6 for choice in choices)  # type: ignore[operator]
@@ -118,6 +120,7 @@ def test_without_ties_and_noise_probabilities_are_certain() -> None:
     choice = choose(np.array([3.0, 2.0, 1.0]), free([4.0, 3.0, 2.0], 6))
     assert choice.chosen.tolist() == [True, False, True]
     assert choice.probability.tolist() == [1.0, 0.0, 1.0]
+    assert not choice.error.any()
 
 
 def test_a_group_gets_its_share_of_the_budget_and_the_must_list_counts_towards_it() -> None:

@@ -63,6 +63,7 @@ def test_probabilities_of_a_round_add_up_to_the_list(tmp_path: Path) -> None:
     for file in files[2:]:
         records = pl.read_parquet(file)
         assert records["probability"].sum() == pytest.approx(records["advised"].sum())
+        assert not (records["probability_error"] > 0).any()  # exact without noise
         assert "shadow_probability" not in records.columns
 
 

@@ -16,6 +16,7 @@ from restive.kernels.spending import (
     sort_agents,
     spend,
     spending_frequencies,
+    spending_probabilities,
 )
 from restive.kernels.top_k import choose
 from restive.types import Floats, Ints
@@ -139,12 +140,12 @@ def test_inclusion_is_how_often_an_agent_is_chosen(explore: float, break_even: f
 def test_frequencies_with_costs_are_how_often_an_agent_is_chosen() -> None:
     row, cost, runs = np.array([2.0, 1.0, 1.0, 1.0, 0.0]), np.array([2.0, 1.0, 2.0, 3.0, 1.0]), 20_000
     rest = cost, 5, NO_GROUPS, np.uint64(7), np.arange(5)
-    estimated = spending_frequencies(row, np.zeros(5), -np.inf, *rest, runs)
+    estimated, _ = spending_frequencies(row, np.zeros(5), -np.inf, *rest, runs)
     often = decide(np.tile(row, (runs, 1)), 5, cost=cost).mean(axis=0)
     assert np.abs(often - estimated).max() < 4 * np.sqrt(0.5 / runs)
     assert (often[1:4] > 0.05).all()
     assert (often[1:4] < 0.95).all()
-    noisy = spending_frequencies(row, np.full(5, 0.5), 0.9, *rest, runs)
+    noisy, _ = spending_frequencies(row, np.full(5, 0.5), 0.9, *rest, runs)
     normal = np.random.default_rng(3).normal(size=(runs, 5)) * 0.5 + row
     often = decide(normal, 5, break_even=0.9, cost=cost).mean(axis=0)
     assert np.abs(often - noisy).max() < 0.02
@@ -152,4 +153,21 @@ def test_frequencies_with_costs_are_how_often_an_agent_is_chosen() -> None:
 
 def test_a_choice_without_noise_and_ties_is_certain_after_one_draw() -> None:
     rest = np.ones(3), 2, NO_GROUPS, np.uint64(7), np.arange(3)
-    assert spending_frequencies(np.array([1.0, 3.0, 2.0]), np.zeros(3), -np.inf, *rest, 10**12).tolist() == [0, 1, 1]
+    probability, error = spending_frequencies(np.array([1.0, 3.0, 2.0]), np.zeros(3), -np.inf, *rest, 10**12)
+    assert probability.tolist() == [0, 1, 1]
+    assert error.tolist() == [0, 0, 0]
+
+
+def test_errors_with_costs_are_those_of_frequencies() -> None:
+    """The same frequencies with 400 keys: how far they are from those of many draws is as stated, or less."""
+    row, cost = np.array([2.0, 1.0, 1.0, 1.0, 0.0]), np.array([2.0, 1.0, 2.0, 3.0, 1.0])
+    rest = cost, 5.0, NO_GROUPS
+    exact, small = spending_probabilities(row, np.full(5, 0.5), 0.2, -np.inf, *rest, np.uint64(7), np.arange(5), 40_000)
+    found = [
+        spending_probabilities(row, np.full(5, 0.5), 0.2, -np.inf, *rest, key, np.arange(5), 64)
+        for key in rng.run_keys(3, np.arange(400))
+    ]
+    probability, error = np.array(found).swapaxes(0, 1)
+    spread, stated = np.sqrt(((probability - exact) ** 2).mean(axis=0)), np.sqrt((error**2).mean(axis=0))
+    np.testing.assert_allclose(spread, stated, rtol=0.15)
+    assert (small < 0.003).all()
