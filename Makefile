@@ -63,6 +63,7 @@ reproduce: setup  ## Every experiment of the paper at full size, and the page of
 
 compare: setup  ## All online policies on some twenty scenarios at full size, and the page of the docs that tells of it
 	$(BIN)/restive compare --out results/comparison --markdown docs/reference/results/compared.md
+	$(BIN)/restive compare --calibration --markdown docs/reference/results/calibration.md
 
 acceptance: setup  ## Everything that is said from logs, checked at full size, and the page of the docs that tells of it
 	$(BIN)/restive check-logs --out results/check-logs --markdown docs/reference/results/acceptance.md

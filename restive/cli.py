@@ -378,7 +378,7 @@ def compare(
 
     size = Size(quick, check_whole("seed", seed, 0, MAX_SEED))
     if calibration:
-        _print_calibration(scenario or [], size, as_json)
+        _print_calibration(scenario or [], size, as_json, markdown)
         return
     extra = check_policies(policy or [], engine)
     if problem is not None:
@@ -409,14 +409,21 @@ def compare(
     print_notices(f"wrote {folder / 'comparison.html'}, comparison.json, figures and results")
 
 
-def _print_calibration(names: list[str], size: "Size", as_json: bool) -> None:
+def _print_calibration(names: list[str], size: "Size", as_json: bool, markdown: Path | None) -> None:
     from restive.benchmark import calibration
+    from restive.files import write_atomic
+    from restive.paper.jobs import require_writable
 
+    if markdown:
+        require_writable(markdown)
     rows = calibration.calibrate_all(names, size, print_notices)
+    if markdown:
+        write_atomic(markdown, calibration.render_calibration(rows, size).encode())
     if as_json:
         print_json([calibration.as_json(row) for row in rows])
     else:
         print_report_table(calibration.tabulate_calibration(rows))
+        print_notices(*calibration.summarise_calibration(rows))
 
 
 def _print_benchmark(benchmark: "Benchmark") -> None:

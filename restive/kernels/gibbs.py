@@ -1,20 +1,20 @@
-"""Gibbs sampler of a hierarchical model of people: transition rows and rewards of all agents, with their uncertainty.
+"""Gibbs sampler of a hierarchical model of people: the transition rows of all agents, with their uncertainty.
 
 moves     [N, A, S, S]  how often each agent moved from s to t under a
-arrivals  [N, S]        how often each agent arrived in s, and `total` [N, S] the sum of its rewards there
+features  [N, F]        fixed numbers of each agent, standardised
 
-Each agent has a type k out of K, and its rows lie around those of its type; the rows of types lie around a common row:
+The row of an agent is a chain of choices: the most frequent next state or not, if not the second most frequent or not,
+and so on. C = S (S − 1) such choices, each with a logit for waiting and one for acting, which belong together:
 
-    row(n, a, s)    ~ Dirichlet(weight(a, s) · type_row(k, a, s))        type of n ~ share
-    type_row(k,a,s) ~ Dirichlet(spread(a) · common(a, s))                common(a, s) ~ Dirichlet(BASE_WEIGHT · pooled(s))
-    reward(n, s)    ~ Normal(mean(s), between)                           observed with variance `within`
+    logits(n, c) ~ Normal(type_mean(k, c) + Σ_f features(n, f) · slope(f, c), within(c))     type k of n ~ share
+    type_mean(k, c) ~ Normal(mean(c), between)        mean(c) ~ Normal(pooled(c), shift)      slope(f, c) ~ Normal(0, bend)
 
-pooled(s) are the relative frequencies of all moves from s under either action: until acting was tried in a state, it is
-taken to be like waiting, with the uncertainty of two moves. A weight is about `scale(s)`, the weight at which cells
-other than the most frequent one are distributed like exponential variables (uniform rows for two states), times a factor
-that all rows share and that is learned. Everything but `between` (a Metropolis step) is drawn from its exact conditional
-distribution, with rows integrated out and the numbers of tables of a Chinese restaurant as auxiliary variables (Teh,
-Jordan, Beal and Blei 2006, hierarchical Dirichlet processes; Escobar and West 1995 for the weights).
+So it is learned from those on whom was acted how acting goes with waiting, and those on whom was not acted are not taken
+to be like them in the rest. All covariances are 2 by 2 with inverse Wishart priors; those within types have a common
+scale, which is learned. pooled(c) is the logit of all moves under either action: until acting was tried in a state, it
+is about like waiting. All is drawn from conditional distributions given Pólya-gamma
+variates for the logits (Polson, Scott and Windle 2013), types and means with the logits integrated out, and covariances
+also by Metropolis steps. pooled(c) is no estimate of mean(c): where agents differ more, means are farther from 0.
 """
 
 import math
@@ -23,334 +23,409 @@ from typing import NamedTuple
 import numpy as np
 
 from restive.kernels.jit import compiled
-from restive.kernels.rng import fold, normal_quantile, unit_open
-from restive.types import Floats, Ints, Keys
+from restive.kernels.variates import (
+    TINY,
+    Symmetric,
+    draw_dirichlet,
+    draw_normal,
+    draw_pair,
+    draw_polya_gamma,
+    draw_uniform,
+    draw_wishart,
+    invert,
+)
+from restive.types import Bools, Floats, Ints, Keys
 
 N_TYPES = 10
-# The common rows rest on this many moves of the pooled row; a small number, so that data decide.
-BASE_WEIGHT = 2.0
-# Shape of the gamma distribution of weights around their common factor, and shape and rate of that of the factor.
-WEIGHT_SHAPE, FACTOR_SHAPE, FACTOR_RATE = 3.0, 2.0, 2.0
-# The spread of types around the common row is exponential with this rate a priori.
-SPREAD_RATE = 0.1
 # Pseudo-agents, over all types: less than one each, so that types are used only if the data need them.
 PSEUDO_AGENTS = 8.0
-MIN_WEIGHT, MAX_WEIGHT = 0.05, 1e4
-# The smallest share of moves to other states that the scale of a weight distinguishes.
-MIN_OTHER_SHARE = 1e-3
-TINY = 1e-300
+# Degrees of freedom and scales of the inverse Wishart priors of covariances.
+FREEDOM, WITHIN_FREEDOM = 4.0, 5.0
+SCALE_FREEDOM = 3.0
+BETWEEN_SCALE, BEND_SCALE = 3.0, 0.1
+# The scale within types is about this a priori, and more with few states: about that of uniform rows.
+WITHIN_SCALE, MORE_PER_STATE = 2.0, 8.0
+# Variances of the mean logits of waiting around the pooled ones, and of those of acting around those of waiting.
+WAIT_SHIFT, ACT_SHIFT = 4.0, 2.0
+# Steps of stretches are normal, with standard deviations from this one down to a hundredth of it.
+MAX_STRETCH, MIN_STRETCH_LOG = 0.5, 4.6
 
 
 class Data(NamedTuple):
-    """The observations of one run."""
+    """The observations of one run; what agents share is learned from the first `teachers` of them."""
 
-    moves: Floats  # [N, A, S, S]
-    seen: Floats  # [N, A, S] moves from s under a
-    arrivals: Floats  # [N, S]
-    total: Floats  # [N, S]
-    squared_deviations: float  # of rewards from the mean of their agent and state
+    teachers: int
+    order: Ints  # [S, S] next states of each state, the most frequent one first
+    trials: Floats  # [N, C, A] how often a choice was met
+    excess: Floats  # [N, C, A] how often it was taken, less half of `trials`
+    features: Floats  # [N, F]
 
 
 class Sample(NamedTuple):
-    """One draw of everything that agents share, updated in place, and the type of each agent."""
+    """One draw of everything, updated in place; covariances are the triples of symmetric matrices."""
 
     kind: Ints  # [N]
     share: Floats  # [K]
-    weight: Floats  # [A, S]
-    type_row: Floats  # [K, A, S, S]
-    common: Floats  # [A, S, S]
-    spread: Floats  # [A]
-    pooled: Floats  # [S, S]
-    scale: Floats  # [S]
-    factor: Floats  # [1]
-    mean: Floats  # [S] of rewards over agents
-    variance: Floats  # [2] of rewards: between agents, and within agents
+    logit: Floats  # [N, C, A]
+    offset: Floats  # [N, C, A] of the features
+    precision: Floats  # [N, C, A] of the augmented observations of logits
+    information: Floats  # [N, C, 3] of these observations on the means, logits integrated out, and
+    pull: Floats  # [N, C, A] information times observation
+    pooled: Floats  # [C]
+    mean: Floats  # [C, A]
+    type_mean: Floats  # [K, C, A]
+    slope: Floats  # [F, C, A]
+    within: Floats  # [C, 3] inverse covariance
+    covariance: Floats  # [2, 3] between, bend: inverse covariances
+    scale: Floats  # [3] common scale of the covariances within types
 
 
 @compiled
-def draw_uniform(stream: Keys) -> float:
-    """The next uniform number between 0 and 1 of a stream, [2]: its key, and how many numbers were drawn from it."""
-    stream[1] += np.uint64(1)
-    return unit_open(fold(stream[0], stream[1]))
-
-
-@compiled
-def draw_normal(stream: Keys) -> float:
-    """The next standard normal number of a stream."""
-    return normal_quantile(draw_uniform(stream))
-
-
-@compiled
-def draw_gamma(stream: Keys, shape: float) -> float:
-    """A gamma variate of scale 1, by rejection (Marsaglia and Tsang 2000); for shapes below 1 by a power of a uniform."""
-    if shape < 1.0:
-        return draw_gamma_above(stream, shape + 1.0) * math.exp(math.log(draw_uniform(stream)) / shape)
-    return draw_gamma_above(stream, shape)
-
-
-@compiled
-def draw_gamma_above(stream: Keys, shape: float) -> float:
-    """A gamma variate of scale 1 and of a shape of at least 1."""
-    d = shape - 1.0 / 3.0
-    while True:
-        x = draw_normal(stream)
-        v = (1.0 + x / math.sqrt(9.0 * d)) ** 3
-        if v > 0.0 and math.log(draw_uniform(stream)) < 0.5 * x * x + d - d * v + d * math.log(v):
-            return d * v
+def gather(moves: Floats, teachers: int, features: Floats) -> Data:
+    """The observations of one run from its moves, [N, A, S, S]."""
+    agents, actions, states, _ = moves.shape
+    order = np.empty((states, states), np.int64)
+    trials, excess = (
+        np.zeros((agents, states * (states - 1), actions)),
+        np.zeros((agents, states * (states - 1), actions)),
+    )
+    for s in range(states):
+        frequency = np.zeros(states)
+        for n in range(agents):
+            frequency += moves[n, 0, s] + moves[n, 1, s]
+        order[s] = np.argsort(-frequency, kind="mergesort")
+        for n in range(agents):
+            for a in range(actions):
+                left = moves[n, a, s].sum()
+                for j in range(states - 1):
+                    taken = moves[n, a, s, order[s, j]]
+                    trials[n, s * (states - 1) + j, a] = left
+                    excess[n, s * (states - 1) + j, a] = taken - left / 2.0
+                    left -= taken
+    return Data(teachers, order, trials, excess, features)
 
 
 @compiled
 def begin(stream: Keys, data: Data) -> Sample:
-    """A first sample: all agents of one type, and rows as the pooled moves."""
-    agents, actions, states, _ = data.moves.shape
-    pooled, scale = np.empty((states, states)), np.empty(states)
-    for s in range(states):
-        pooled[s] = 1.0 / states
-        for n in range(agents):
+    """A first sample: types at random, and logits as of the pooled moves."""
+    agents, choices, actions = data.trials.shape
+    pooled, mean = np.empty(choices), np.empty((choices, actions))
+    for c in range(choices):
+        met, beyond = 1.0, 0.0
+        for n in range(data.teachers):
             for a in range(actions):
-                pooled[s] += data.moves[n, a, s]
-        pooled[s] /= pooled[s].sum()
-        scale[s] = _find_scale(pooled[s])
-    type_row, common = np.empty((N_TYPES, actions, states, states)), np.empty((actions, states, states))
-    for k in range(N_TYPES):
-        for a in range(actions):
-            common[a] = pooled
-            type_row[k, a] = pooled
-    mean, variance = _begin_rewards(data)
-    weight = np.empty((actions, states))
-    weight[:] = scale
+                met += data.trials[n, c, a]
+                beyond += data.excess[n, c, a]
+        pooled[c] = math.log((met / 2.0 + beyond) / (met / 2.0 - beyond))
+        mean[c] = pooled[c]
+    type_mean, logit = np.empty((N_TYPES, choices, actions)), np.empty((agents, choices, actions))
+    type_mean[:] = mean
+    logit[:] = mean
+    kind = np.empty(agents, np.int64)
+    for n in range(agents):
+        kind[n] = int(draw_uniform(stream) * N_TYPES)
+    within, covariance = np.zeros((choices, 3)), np.zeros((2, 3))
+    within[:, 0] = within[:, 2] = covariance[:, 0] = covariance[:, 2] = 1.0
+    scale = find_prior_scale(data) * np.array([1.0, 0.0, 1.0])
+    empty = np.zeros((3, agents, choices, actions))
     return Sample(
-        np.zeros(agents, np.int64), np.full(N_TYPES, 1.0 / N_TYPES), weight, type_row, common, np.full(actions, 5.0),
-        pooled, scale, np.ones(1), mean, variance,
+        kind, np.full(N_TYPES, 1.0 / N_TYPES), logit, empty[0], empty[1], np.zeros((agents, choices, 3)), empty[2],
+        pooled, mean, type_mean, np.zeros((data.features.shape[1], choices, actions)), within, covariance,
+        scale,
     )  # fmt: skip
 
 
 @compiled
-def _find_scale(row: Floats) -> float:
-    """The weight at which the cells of a row other than its largest are spread like exponential variables.
-
-    The effective number of these cells (the exponential of their entropy) over their sum: 2 for a row of 1/2 and 1/2,
-    S for a uniform row, 40 for a row of 1/40 and 39/40.
-    """
-    top = int(np.argmax(row))
-    others, entropy = max(1.0 - row[top], MIN_OTHER_SHARE), 0.0
-    for t in range(row.size):
-        if t != top and row[t] > 0.0:
-            entropy -= row[t] / others * np.log(row[t] / others)
-    return float(np.exp(max(entropy, 0.0)) / others)
+def find_prior_scale(data: Data) -> float:
+    """The scale of the covariances within types that is expected before anything is observed."""
+    return float(WITHIN_SCALE + MORE_PER_STATE / data.order.shape[0])
 
 
 @compiled
-def _begin_rewards(data: Data) -> tuple[Floats, Floats]:
-    """Mean rewards of the states and moment estimates of both variances, of which none is exactly 0."""
-    arrivals, total = data.arrivals, data.total
-    agents, states = arrivals.shape
-    overall = total.sum() / max(arrivals.sum(), 1.0)
-    mean = np.empty(states)
-    for s in range(states):
-        visits = arrivals[:, s].sum()
-        mean[s] = total[:, s].sum() / visits if visits > 0.0 else overall
-    cells, repeated, between = 0.0, 0.0, 0.0
+def sweep(stream: Keys, data: Data, sample: Sample, agents: int) -> None:
+    """One sweep over what agents share and over the first `agents`, at least the teachers."""
+    _observe(stream, data, sample, agents)
+    _draw_types(stream, data, sample, agents)
+    _draw_type_means(stream, data, sample)
+    _draw_slopes(stream, data, sample)
+    _draw_logits(stream, data, sample, agents)
+    _draw_within(stream, data, sample)
+    move = int(draw_uniform(stream) * 6.0)
+    _stretch(stream, data, sample, move // 3, move % 3)
+
+
+@compiled
+def _observe(stream: Keys, data: Data, sample: Sample, agents: int) -> None:
+    """Draw the augmented observations of all logits, and find what they say on the means."""
+    _, choices, actions = data.trials.shape
+    precision, pull = sample.precision, sample.pull
     for n in range(agents):
-        for s in range(states):
-            if arrivals[n, s] > 0.0:
-                cells, repeated = cells + 1.0, repeated + arrivals[n, s] - 1.0
-                between += (total[n, s] / arrivals[n, s] - mean[s]) ** 2
-    within = data.squared_deviations / max(repeated, 1.0)
-    smallest = 1e-10 * (mean.var() + between / max(cells, 1.0) + within) + TINY
-    return mean, np.array([max(between / max(cells, 1.0) - within, 0.1 * within) + smallest, within + smallest])
+        for c in range(choices):
+            for a in range(actions):
+                met = data.trials[n, c, a]
+                precision[n, c, a] = draw_polya_gamma(stream, met, sample.logit[n, c, a]) if met > 0.0 else 0.0
+            wait, act = precision[n, c]
+            p, q, r = sample.within[c]
+            e, f, g = invert(p + wait, q, r + act)
+            one, two = data.excess[n, c]
+            sample.information[n, c] = wait - wait * e * wait, -wait * f * act, act - act * g * act
+            pull[n, c] = one - wait * (e * one + f * two), two - act * (f * one + g * two)
 
 
 @compiled
-def sweep(stream: Keys, data: Data, sample: Sample) -> None:
-    """One sweep over everything that agents share, and the types of the agents."""
-    _draw_types(stream, data, sample)
-    tables = np.zeros(sample.type_row.shape)
-    _draw_weights(stream, data, sample, tables)
-    _draw_type_rows(stream, sample, tables)
-    _draw_rewards(stream, data, sample)
+def _draw_types(stream: Keys, data: Data, sample: Sample, agents: int) -> None:
+    choices = data.trials.shape[1]
+    number, score = np.full(N_TYPES, PSEUDO_AGENTS / N_TYPES), np.empty(N_TYPES)
+    for n in range(agents):
+        for k in range(N_TYPES):
+            score[k] = math.log(sample.share[k] + TINY)
+            for c in range(choices):
+                p, q, r = sample.information[n, c]
+                if p + r > 0.0:
+                    x = sample.type_mean[k, c, 0] + sample.offset[n, c, 0]
+                    y = sample.type_mean[k, c, 1] + sample.offset[n, c, 1]
+                    score[k] += x * sample.pull[n, c, 0] + y * sample.pull[n, c, 1]
+                    score[k] -= 0.5 * (p * x * x + r * y * y) + q * x * y
+        sample.kind[n] = _draw_index(stream, score)
+        if n < data.teachers:
+            number[sample.kind[n]] += 1.0
+    draw_dirichlet(stream, number, sample.share)
 
 
 @compiled
-def draw_dirichlet(stream: Keys, shape: Floats, row: Floats) -> None:
-    """Fill `row` with a Dirichlet draw; if all gamma variates underflow, the largest cell gets everything."""
-    total = 0.0
-    for t in range(shape.size):
-        row[t] = draw_gamma(stream, shape[t]) if shape[t] > 0.0 else 0.0
-        total += row[t]
-    if total > TINY:
-        row /= total
-    else:
-        row[:] = 0.0
-        row[np.argmax(shape)] = 1.0
-
-
-@compiled
-def _log_rising(x: float, times: float) -> float:
-    """log Γ(x + times) / Γ(x) for a whole number of times."""
-    if times > 4.0:
-        return math.lgamma(x + times) - math.lgamma(x)
-    product = 1.0
-    for i in range(int(times)):
-        product *= x + i
-    return math.log(max(product, TINY))
-
-
-@compiled
-def draw_type(stream: Keys, moves: Floats, sample: Sample) -> int:
-    """A type for an agent with these moves, [A, S, S], by its posterior probability."""
-    actions, states, _ = moves.shape
-    score = np.empty(N_TYPES)
-    for k in range(N_TYPES):
-        score[k] = math.log(sample.share[k] + TINY)
-        for a in range(actions):
-            for s in range(states):
-                for t in range(states):
-                    if moves[a, s, t] > 0.0:
-                        shape = sample.weight[a, s] * sample.type_row[k, a, s, t] + 1e-12
-                        score[k] += _log_rising(shape, moves[a, s, t])
+def _draw_index(stream: Keys, score: Floats) -> int:
+    """An index by probabilities whose logarithms are given up to a constant."""
     best, total = score.max(), 0.0
-    for k in range(N_TYPES):
+    for k in range(score.size):
         score[k] = math.exp(score[k] - best)
         total += score[k]
     rest, k = draw_uniform(stream) * total - score[0], 0
-    while rest > 0.0 and k < N_TYPES - 1:
+    while rest > 0.0 and k < score.size - 1:
         k += 1
         rest -= score[k]
     return k
 
 
 @compiled
-def _draw_types(stream: Keys, data: Data, sample: Sample) -> None:
-    number = np.full(N_TYPES, PSEUDO_AGENTS / N_TYPES)
-    for n in range(sample.kind.size):
-        sample.kind[n] = draw_type(stream, data.moves[n], sample)
-        number[sample.kind[n]] += 1.0
-    draw_dirichlet(stream, number, sample.share)
-
-
-@compiled
-def _draw_tables(stream: Keys, customers: float, weight: float) -> float:
-    """The number of tables of a Chinese restaurant: how many of the moves are not repetitions."""
-    if customers < 1.0:
-        return 0.0
-    tables = 1.0
-    for seated in range(1, int(customers)):
-        tables += draw_uniform(stream) * (weight + seated) < weight
-    return tables
-
-
-@compiled
-def _draw_auxiliary(stream: Keys, weight: float, seen: float) -> tuple[float, float]:
-    """The auxiliary variables of a weight: minus the logarithm of a beta variate, and a coin."""
-    one, other = draw_gamma(stream, weight + 1.0), draw_gamma(stream, seen)
-    coin = 1.0 if draw_uniform(stream) * (seen + weight) < seen else 0.0
-    return -math.log(max(one, TINY) / (one + other)), coin
-
-
-@compiled
-def _draw_weights(stream: Keys, data: Data, sample: Sample, tables: Floats) -> None:
-    """Draw the weights and their common factor; fill `tables` [K, A, S, S], the moves that teach the rows of types."""
-    agents, actions, states, _ = data.moves.shape
-    relative = 0.0
-    for a in range(actions):
-        for s in range(states):
-            weight, shape, rate = sample.weight[a, s], WEIGHT_SHAPE, WEIGHT_SHAPE * sample.factor[0] / sample.scale[s]
-            for n in range(agents):
-                if data.seen[n, a, s] > 0.0:
-                    k = sample.kind[n]
-                    more, coin = _draw_auxiliary(stream, weight, data.seen[n, a, s])
-                    rate, shape = rate + more, shape - coin
-                    for t in range(states):
-                        drawn = _draw_tables(stream, data.moves[n, a, s, t], weight * sample.type_row[k, a, s, t])
-                        tables[k, a, s, t] += drawn
-                        shape += drawn
-            sample.weight[a, s] = min(max(draw_gamma(stream, shape) / rate, MIN_WEIGHT), MAX_WEIGHT)
-            relative += sample.weight[a, s] / sample.scale[s]
-    shape = FACTOR_SHAPE + WEIGHT_SHAPE * actions * states
-    sample.factor[0] = draw_gamma(stream, shape) / (FACTOR_RATE + WEIGHT_SHAPE * relative)
-
-
-@compiled
-def _draw_type_rows(stream: Keys, sample: Sample, tables: Floats) -> None:
-    """Draw the common rows, the spread of types around them, and the rows of types."""
-    _, actions, states, _ = tables.shape
-    for a in range(actions):
-        shape, rate = 1.0, SPREAD_RATE
-        for s in range(states):
-            learned = BASE_WEIGHT * sample.pooled[s]
-            for k in range(N_TYPES):
-                seen = tables[k, a, s].sum()
-                if seen > 0.0:
-                    more, coin = _draw_auxiliary(stream, sample.spread[a], seen)
-                    rate, shape = rate + more, shape - coin
-                    for t in range(states):
-                        drawn = _draw_tables(stream, tables[k, a, s, t], sample.spread[a] * sample.common[a, s, t])
-                        learned[t] += drawn
-                        shape += drawn
-            draw_dirichlet(stream, learned, sample.common[a, s])
-        sample.spread[a] = min(max(draw_gamma(stream, shape) / rate, MIN_WEIGHT), MAX_WEIGHT)
+def _draw_type_means(stream: Keys, data: Data, sample: Sample) -> None:
+    """Draw the means of types, logits of agents integrated out, and the means around which they lie."""
+    _, choices, _ = data.trials.shape
+    known, pull = np.zeros((N_TYPES, choices, 3)), np.zeros((N_TYPES, choices, 2))
+    used = np.zeros(N_TYPES, np.bool_)
+    for n in range(data.teachers):
+        k = sample.kind[n]
+        used[k] = True
+        for c in range(choices):
+            p, q, r = sample.information[n, c]
+            x, y = sample.offset[n, c]
+            known[k, c, 0] += p
+            known[k, c, 1] += q
+            known[k, c, 2] += r
+            pull[k, c, 0] += sample.pull[n, c, 0] - p * x - q * y
+            pull[k, c, 1] += sample.pull[n, c, 1] - q * x - r * y
+    a, b, d = sample.covariance[0]
+    between = np.zeros(3)
+    for c in range(choices):
+        x, y = sample.mean[c]
         for k in range(N_TYPES):
-            for s in range(states):
-                draw_dirichlet(
-                    stream, sample.spread[a] * sample.common[a, s] + tables[k, a, s], sample.type_row[k, a, s]
-                )
+            p, q, r = known[k, c]
+            pulled = (pull[k, c, 0] + a * x + b * y, pull[k, c, 1] + b * x + d * y)
+            sample.type_mean[k, c] = draw_pair(stream, (p + a, q + b, r + d), pulled)
+        _draw_mean(stream, sample, used, c)
+        for k in range(N_TYPES):
+            if used[k]:
+                x, y = sample.type_mean[k, c]
+                _add_square(between, x - sample.mean[c, 0], y - sample.mean[c, 1])
+    sample.covariance[0] = draw_inverse(stream, FREEDOM + choices * used.sum(), BETWEEN_SCALE, between)
+    a, b, d = sample.covariance[0]
+    for k in range(N_TYPES):
+        if not used[k]:
+            for c in range(choices):
+                x, y = sample.mean[c]
+                sample.type_mean[k, c] = draw_pair(stream, (a, b, d), (a * x + b * y, b * x + d * y))
 
 
 @compiled
-def _draw_rewards(stream: Keys, data: Data, sample: Sample) -> None:
-    """Draw the mean reward of each state and both variances; flat priors on means and on the variance between."""
-    arrivals, total, variance = data.arrivals, data.total, sample.variance
-    agents, states = arrivals.shape
-    known = np.zeros(states, np.bool_)
-    for s in range(states):
-        sums, precision = 0.0, 0.0
-        for n in range(agents):
-            if arrivals[n, s] > 0.0:
-                trust = 1.0 / (variance[0] + variance[1] / arrivals[n, s])
-                sums, precision = sums + trust * total[n, s] / arrivals[n, s], precision + trust
-        known[s] = precision > 0.0
-        if known[s]:
-            sample.mean[s] = sums / precision + draw_normal(stream) / math.sqrt(precision)
-    if known.any() and not known.all():
-        others = sample.mean[known]
-        for s in range(states):
-            if not known[s]:
-                sample.mean[s] = others.mean() + others.std() * draw_normal(stream)
-    smallest = 1e-10 * (sample.mean.var() + variance.sum()) + TINY
-    before = _log_likelihood(data, sample.mean, variance[0], variance[1])
-    for _ in range(2):
-        proposed = variance[0] * math.exp(2.0 * draw_normal(stream)) + smallest
-        after = _log_likelihood(data, sample.mean, proposed, variance[1])
-        if math.log(draw_uniform(stream) + TINY) < after - before + math.log(proposed / variance[0]):
-            variance[0], before = proposed, after
-    squares, count = data.squared_deviations, 0.0
+def _draw_mean(stream: Keys, sample: Sample, used: Bools, c: int) -> None:
+    """Draw the mean of a choice from the means of the types that are used."""
+    a, b, d = sample.covariance[0]
+    p, q, r = invert(WAIT_SHIFT, WAIT_SHIFT, WAIT_SHIFT + ACT_SHIFT)
+    one, two, number = (p + q) * sample.pooled[c], (q + r) * sample.pooled[c], 0.0
+    for k in range(N_TYPES):
+        if used[k]:
+            x, y = sample.type_mean[k, c]
+            one, two, number = one + a * x + b * y, two + b * x + d * y, number + 1.0
+    sample.mean[c] = draw_pair(stream, (p + number * a, q + number * b, r + number * d), (one, two))
+
+
+@compiled
+def _add_square(total: Floats, x: float, y: float) -> None:
+    total[0] += x * x
+    total[1] += x * y
+    total[2] += y * y
+
+
+@compiled
+def draw_inverse(stream: Keys, freedom: float, scale: float, squares: Floats) -> Symmetric:
+    """The inverse of a covariance with an inverse Wishart prior of this scale, given sums of squares."""
+    return draw_wishart(stream, freedom, invert(squares[0] + scale, squares[1], squares[2] + scale))
+
+
+@compiled
+def _draw_slopes(stream: Keys, data: Data, sample: Sample) -> None:
+    """Draw what features add to the means, one feature after the other."""
+    agents, choices, _ = data.trials.shape
+    bend = np.zeros(3)
+    for f in range(data.features.shape[1]):
+        a, b, d = sample.covariance[1]
+        for c in range(choices):
+            known, one, two = (a, b, d), 0.0, 0.0
+            first, second = sample.slope[f, c]
+            for n in range(data.teachers):
+                z = data.features[n, f]
+                p, q, r = sample.information[n, c]
+                x = sample.type_mean[sample.kind[n], c, 0] + sample.offset[n, c, 0] - z * first
+                y = sample.type_mean[sample.kind[n], c, 1] + sample.offset[n, c, 1] - z * second
+                known = (known[0] + z * z * p, known[1] + z * z * q, known[2] + z * z * r)
+                one += z * (sample.pull[n, c, 0] - p * x - q * y)
+                two += z * (sample.pull[n, c, 1] - q * x - r * y)
+            x, y = draw_pair(stream, known, (one, two))
+            sample.slope[f, c] = x, y
+            _add_square(bend, x, y)
+            for n in range(agents):
+                sample.offset[n, c, 0] += data.features[n, f] * (x - first)
+                sample.offset[n, c, 1] += data.features[n, f] * (y - second)
+    if data.features.shape[1] > 0:
+        sample.covariance[1] = draw_inverse(stream, FREEDOM + choices * data.features.shape[1], BEND_SCALE, bend)
+
+
+@compiled
+def _draw_logits(stream: Keys, data: Data, sample: Sample, agents: int) -> None:
+    choices = data.trials.shape[1]
     for n in range(agents):
+        for c in range(choices):
+            p, q, r = sample.within[c]
+            x = sample.type_mean[sample.kind[n], c, 0] + sample.offset[n, c, 0]
+            y = sample.type_mean[sample.kind[n], c, 1] + sample.offset[n, c, 1]
+            one, two = data.excess[n, c]
+            known = (p + sample.precision[n, c, 0], q, r + sample.precision[n, c, 1])
+            sample.logit[n, c] = draw_pair(stream, known, (one + p * x + q * y, two + q * x + r * y))
+
+
+@compiled
+def _draw_within(stream: Keys, data: Data, sample: Sample) -> None:
+    """Draw the covariances within types, and the scale that they share."""
+    choices = sample.within.shape[0]
+    total = np.zeros(3)
+    for c in range(choices):
+        total += sample.within[c]
+    prior = SCALE_FREEDOM / find_prior_scale(data)
+    known = (prior + total[0], total[1], prior + total[2])
+    sample.scale[:] = draw_wishart(stream, SCALE_FREEDOM + WITHIN_FREEDOM * choices, invert(*known))
+    for c in range(choices):
+        squares = sample.scale.copy()
+        for n in range(data.teachers):
+            x = sample.logit[n, c, 0] - sample.type_mean[sample.kind[n], c, 0] - sample.offset[n, c, 0]
+            y = sample.logit[n, c, 1] - sample.type_mean[sample.kind[n], c, 1] - sample.offset[n, c, 1]
+            _add_square(squares, x, y)
+        sample.within[c] = draw_inverse(stream, WITHIN_FREEDOM + data.teachers, 0.0, squares)
+
+
+@compiled
+def _stretch(stream: Keys, data: Data, sample: Sample, level: int, kind: int) -> None:
+    """Stretch or shear all deviations of one level together with their covariances, by a Metropolis step.
+
+    Where little was observed, deviations and covariances hold each other fast if they are drawn in turn; this moves both
+    (a group move, Liu and Sabatti 2000). level: 0 for agents around types, 1 for types around means; kind: 0 and 1
+    stretch the deviations of waiting and of acting, 2 adds a part of those of waiting to those of acting.
+    """
+    step = draw_normal(stream) * MAX_STRETCH * math.exp(-MIN_STRETCH_LOG * draw_uniform(stream))
+    p = math.exp(step) if kind == 0 else 1.0
+    q = step if kind == 2 else 0.0
+    r = math.exp(step) if kind == 1 else 1.0
+    change = 0.0
+    for n in range(data.teachers):
+        for c in range(data.trials.shape[1]):
+            if data.trials[n, c, 0] + data.trials[n, c, 1] > 0.0:
+                x, y = _deviation(sample, level, n, c)
+                change += _log_odds(data, sample, n, c, 0, (p - 1.0) * x)
+                change += _log_odds(data, sample, n, c, 1, q * x + (r - 1.0) * y)
+    a, b, d = sample.scale
+    if level == 1:
+        a, b, d = sample.covariance[0]
+        a, b, d = invert(a, b, d)
+    moved = (p * p * a, p * (q * a + r * b), q * q * a + 2.0 * q * r * b + r * r * d)
+    change += 3.0 * math.log(p * r)
+    if level == 0:
+        change -= 0.5 * SCALE_FREEDOM / find_prior_scale(data) * (moved[0] - a + moved[2] - d)
+    else:
+        e, _, f = invert(*moved)
+        change -= (FREEDOM + 3.0) * math.log(p * r)
+        change -= 0.5 * BETWEEN_SCALE * (e + f - sample.covariance[0, 0] - sample.covariance[0, 2])
+    if math.log(draw_uniform(stream)) < change:
+        _move(data, sample, level, p, q, r)
+
+
+@compiled
+def _deviation(sample: Sample, level: int, n: int, c: int) -> tuple[float, float]:
+    k = sample.kind[n]
+    x, y = sample.type_mean[k, c]
+    if level == 0:
+        return sample.logit[n, c, 0] - x - sample.offset[n, c, 0], sample.logit[n, c, 1] - y - sample.offset[n, c, 1]
+    return x - sample.mean[c, 0], y - sample.mean[c, 1]
+
+
+@compiled
+def _log_odds(data: Data, sample: Sample, n: int, c: int, a: int, step: float) -> float:
+    """How a step of a logit changes the log-likelihood of what was observed of it."""
+    trials, logit = data.trials[n, c, a], sample.logit[n, c, a]
+    if trials == 0.0 or step == 0.0:
+        return 0.0
+    before, after = abs(logit), abs(logit + step)
+    spread = 0.5 * (after - before) + math.log1p(math.exp(-after)) - math.log1p(math.exp(-before))
+    return float(data.excess[n, c, a] * step - trials * spread)
+
+
+@compiled
+def _move(data: Data, sample: Sample, level: int, p: float, q: float, r: float) -> None:
+    """Apply the map (x, y) → (p x, q x + r y) to all deviations of a level, and to their covariances."""
+    choices = data.trials.shape[1]
+    for c in range(choices):
+        for n in range(data.teachers):
+            x, y = _deviation(sample, level, n, c)
+            sample.logit[n, c, 0] += (p - 1.0) * x
+            sample.logit[n, c, 1] += q * x + (r - 1.0) * y
+        if level == 0:
+            sample.within[c] = _map_inverse(sample.within[c], p, q, r)
+        else:
+            for k in range(N_TYPES):
+                x, y = sample.type_mean[k, c, 0] - sample.mean[c, 0], sample.type_mean[k, c, 1] - sample.mean[c, 1]
+                sample.type_mean[k, c, 0] += (p - 1.0) * x
+                sample.type_mean[k, c, 1] += q * x + (r - 1.0) * y
+    if level == 0:
+        a, b, d = sample.scale
+        sample.scale[:] = p * p * a, p * (q * a + r * b), q * q * a + 2.0 * q * r * b + r * r * d
+    else:
+        sample.covariance[0] = _map_inverse(sample.covariance[0], p, q, r)
+
+
+@compiled
+def _map_inverse(precision: Floats, p: float, q: float, r: float) -> Symmetric:
+    """The inverse covariance of (p x, q x + r y), given that of (x, y)."""
+    a, b, d = precision
+    u, v = 1.0 / p, -q / (p * r)
+    return u * u * a + 2.0 * u * v * b + v * v * d, (u * b + v * d) / r, d / (r * r)
+
+
+@compiled
+def fill_rows(data: Data, sample: Sample, n: int, rows: Floats) -> None:
+    """Fill the transition rows of an agent, [A, S, S], from its logits."""
+    actions, states, _ = rows.shape
+    for a in range(actions):
         for s in range(states):
-            if arrivals[n, s] > 0.0:
-                reward = draw_reward(stream, data, sample, n, s)
-                squares += arrivals[n, s] * (reward - total[n, s] / arrivals[n, s]) ** 2
-                count += arrivals[n, s]
-    variance[1] = (squares / 2.0 + smallest) / draw_gamma(stream, (1.0 + count) / 2.0)
-
-
-@compiled
-def _log_likelihood(data: Data, mean: Floats, between: float, within: float) -> float:
-    """The log-likelihood of the mean rewards of agents, rewards of agents integrated out."""
-    value = 0.0
-    for n in range(data.arrivals.shape[0]):
-        for s in range(data.arrivals.shape[1]):
-            if data.arrivals[n, s] > 0.0:
-                variance = between + within / data.arrivals[n, s]
-                deviation = data.total[n, s] / data.arrivals[n, s] - mean[s]
-                value -= 0.5 * (math.log(variance) + deviation**2 / variance)
-    return value
-
-
-@compiled
-def draw_reward(stream: Keys, data: Data, sample: Sample, n: int, s: int) -> float:
-    """The reward of agent n in state s."""
-    between, within = sample.variance[0], sample.variance[1]
-    precision = 1.0 / between + data.arrivals[n, s] / within
-    center = (sample.mean[s] / between + data.total[n, s] / within) / precision
-    return float(center + draw_normal(stream) / math.sqrt(precision))
+            left = 1.0
+            for j in range(states - 1):
+                taken = left / (1.0 + math.exp(-sample.logit[n, s * (states - 1) + j, a]))
+                rows[a, s, data.order[s, j]] = taken
+                left -= taken
+            rows[a, s, data.order[s, states - 1]] = max(left, 0.0)

@@ -15,8 +15,10 @@ pure function of the counts. Many agents share a sample: what they have in commo
 import numpy as np
 
 from restive.contract import Benefits
-from restive.kernels.gibbs import Data, Sample, begin, draw_dirichlet, draw_reward, draw_type, sweep
+from restive.kernels.feature_prior import standardise
+from restive.kernels.gibbs import Data, begin, fill_rows, gather, sweep
 from restive.kernels.jit import compiled
+from restive.kernels.reward_sampler import Rewards, begin_rewards, draw_reward, draw_rewards
 from restive.kernels.rng import run_keys
 from restive.policies.transition_counts import Counts
 from restive.types import Bools, Floats, Ints, Keys
@@ -24,16 +26,23 @@ from restive.types import Bools, Floats, Ints, Keys
 # Agents that must have been seen in a state under each action.
 MIN_TRIED = 5
 # Sweeps before the first draw and between draws.
-FIRST_SWEEPS, SWEEPS_PER_DRAW = 150, 2
+FIRST_SWEEPS, SWEEPS_PER_DRAW = 300, 3
+# Sweeps over agents from whom nothing common is drawn, before the first draw.
+LATER_SWEEPS = 5
 # Draws: fewer for more agents, because that is what takes the time.
-MIN_DRAWS, MAX_DRAWS, DRAWN_BENEFITS = 20, 100, 200_000
+MIN_DRAWS, MAX_DRAWS, DRAWN_BENEFITS = 20, 200, 200_000
 # Agents from whom the common parts are drawn, spread evenly over all.
 MAX_SHARED = 500
 SEED = 20_240_229
 
 
 def estimate_benefits(
-    counts: Counts, squared_deviations: Floats, price: Floats, discount: float, agents: Ints | None = None
+    counts: Counts,
+    squared_deviations: Floats,
+    price: Floats,
+    discount: float,
+    agents: Ints | None = None,
+    features: Floats | None = None,
 ) -> Benefits:
     """The benefits of some agents by their positions, or of all, with errors from posterior draws.
 
@@ -49,22 +58,21 @@ def estimate_benefits(
         The discount of future rewards.
     agents
         Positions of the agents asked for, [M].
+    features
+        [R, N, F] fixed numbers of the agents.
     """
     runs, everyone, _, states, _ = counts.moves.shape
     asked = np.arange(everyone) if agents is None else np.asarray(agents, np.int64)
     benefit, error = np.full((2, runs, asked.size, states), np.nan)
     mean, mean_error = np.full((2, runs, states), np.nan)
-    shared = np.unique(np.linspace(0, everyone - 1, min(everyone, MAX_SHARED)).astype(np.int64))
     for r in range(runs):
         known = find_known(counts.moves[r])
         if asked.size == 0 or not known.any():
             continue
-        common, own = (_take(counts, r, some, float(squared_deviations[r])) for some in (shared, asked))
-        draws = int(np.clip(DRAWN_BENEFITS // asked.size, MIN_DRAWS, MAX_DRAWS))
-        drawn, means = _draw_benefits(
-            run_keys(SEED, np.arange(2)), common, own, price[r][asked], float(discount), draws
-        )
-        benefit[r], error[r] = np.where(known, drawn, np.nan)
+        drawn = _draw(counts, squared_deviations, price, discount, asked, features, r)
+        benefit[r] = np.where(known, drawn.mean(axis=0), np.nan)
+        error[r] = np.where(known, drawn.std(axis=0, ddof=1), np.nan)
+        means = drawn.mean(axis=1)
         mean[r] = np.where(known, means.mean(axis=0), np.nan)
         mean_error[r] = np.where(known, means.std(axis=0, ddof=1), np.nan)
     return Benefits(benefit, error, mean, mean_error)
@@ -77,55 +85,61 @@ def find_known(moves: Floats) -> Bools:
     return known
 
 
-def _take(counts: Counts, run: int, agents: Ints, squared_deviations: float) -> Data:
-    """The observations of some agents; their share of the squared deviations is by the number of repeated rewards."""
-    moves, arrivals, total = (np.ascontiguousarray(array[run][agents]) for array in counts[:3])
+def _draw(
+    counts: Counts,
+    squared_deviations: Floats,
+    price: Floats,
+    discount: float,
+    asked: Ints,
+    features: Floats | None,
+    run: int,
+) -> Floats:
+    """Draws of the benefits of the agents asked for, [D, M, S]."""
+    everyone = counts.moves.shape[1]
+    teachers = np.unique(np.linspace(0, everyone - 1, min(everyone, MAX_SHARED)).astype(np.int64))
+    taken = np.concatenate([teachers, np.setdiff1d(asked, teachers)])
+    place = np.empty(everyone, np.int64)
+    place[taken] = np.arange(taken.size)
+    moves, arrivals, total = (np.ascontiguousarray(array[run][taken]) for array in counts[:3])
     moves = np.rint(moves)  # counts of a policy that forgets are not whole
-    everything, part = (np.maximum(array - 1, 0).sum() for array in (counts.arrivals[run], arrivals))
-    share = part / everything if everything > 0 else 0.0
-    return Data(moves, moves.sum(axis=-1), arrivals, total, squared_deviations * share)
+    repeated = [np.maximum(array - 1, 0).sum() for array in (counts.arrivals[run], arrivals[: teachers.size])]
+    share = repeated[1] / repeated[0] if repeated[0] > 0 else 0.0
+    known = np.zeros((everyone, 0)) if features is None else standardise(features[run])
+    data = gather(moves, teachers.size, known[taken])
+    rewards = Rewards(arrivals, total, float(squared_deviations[run] * share))
+    draws = int(np.clip(DRAWN_BENEFITS // asked.size, MIN_DRAWS, MAX_DRAWS))
+    rest = place[asked], price[run][asked], float(discount), draws
+    drawn: Floats = _draw_benefits(run_keys(SEED, np.arange(2)), data, rewards, *rest)
+    return drawn
 
 
 @compiled
 def _draw_benefits(
-    stream: Keys, shared: Data, asked: Data, price: Floats, discount: float, draws: int
-) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of the benefits over draws, [2, M, S], and the mean over agents of each draw, [D, S]."""
-    agents, actions, states, _ = asked.moves.shape
-    sample = begin(stream, shared)
+    stream: Keys, data: Data, rewards: Rewards, asked: Ints, price: Floats, discount: float, draws: int
+) -> Floats:
+    """Draws of the benefits of the agents at some positions, [D, M, S]."""
+    agents, states = rewards.arrivals.shape
+    teaching = Rewards(rewards.arrivals[: data.teachers], rewards.total[: data.teachers], rewards.squared_deviations)
+    sample, (level, variance) = begin(stream, data), begin_rewards(teaching)
     for _ in range(FIRST_SWEEPS):
-        sweep(stream, shared, sample)
-    drawn, means = np.zeros((2, agents, states)), np.zeros((draws, states))
-    row, reward, shape = np.empty((actions, states, states)), np.empty(states), np.empty(states)
-    worth = np.zeros((2, states))
+        sweep(stream, data, sample, data.teachers)
+        draw_rewards(stream, teaching, level, variance)
+    if agents > data.teachers:
+        for _ in range(LATER_SWEEPS):
+            sweep(stream, data, sample, agents)
+    drawn = np.empty((draws, asked.size, states))
+    rows, reward, worth = np.empty((2, states, states)), np.empty(states), np.zeros((2, states))
     for draw in range(draws):
         for _ in range(SWEEPS_PER_DRAW):
-            sweep(stream, shared, sample)
-        for n in range(agents):
-            _draw_agent(stream, asked, sample, n, shape, row, reward)
-            _solve(row, reward, price[n], discount, worth)
+            sweep(stream, data, sample, agents)
+            draw_rewards(stream, teaching, level, variance)
+        for m in range(asked.size):
+            fill_rows(data, sample, asked[m], rows)
             for s in range(states):
-                benefit = worth[1, s] - worth[0, s]
-                means[draw, s] += benefit / agents
-                change = benefit - drawn[0, n, s]
-                drawn[0, n, s] += change / (draw + 1)
-                drawn[1, n, s] += change * (benefit - drawn[0, n, s])
-    drawn[1] = np.sqrt(drawn[1] / (draws - 1))
-    return drawn, means
-
-
-@compiled
-def _draw_agent(stream: Keys, data: Data, sample: Sample, n: int, shape: Floats, row: Floats, reward: Floats) -> None:
-    """Fill rows and rewards of an agent, given what agents share."""
-    actions, states, _ = row.shape
-    k = draw_type(stream, data.moves[n], sample)
-    for a in range(actions):
-        for s in range(states):
-            for t in range(states):
-                shape[t] = sample.weight[a, s] * sample.type_row[k, a, s, t] + data.moves[n, a, s, t]
-            draw_dirichlet(stream, shape, row[a, s])
-    for s in range(states):
-        reward[s] = draw_reward(stream, data, sample, n, s)
+                reward[s] = draw_reward(stream, rewards, level, variance, asked[m], s)
+            _solve(rows, reward, price[m], discount, worth)
+            drawn[draw, m] = worth[1] - worth[0]
+    return drawn
 
 
 @compiled

@@ -241,7 +241,8 @@ class Lagrange(Learner[LagrangeBelief]):
     def benefits(self, belief: LagrangeBelief, shape: Shape, agents: Ints) -> Benefits:
         """Benefits and errors to show, from another model than the one that decides (`restive.policies.benefits`)."""
         price = belief.price[:, None] * belief.cost
-        return estimate_benefits(belief.counts, belief.squared_deviations, price, self.discount, agents)
+        features = belief.features if belief.features.shape[-1] else None
+        return estimate_benefits(belief.counts, belief.squared_deviations, price, self.discount, agents, features)
 
     def _rank(self, belief: LagrangeBelief, state: Ints, parts: Floats) -> Floats:
         least_wait = float(belief.step / (belief.step + WAIT_BONUS_STEPS))

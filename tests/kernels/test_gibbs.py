@@ -1,56 +1,90 @@
-"""The draws of the sampler against the distributions of SciPy, and the sampler against a population it must recover."""
+"""The sampler against populations that it must recover: how agents differ, and how acting goes with waiting."""
+
+from copy import deepcopy
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from restive.kernels.gibbs import Data, begin, draw_dirichlet, draw_gamma, draw_normal, draw_uniform, sweep
+from restive.kernels.gibbs import Sample, begin, fill_rows, gather, sweep
 from restive.types import Floats, Keys
 
-MANY = 20_000
+SWEEPS, FIRST = 400, 150
 
 
 def new_stream(key: int = 7) -> Keys:
     return np.array([key, 0], np.uint64)
 
 
-def observe(moves: Floats) -> Data:
-    arrivals = moves.sum(axis=(1, 2))
-    return Data(moves, moves.sum(axis=-1), arrivals, arrivals * np.arange(moves.shape[-1]), 0.0)
+def logistic(values: Floats) -> Floats:
+    chances: Floats = 1 / (1 + np.exp(-values))
+    return chances
 
 
-def test_uniform_and_normal_draws_have_their_distributions() -> None:
-    stream = new_stream()
-    assert stats.kstest([draw_uniform(stream) for _ in range(MANY)], "uniform").pvalue > 0.001
-    assert stats.kstest([draw_normal(stream) for _ in range(MANY)], "norm").pvalue > 0.001
-    assert stream[1] == 2 * MANY
+def draw(moves: Floats, features: Floats | None = None) -> tuple[list[Sample], Floats]:
+    """Samples, of which arrays are copied, and the rows of all agents in each, [D, N, A, S, S]."""
+    known = np.zeros((len(moves), 0)) if features is None else features
+    data, stream = gather(moves, len(moves), known), new_stream()
+    sample, kept, rows = begin(stream, data), [], []
+    for step in range(SWEEPS):
+        sweep(stream, data, sample, len(moves))
+        if step >= FIRST:
+            kept.append(deepcopy(sample))
+            rows.append(np.empty(moves.shape))
+            for n in range(len(moves)):
+                fill_rows(data, sample, n, rows[-1][n])
+    return kept, np.array(rows)
 
 
-@pytest.mark.parametrize("shape", [0.05, 0.7, 1.0, 3.5, 400.0])
-def test_gamma_draws_have_their_distribution(shape: float) -> None:
-    stream = new_stream(11)
-    assert stats.kstest([draw_gamma(stream, shape) for _ in range(MANY)], stats.gamma(shape).cdf).pvalue > 0.001
-
-
-def test_a_dirichlet_draw_sums_to_one_even_if_all_its_parts_underflow() -> None:
-    row = np.empty(3)
-    draw_dirichlet(new_stream(), np.array([2.0, 0.0, 1.0]), row)
-    assert (row[1], row.sum()) == (0.0, pytest.approx(1.0))
-    draw_dirichlet(new_stream(), np.array([1e-9, 2e-9, 1e-9]), row)
-    assert row.sum() == pytest.approx(1.0)
-
-
-def test_the_weight_of_agents_that_differ_is_recovered() -> None:
-    """Rows uniform on [0, 1] are Dirichlet rows of weight 2; agents that are all alike have a large weight."""
+@pytest.mark.parametrize("states", [2, 4])
+def test_rows_of_agents_that_differ_vary_as_much_as_they_do_and_equals_do_not(states: int) -> None:
     generator = np.random.default_rng(3)
-    for rows, low, high in (
-        (generator.dirichlet(np.ones(2), (300, 2, 2)), 1.4, 3.2),
-        (np.full((300, 2, 2, 2), 0.5), 20, 1e4),
-    ):
-        data, stream = observe(generator.multinomial(30, rows).astype(np.float64)), new_stream()
-        sample, found = begin(stream, data), []
-        for step in range(300):
-            sweep(stream, data, sample)
-            if step >= 100:
-                found.append(sample.weight.copy())
-        assert low < np.median(found) < high
+    rows = generator.dirichlet(np.ones(states), (120, 2, states))
+    _, drawn = draw(generator.multinomial(8, rows).astype(np.float64))
+    np.testing.assert_allclose(drawn.sum(axis=-1), 1.0)
+    assert drawn.std(axis=1).mean() == pytest.approx(rows.std(axis=0).mean(), abs=0.025)
+    error = np.sqrt(((drawn.mean(axis=0) - rows) ** 2).mean())
+    assert error == pytest.approx(np.sqrt(drawn.var(axis=0).mean()), rel=0.3)
+    equal = np.full((120, 2, states, states), 1 / states)
+    _, drawn = draw(generator.multinomial(8, equal).astype(np.float64))
+    assert drawn.std(axis=1).mean() < 0.4 * rows.std(axis=0).mean()
+
+
+def test_agents_on_whom_was_never_acted_get_the_acting_that_goes_with_their_waiting() -> None:
+    """Acting halves the logit of all, and only those with a low one were acted on, so others must be extrapolated."""
+    generator = np.random.default_rng(4)
+    logit = generator.normal(0.0, 1.5, (200, 2))
+    chance = logistic(np.stack([logit, logit - 1.0], axis=1))
+    rows = np.stack([1 - chance, chance], axis=-1)
+    moves = generator.multinomial(40, rows).astype(np.float64)
+    tried = logit[:, 0] < 0.3
+    moves[~tried, 1] = 0.0
+    _, drawn = draw(moves)
+    error = (drawn - rows).mean(axis=0)[~tried, 1, :, 1]
+    assert abs(error.mean()) < 0.06
+    assert np.abs(rows[tried, 1, 0, 1].mean() - rows[~tried, 1, 0, 1].mean()) > 0.3  # the tried are not like the others
+
+
+def test_two_kinds_of_people_are_two_types() -> None:
+    generator = np.random.default_rng(5)
+    kinds = np.array([[[0.9, 0.1], [0.8, 0.2]], [[0.2, 0.8], [0.1, 0.9]]])
+    rows = np.stack([kinds[np.arange(60) % 2], kinds[np.arange(60) % 2]], axis=1)
+    samples, drawn = draw(generator.multinomial(20, rows).astype(np.float64))
+    same = np.mean([each.kind[:, None] == each.kind for each in samples], axis=0)
+    alike = np.arange(60)[:, None] % 2 == np.arange(60) % 2
+    assert same[~alike].mean() < 0.05
+    assert same[alike].mean() > 0.4
+    assert np.abs(drawn.mean(axis=0) - rows).mean() < 0.03
+
+
+def test_features_that_matter_are_found_and_useless_ones_are_not() -> None:
+    generator = np.random.default_rng(6)
+    features = generator.normal(size=(150, 2))
+    chance = logistic(1.5 * features[:, :1, None] + np.zeros((150, 2, 2)))
+    rows = np.stack([1 - chance, chance], axis=-1)
+    moves = generator.multinomial(6, rows).astype(np.float64)
+    moves[100:] = 0.0  # newcomers
+    samples, drawn = draw(moves, features)
+    slope = np.mean([np.abs(each.slope) for each in samples], axis=0)
+    assert slope[0].min() > 1.0
+    assert slope[1].max() < 0.5
+    assert np.corrcoef(drawn.mean(axis=0)[100:, 1, 0, 1], rows[100:, 1, 0, 1])[0, 1] > 0.9
