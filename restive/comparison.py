@@ -23,6 +23,8 @@ from restive.stats import Band
 from restive.trace import Trace
 
 FLOOR, CEILING = "random", "whittle-oracle"
+# After so many steps a policy has called all its kernels: `lagrange` looks for types and for changes from step 50 on.
+WARM_UP_STEPS = 64
 LANDMARKS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 
@@ -83,7 +85,7 @@ def compare(
     simulated = {_label(policy): make_policy(policy) for policy in (FLOOR, CEILING, *policies)}
     traces, seconds = {}, {}
     for label, policy in simulated.items():
-        _warm_up(problems[0], policy)
+        _warm_up(problems[0], policy, horizon)
         begun = time.perf_counter()
         report = partial(progress, label)
         traces[label] = simulate(
@@ -117,9 +119,9 @@ def _label(policy: str | Policy[Any]) -> str:
     return policy if isinstance(policy, str) else repr(policy)
 
 
-def _warm_up(problem: Problem, policy: Policy[Any]) -> None:
+def _warm_up(problem: Problem, policy: Policy[Any], horizon: int) -> None:
     """Compile kernels, so that the speed excludes compilation."""
-    simulate(problem, policy, horizon=2, threads=1)
+    simulate(problem, policy, horizon=min(horizon, WARM_UP_STEPS), threads=1)
 
 
 def _make_row(label: str, trace: Trace, floor: Trace, ceiling: Trace, speed: float) -> Row:

@@ -8,14 +8,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from restive.desk.desk import Desk
+from restive.problems import make_problems
+from restive.simulation import simulate
 
 AGENTS, ROUNDS = 40, 2
+# Some kernels of policies are called after many steps only.
+STEPS = 64
 
 
 def compile_policies(
     policies: Sequence[tuple[str, str | None]], progress: Callable[[int, int], None] = lambda done, total: None
 ) -> None:
     """Compile what a program of each policy and shadow policy needs to decide and to learn."""
+    problem = make_problems("two-state-v1", instances=1, agents=AGENTS, budget=AGENTS // 4)
     with tempfile.TemporaryDirectory() as folder, Desk(Path(folder) / "warm.db") as scratch:
         for number, (policy, shadow) in enumerate(policies):
             program = scratch.create(
@@ -24,4 +29,6 @@ def compile_policies(
             for _ in range(ROUNDS):
                 program.decide([{"agent": f"a{agent}", "state": agent % 2} for agent in range(AGENTS)], again=True)
                 program.learn([{"agent": f"a{agent}", "next_state": agent % 2} for agent in range(AGENTS)])
+            for name in filter(None, (policy, shadow)):
+                simulate(problem, name, horizon=STEPS, threads=1)
             progress(number + 1, len(policies))

@@ -107,7 +107,9 @@ def learn_levels(pairs: Pairs, levels: Levels) -> None:
     _update_agent_weight(pairs, pool, agent_weight)
     for a in range(pool.shape[0]):
         for s in range(pool.shape[1]):
-            pool[a, s] *= _pool_weight(agent_weight[a, s], base_weight[0] + size[a, s])
+            weight = _pool_weight(agent_weight[a, s], base_weight[0] + size[a, s])
+            for t in range(pool.shape[2]):
+                pool[a, s, t] *= weight
 
 
 @compiled
@@ -164,7 +166,10 @@ def _find_candidates(common: Floats, size: Floats) -> Floats:
     candidates = np.zeros((actions, states, states, N_CANDIDATES))
     shift, tried, column = np.empty(2 * states - 1), np.empty(2 * states - 1), np.empty(states)
     for a in range(actions):
-        shift[:], tried[:], column[:] = 0.0, 0.0, 0.0
+        for place in range(2 * states - 1):
+            shift[place], tried[place] = 0.0, 0.0
+        for t in range(states):
+            column[t] = 0.0
         for s in range(states):
             for t in range(states):
                 shift[t - s + states - 1] += common[a, s, t]
@@ -183,7 +188,11 @@ def _find_candidates(common: Floats, size: Floats) -> Floats:
                 row[DESTINATION] = max(column[t] - common[a, s, t], 0.0) + unseen
                 row[OTHER_ACTION] = common[1 - a, s, t] + unseen
             for k in range(DISPLACEMENT, N_CANDIDATES):
-                candidates[a, s, :, k] /= candidates[a, s, :, k].sum()
+                total = 0.0
+                for t in range(states):
+                    total += candidates[a, s, t, k]
+                for t in range(states):
+                    candidates[a, s, t, k] /= total
     return candidates
 
 
@@ -199,8 +208,9 @@ def _mix_candidates(candidates: Floats, base_share: Floats, a: int, s: int, t: i
 def _update_shares(common: Floats, size: Floats, base_weight: float, candidates: Floats, base_share: Floats) -> None:
     """One iteration of expectation-maximisation for the shares of the candidates."""
     actions, states, _ = common.shape
-    found = np.full(N_CANDIDATES, CANDIDATE_MOVES)
-    found[UNIFORM] = UNIFORM_MOVES
+    found = np.empty(N_CANDIDATES)
+    for k in range(N_CANDIDATES):
+        found[k] = UNIFORM_MOVES if k == UNIFORM else CANDIDATE_MOVES
     for a in range(actions):
         for s in range(states):
             trust = (base_weight + 1.0) / (base_weight + max(size[a, s], 1.0))
@@ -209,7 +219,9 @@ def _update_shares(common: Floats, size: Floats, base_weight: float, candidates:
                     part = trust * common[a, s, t] / _mix_candidates(candidates, base_share, a, s, t)
                     for k in range(N_CANDIDATES):
                         found[k] += part * base_share[k] * candidates[a, s, t, k]
-    base_share[:] = found / found.sum()
+    total = found.sum()
+    for k in range(N_CANDIDATES):
+        base_share[k] = found[k] / total
 
 
 @compiled

@@ -66,9 +66,8 @@ def brief(function: Callable[Parameters, Result]) -> Callable[Parameters, Result
 def _compile(function: Callable[Parameters, Result], nogil: bool) -> Callable[Parameters, Result]:
     with _use_cache_of(function.__code__.co_filename) as folder:
         # If this folder cannot be written, numba would cache beside the source, where edited helpers go unnoticed.
-        kernel: Callable[Parameters, Result] = numba.njit(
-            cache=_can_write(folder), nogil=nogil, pipeline_class=_AnnouncingCompiler
-        )(function)
+        options: dict[str, Any] = {"nogil": nogil, "no_cfunc_wrapper": True, "pipeline_class": _AnnouncingCompiler}
+        kernel: Callable[Parameters, Result] = numba.njit(cache=_can_write(folder), **options)(function)
     return kernel
 
 

@@ -140,7 +140,12 @@ def _mark_highest(priority: Floats, budget: int, key: np.uint64, agents: Ints, m
     else:
         for n in range(priority.size):
             marks[n] = priority[n] > cutoff.value
-        _mark_at_random(key, agents, np.flatnonzero(priority == cutoff.value), budget - cutoff.above, marks)
+        tied, found = np.empty(cutoff.tied, np.int64), 0
+        for n in range(priority.size):
+            if priority[n] == cutoff.value:
+                tied[found] = n
+                found += 1
+        _mark_at_random(key, agents, tied, budget - cutoff.above, marks)
 
 
 @compiled

@@ -34,19 +34,19 @@ import numpy as np
 
 from restive.contract import Benefits, Draws, Estimate, Past, Ranking, Shape
 from restive.kernels.block_sums import LAST, SHIFT, add_blocks, add_rows, count_blocks
-from restive.kernels.feature_prior import FIRST_VARIANCE, learn_feature_prior, standardise, tilt
-from restive.kernels.forgetting import find_factor, forget
-from restive.kernels.hierarchical_prior import (
-    FIRST_BASE_WEIGHT,
-    Levels,
-    first_shares,
-    learn_pool,
-    learn_rewards,
-)
+from restive.kernels.feature_prior import FIRST_VARIANCE, standardise, tilt
+from restive.kernels.hierarchical_prior import FIRST_BASE_WEIGHT, Levels, first_shares, learn_rewards
 from restive.kernels.jit import compiled
-from restive.kernels.mixture import N_TYPES, learn_mixture
+from restive.kernels.mixture import N_TYPES
 from restive.kernels.priced_values import price_step, settle, sweep
-from restive.kernels.trust import learn_trust
+from restive.kernels.run_priors import (
+    forget_runs,
+    hold_against_histories,
+    learn_feature_priors,
+    learn_mixtures,
+    learn_pools,
+    use_pools,
+)
 from restive.policies.base import Learner, check_setting
 from restive.policies.benefits import estimate_benefits
 from restive.policies.transition_counts import Counts, no_counts
@@ -296,8 +296,7 @@ class Lagrange(Learner[LagrangeBelief]):
         for mine in belief.value:
             mine[present:] = add_blocks(add_rows(mine[:present])) / present
         reward = belief.reward.copy()
-        for r in range(len(reward)):
-            _estimate_rewards(belief.counts, belief.squared_deviations, reward, r)
+        _estimate_rewards(belief.counts.arrivals, belief.counts.total, belief.squared_deviations, reward)
         belief.reward[:, present:] = reward[:, present:]
         if self.prior is None:
             belief.responsibility[:, present:] = belief.responsibility[:, :present].mean(axis=1, keepdims=True)
@@ -422,9 +421,10 @@ def count_observed(
 
 
 @compiled
-def _estimate_rewards(counts: Counts, squared_deviations: Floats, reward: Floats, r: int) -> None:
-    learn_rewards(counts.arrivals[r], counts.total[r], squared_deviations[r], reward[r])
-    center_rewards(reward[r])
+def _estimate_rewards(arrivals: Floats, total: Floats, squared_deviations: Floats, reward: Floats) -> None:
+    for r in range(reward.shape[0]):
+        learn_rewards(arrivals[r], total[r], squared_deviations[r], reward[r])
+        center_rewards(reward[r])
 
 
 @compiled
@@ -440,27 +440,25 @@ def center_rewards(reward: Floats) -> None:
             reward[n, s] -= mean
 
 
-@compiled
 def _estimate(belief: LagrangeBelief, plan: Plan) -> None:
-    """Update rewards, and by the plan priors and what is known; run by run, since one run's arrays fit the cache."""
-    for r in range(belief.value.shape[0]):
-        moves, known, posterior = belief.counts.moves[r], belief.known[r], belief.posterior[r]
-        if plan.trial:
-            _hold_against_history(moves, known, posterior, belief.trust[r])
-        factor = find_factor(moves, known, posterior) if plan.forget else plan.factor
-        if factor < 1.0:
-            forget(moves, known, posterior, factor)
-        _estimate_rewards(belief.counts, belief.squared_deviations, belief.reward, r)
-        if plan.prior:
-            levels = belief.levels
-            mine = Levels(levels.pool[r], levels.agent_weight[r], levels.base_weight[r], levels.base_share[r])
-            seen, weight = learn_pool(moves, mine), belief.weight[r]
-            learn_mixture(moves, seen, mine.pool, plan.search, belief.responsibility[r], weight, posterior)
-            if belief.variance.size > 0:
-                features = standardise(belief.features[r])
-                learn_feature_prior(features, moves, belief.coefficients[r], belief.variance[r], weight, posterior)
-        if plan.renew:
-            known[:] = moves
+    """Update rewards, and by the plan priors and what is known; kernels that the plan does not need are not compiled."""
+    moves, known, posterior = belief.counts.moves, belief.known, belief.posterior
+    if plan.trial:
+        hold_against_histories(moves, known, posterior, belief.trust)
+    if plan.forget or plan.factor < 1.0:
+        forget_runs(moves, known, posterior, np.nan if plan.forget else plan.factor)
+    _estimate_rewards(belief.counts.arrivals, belief.counts.total, belief.squared_deviations, belief.reward)
+    if plan.prior:
+        learn_pools(moves, belief.levels)
+        prior = belief.levels.pool, belief.weight, posterior
+        if plan.search or belief.responsibility[:, 0].any():
+            learn_mixtures(moves, *prior, belief.responsibility, plan.search)
+        else:
+            use_pools(moves, *prior)
+        if belief.variance.size > 0:
+            learn_feature_priors(belief.features, moves, belief.coefficients, belief.variance, belief.weight, posterior)
+    if plan.renew:
+        known[:] = moves
 
 
 @compiled
@@ -475,24 +473,3 @@ def _tilt_rows(features: Floats, coefficients: Floats, rows: Floats) -> None:
                     weight = rows[r, n, a, s].sum()
                     tilt(known[n], coefficients[r, a, s], rows[r, n, a, s])
                     rows[r, n, a, s] *= weight
-
-
-@compiled
-def _hold_against_history(moves: Floats, past: Floats, posterior: Floats, trust: Floats) -> None:
-    """Take the moves of a history out, or in again, where the moves since make it unlikely, or likely, that it holds."""
-    agents, actions, states, _ = moves.shape
-    fresh, prior = np.empty_like(moves), np.empty_like(moves)
-    for n in range(agents):
-        for a in range(actions):
-            for s in range(states):
-                for t in range(states):
-                    prior[n, a, s, t] = posterior[n, a, s, t] - moves[n, a, s, t]
-                    fresh[n, a, s, t] = max(moves[n, a, s, t] - trust[n, a] * past[n, a, s, t], 0.0)
-    learn_trust(past, fresh, prior, trust)
-    for n in range(agents):
-        for a in range(actions):
-            trust[n, a] = 1.0 if trust[n, a] > 0.5 else 0.0  # whole moves, as the weights of priors need
-            for s in range(states):
-                for t in range(states):
-                    moves[n, a, s, t] = fresh[n, a, s, t] + trust[n, a] * past[n, a, s, t]
-                    posterior[n, a, s, t] = prior[n, a, s, t] + moves[n, a, s, t]
