@@ -16,6 +16,7 @@ from restive.errors import InputError
 from restive.formats import UNKNOWN, show_interval
 from restive.policies import make_policy
 from restive.policies.base import Policy
+from restive.precompile import compile_ahead
 from restive.problem import Problem
 from restive.simulation import simulate
 from restive.solution import reward_bounds
@@ -84,20 +85,22 @@ def compare(
     policies = [policies] if isinstance(policies, str | Policy) else policies
     simulated = {_label(policy): make_policy(policy) for policy in (FLOOR, CEILING, *policies)}
     traces, seconds = {}, {}
-    for label, policy in simulated.items():
-        _warm_up(problems[0], policy, horizon)
-        begun = time.perf_counter()
-        report = partial(progress, label)
-        traces[label] = simulate(
-            problems, policy, horizon, runs, seed, noise, None, threads, report, missing=missing, delay=delay
-        )
-        seconds[label] = time.perf_counter() - begun
+    with compile_ahead(problems[0], list(simulated.values()), horizon if bound else None):
+        for label, policy in simulated.items():
+            _warm_up(problems[0], policy, horizon)
+            begun = time.perf_counter()
+            report = partial(progress, label)
+            traces[label] = simulate(
+                problems, policy, horizon, runs, seed, noise, None, threads, report, missing=missing, delay=delay
+            )
+            seconds[label] = time.perf_counter() - begun
+        limit = mean_bound(problems, horizon) if bound else None
     work = len(problems) * runs * problems[0].shape[0] * horizon
     rows = [
         _make_row(label, traces[label], traces[FLOOR], traces[CEILING], work / seconds[label])
         for label in dict.fromkeys(map(_label, policies))
     ]
-    return Comparison(tuple(rows), rows[0].trace.spec, mean_bound(problems, horizon) if bound else None)
+    return Comparison(tuple(rows), rows[0].trace.spec, limit)
 
 
 def mean_bound(problems: Sequence[Problem], horizon: int) -> float:

@@ -20,7 +20,7 @@ LAYERS = (
     {"solvers"},
     {"policies", "problems"},
     {"world", "observation", "simulation", "names", "agent", "trace", "stats", "checkpoint"},
-    {"comparison", "plotting", "page", "console", "report", "solution", "checks", "gym"},
+    {"comparison", "plotting", "page", "console", "report", "solution", "checks", "gym", "precompile"},
     {"paper", "benchmark", "desk", "logs"},
     {"server", "client"},
     {"new"},

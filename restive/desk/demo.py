@@ -17,6 +17,8 @@ from restive.desk.program import Program
 from restive.desk.schedule import LENGTHS, MONTH, add_months
 from restive.errors import check_whole
 from restive.kernels import rng
+from restive.policies import make_policy
+from restive.precompile import compile_ahead
 from restive.problems import make_problems
 from restive.problems.domains import find_groups
 from restive.types import Bools
@@ -32,10 +34,9 @@ class Population:
     """Simulated people of a template's domain."""
 
     def __init__(self, template: types.Template, agents: int, seed: int) -> None:
-        problem = make_problems(template["problem"], agents=agents, budget=min(template["budget"], agents), seed=seed)[
-            0
-        ]
-        self.world = World(problem, seed=seed)
+        budget = min(template["budget"], agents)
+        self.problem = make_problems(template["problem"], agents=agents, budget=budget, seed=seed)[0]
+        self.world = World(self.problem, seed=seed)
         self.state = self.world.first_states()
         self.step = 0
         digits, person = len(str(agents)), template["person"].replace(" ", "-")
@@ -79,9 +80,11 @@ def run_demo(
     now, played = desk.store.clock(), 0
     past = desk.with_clock(lambda: _go_back(now, find_template(template)["every"], rounds - played))
     program = past.create(name, template=template, **{"seed": seed, "shadow": "egt", **settings})
-    for played in range(1, rounds + 1):
-        _play_round(program, people, last=played == rounds)
-        progress(played, rounds)
+    config = program.config
+    with compile_ahead(people.problem, [make_policy(each) for each in (config.policy, config.shadow) if each]):
+        for played in range(1, rounds + 1):
+            _play_round(program, people, last=played == rounds)
+            progress(played, rounds)
     return desk.program(name)
 
 

@@ -10,6 +10,7 @@ the file has changed: a renamed NamedTuple would make every later start fail.
 import hashlib
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -24,6 +25,8 @@ from restive.version import __version__
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+
+SECONDS_PER_LINE = 2.0  # between two lines on a terminal while kernels are compiled
 
 
 @cache
@@ -81,13 +84,43 @@ def _can_write(folder: Path) -> bool:
 
 
 class _AnnouncingCompiler(Compiler):
-    """numba's compiler, with a notice before the first compilation of a process."""
+    """numba's compiler, with a notice before the first compilation of a process and then a line from time to time."""
 
     def define_pipelines(self) -> Any:
-        _announce()
+        _announcer.announce(self.state.func_id.func_name)
         return super().define_pipelines()  # type: ignore[no-untyped-call]
 
 
-@cache
-def _announce() -> None:
-    print("restive: compiling kernels at their first use; later starts skip this.", file=sys.stderr)
+class _Announcer:
+    """Tells on standard error that kernels are compiled; more than once only on a terminal."""
+
+    def __init__(self) -> None:
+        self.functions = 0
+        self.next = 0.0
+        self.hooks: list[Callable[[], None]] = []
+
+    def announce(self, function: str) -> None:
+        hooks, self.hooks = self.hooks, []
+        for hook in hooks:
+            hook()
+        if self.functions == 0:
+            print("restive: compiling kernels at their first use; later starts skip this.", file=sys.stderr)
+            self.next = time.monotonic() + SECONDS_PER_LINE
+        self.functions += 1
+        if time.monotonic() >= self.next and sys.stderr.isatty():
+            print(f"restive: compiling, function {self.functions}: {function.strip('_')}", file=sys.stderr)
+            self.next = time.monotonic() + SECONDS_PER_LINE
+
+
+_announcer = _Announcer()
+
+
+@contextmanager
+def at_first_compilation(hook: Callable[[], None]) -> Iterator[None]:
+    """Call `hook` before the first kernel that is compiled in this context, if any is."""
+    _announcer.hooks.append(hook)
+    try:
+        yield
+    finally:
+        if hook in _announcer.hooks:
+            _announcer.hooks.remove(hook)
