@@ -257,15 +257,17 @@ class TableColumns:
 
     def parsed(
         self, name: str, dtype: type[pl.DataType], parse: Callable[[str], object], explain: Callable[[str], str],
-        common: Sequence[str] = (), choice: str = "",
+        common: Sequence[str] = (), choice: str = "", empty: Sequence[str] = (),
     ) -> pl.Series:  # fmt: skip
         """The cells parsed text by text; `explain` words the fault of a text that `parse` returns None for.
 
-        A column in which every cell is one of a few common texts takes a fast path.
+        A column in which every cell is one of a few common texts takes a fast path. Texts in `empty` count as empty cells.
         """
         if name in self.headers and (codes := _find_codes(self.frame[self.headers[name]], common)) is not None:
             return pl.Series(np.array([parse(text) for text in common])[codes], dtype=dtype)
         text = self.texts(name)
+        if empty:
+            text = text.set(text.str.to_lowercase().is_in(empty).fill_null(False), None)
         if text.null_count() == len(text):
             return self.empty_column(dtype)
         different = text.drop_nulls().unique()
@@ -291,7 +293,8 @@ class TableColumns:
 
         plain = [state for state in states if state == state.strip() != ""]
         common = list(dict.fromkeys([*plain, *map(str, range(len(states)))]))
-        return self.parsed(name, pl.Int16, parse, lambda text: _unknown_state(text, states), common, TEXTS)
+        empty = [text for text, state in values.items() if not state]
+        return self.parsed(name, pl.Int16, parse, lambda text: _unknown_state(text, states), common, TEXTS, empty)
 
     def feature(self, name: str, categories: Sequence[str]) -> pl.Series:
         """The numbers of categories, given in any case; without categories numbers."""

@@ -1,7 +1,7 @@
 """How a program reads the tables of its team: settings that are confirmed once and then remembered.
 
     columns        {"agent": "customer_id", "group": ""}    the header of a column; empty: it is not read
-    values         {"1": "active", "aktiv": "active"}       the state that a text means
+    values         {"1": "active", "unknown": ""}           the state that a text means; empty: none, as an empty cell
     cut_points     {"column": "days_since_order", "at": [30, 90], "more_is": "worse"}    states by classes of a number
     phone_country  91                                       ids are phone numbers of this country, if they look like it
 
@@ -30,6 +30,7 @@ MAX_VALUES = 1000
 MAX_COUNTRY = 999
 CUT_POINTS = re.compile(rf"(.+?)\s*:\s*([^:]*?)\s*,?\s*more is ({WORSE}|{BETTER})", re.DOTALL)
 CUT_POINTS_FORM = "write it like `days_since_order: 30, 90, more is worse`"
+KEEP_ZERO = (39, 225, 242, 378, 379)  # calling codes of countries where the 0 is a part of the number, also from abroad
 PHONE = r"^\+?[\d\s().\-/\u2010-\u2015]+$"
 MIN_DIGITS, MAX_DIGITS = 7, 15  # of a phone number; E.164 allows 15
 MIN_WITH_COUNTRY = 11  # digits of a number that begins with its country without + or 00
@@ -115,14 +116,15 @@ def check_columns(given: object, known: Sequence[str]) -> dict[str, str]:
 def check_values(given: object, states: Sequence[str]) -> dict[str, str]:
     """Validate the texts that mean states.
 
-    >>> check_values({" Aktiv": "Active"}, ["lapsed", "active"])
-    {'aktiv': 'active'}
+    >>> check_values({" Aktiv": "Active", "unknown": ""}, ["lapsed", "active"])
+    {'aktiv': 'active', 'unknown': ''}
     """
     if not isinstance(given, Mapping) or len(given) > MAX_VALUES:
         raise InputError(f"values is {reprlib.repr(given)}; it must give the state that each of some texts means.")
     names, values = {state.lower(): state for state in states}, dict[str, str]()
     for text, state in given.items():
-        found, spelt = names.get(normalize_name(str(state)).lower()), fold(str(text))
+        plain, spelt = normalize_name(str(state)).lower(), fold(str(text))
+        found = names.get(plain) if plain else ""
         if found is None:
             raise InputError(f"{text!r} means {state!r}; the states are {', '.join(states)}.", location="values")
         if not 0 < len(spelt) <= MAX_ID or (spelt in names and names[spelt] != found):
@@ -203,7 +205,7 @@ def parse_mapping(
     if columns:
         given["columns"] = parse_pairs(columns, "columns", may_be_empty=True)
     if values:
-        given["values"] = parse_pairs(values, "values")
+        given["values"] = parse_pairs(values, "values", may_be_empty=True)
     if cut_points is not None:
         given["cut_points"] = parse_cut_points(cut_points)
     if phone_country is not None:
@@ -214,15 +216,18 @@ def parse_mapping(
 def spell_phones(ids: pl.Series, country: int | None) -> pl.Series:
     """Ids that look like phone numbers as + and digits; others stay.
 
-    A number begins with + or 00 and its country, with the 0 of a long-distance call, or with neither.
+    A number begins with + or 00 and its country, with the 0 of a long-distance call, or with neither. In some countries,
+    such as Italy, the 0 is a part of the number.
 
+    >>> spell_phones(pl.Series(["06 698 1234", "+39 06 6981234"]), 39).to_list()
+    ['+39066981234', '+39066981234']
     >>> spell_phones(pl.Series(["+91 98200-12345", "0091 9820012345", "098200 12345", "9820012345", "ann"]), 91).to_list()
     ['+919820012345', '+919820012345', '+919820012345', '+919820012345', 'ann']
     """
     if country is None:
         return ids
     digits = ids.str.replace_all(r"\D", "")
-    length, code = digits.str.len_chars(), str(country)
+    length, code, trunk = digits.str.len_chars(), str(country), "" if country in KEEP_ZERO else "0"
     phone = ids.str.contains(PHONE) & length.is_between(MIN_DIGITS, MAX_DIGITS + 2)
     abroad = ids.str.starts_with("+") | (digits.str.starts_with(code) & (length >= MIN_WITH_COUNTRY))
     spelt = pl.DataFrame({"digits": digits, "abroad": abroad}).select(
@@ -230,7 +235,7 @@ def spell_phones(ids: pl.Series, country: int | None) -> pl.Series:
         .then(pl.concat_str(pl.lit("+"), pl.col("digits").str.slice(2)))
         .when("abroad")
         .then(pl.concat_str(pl.lit("+"), "digits"))
-        .otherwise(pl.concat_str(pl.lit(f"+{code}"), pl.col("digits").str.strip_prefix("0")))
+        .otherwise(pl.concat_str(pl.lit(f"+{code}"), pl.col("digits").str.strip_prefix(trunk)))
     )
     return spelt.to_series().zip_with(phone.fill_null(False), ids).alias(ids.name)
 

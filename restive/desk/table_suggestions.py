@@ -9,8 +9,8 @@ from restive.desk.table_mapping import look_like_phones, normalize_header
 
 WORDS: Mapping[str, tuple[str, ...]] = {
     "agent": (
-        "agent", "customer", "client", "patient", "person", "member", "user", "beneficiary", "account", "msisdn",
-        "mobile", "phone", "telephone", "uid", "id", "code", "number",
+        "agent", "id", "uid", "customer", "client", "patient", "person", "member", "user", "beneficiary", "account",
+        "msisdn", "mobile", "phone", "telephone", "code", "number",
     ),
     "state": ("state", "status", "stage", "segment", "phase", "level", "tier", "condition"),
     "group": ("group", "district", "region", "village", "area", "zone", "site", "branch", "team", "county", "segment"),
@@ -27,7 +27,8 @@ DISPLAY_WORDS = {
     "contact", "whatsapp", "village", "town", "city", "address", "street", "neighbourhood", "neighborhood", "place",
     "location", "district", "ward", "husband", "mother", "note", "notes", "comment", "comments", "remarks", "nom",
     "prénom", "prenom", "téléphone", "quartier", "adresse", "nombre", "apellido", "teléfono", "telefono", "colonia",
-    "barrio", "aldea", "pueblo", "dirección", "nome", "telefone", "bairro", "vorname", "nachname", "ort", "telefon",
+    "barrio", "aldea", "pueblo", "dirección", "nome", "telefone", "bairro", "vorname", "nachname", "ort",
+    "telefon", "shop", "store", "pharmacy", "clinic", "company",
 }  # fmt: skip
 MIN_DIFFERENT = 0.5  # the share of different texts in a column that is suggested as one of names by its cells
 MAX_SUGGESTED = 6  # display columns
@@ -67,13 +68,20 @@ def suggest_column(name: str, frame: pl.DataFrame, taken: Collection[str], state
         if by_cells:
             return by_cells[0]
     if name == "agent":
-        free = [header for header in free if frame[header].n_unique() == len(frame) and not frame[header].null_count()]
-        free = [header for header in free if not frame[header].dtype.is_float()]
+        free = _find_ids(frame.select(free))
     for word in WORDS.get(name, (name,)):
         for header in free:
             if word in normalize_header(header).split("_") or normalize_header(header) == f"{word}s":
                 return header
     return free[0] if name == "agent" and free and len(frame) > 1 else None
+
+
+def _find_ids(frame: pl.DataFrame) -> list[str]:
+    """The columns in which every row has a value of its own; rows that repeat another one do not count."""
+    full = [cells.name for cells in frame if not cells.null_count() and not cells.dtype.is_float()]
+    different = {header: frame[header].n_unique() for header in full}
+    rows = len(frame) if len(frame) in different.values() or not full else frame.n_unique()
+    return [header for header in full if different[header] == rows]
 
 
 def suggest_display(frame: pl.DataFrame, taken: Collection[str]) -> list[str]:

@@ -17,6 +17,7 @@ from restive.desk.export import agents_table, summarize_rounds
 from restive.desk.program import Program
 from restive.desk.results import describe_unreached, find_unreached, get_results
 from restive.desk.status import get_status
+from restive.desk.store import Store
 from restive.desk.table_files import PART_ROWS
 from restive.errors import NotFound
 from restive.types import Ints
@@ -116,13 +117,14 @@ def _rewards(program: Program) -> pl.DataFrame:
     return pl.DataFrame({"round": numbers, "label": labels, **columns})
 
 
-def _audit(program: Program) -> pl.DataFrame:
-    """The audit log, the newest entry first."""
+def audit_table(store: Store, program: int | None = None) -> pl.DataFrame:
+    """The audit log of a program, or of the whole store with the name of each program, the newest entry first."""
+    schema = AUDIT if program is not None else {**AUDIT, "program": pl.String}
     rows, before = [], None
-    while entries := program.store.audit_log(program.id, before, AUDIT_PAGE):
-        rows += [{name: getattr(entry, name) for name in AUDIT} for entry in entries]
+    while entries := store.audit_log(program, before, AUDIT_PAGE):
+        rows += [{name: getattr(entry, name) for name in schema} for entry in entries]
         before = entries[-1].number
-    return pl.DataFrame(rows, schema=AUDIT)
+    return pl.DataFrame(rows, schema=schema)
 
 
 def _plain(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -145,5 +147,5 @@ TABLES: Mapping[str, Callable[[Program], pl.DataFrame]] = {
     "groups": _groups,
     "effects": _effects,
     "unreached": _unreached,
-    "audit": _audit,
+    "audit": lambda program: audit_table(program.store, program.id),
 }

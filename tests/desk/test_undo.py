@@ -60,7 +60,7 @@ def test_names_that_came_with_an_undone_list_are_gone_from_the_files(tmp_path: P
         program.undo(dry_run=True)
         assert any(b"Okafor 59" in file.read_bytes() for file in tmp_path.iterdir())
         program.undo()
-    content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+        content = b"".join(file.read_bytes() for file in tmp_path.iterdir())  # also the write-ahead log
     assert (b"Okafor 19" in content, b"Okafor 20" in content, b"person-59" in content) == (True, False, False)
 
 

@@ -3,15 +3,21 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fastapi import Request
+from fastapi import Depends, Request, Response
 
 from restive.desk.agents import RoundTotals
 from restive.desk.audit import AuditRow
 from restive.desk.program import Program
 from restive.desk.store import Store
+from restive.desk.table_files import write_table_file
+from restive.desk.tables import audit_table
+from restive.errors import NotFound
 from restive.formats import enumerate_words
-from restive.server.views.base import Data, Query, page, program_page, read_number
+from restive.server.auth import need_session
+from restive.server.downloads import MEDIA_TYPES, Sheet, make_file_response, write_file
+from restive.server.views.base import NO_STORE, Data, Query, page, program_page, read_number, router
 
+FILE_TYPES = ("csv", "xlsx")
 ENTRIES_PER_PAGE = 50
 Rounds = Mapping[int, RoundTotals]  # by number
 NO_ROUNDS: Rounds = {}
@@ -32,6 +38,19 @@ async def show_store_log(request: Request, before: str = "") -> Data:
     state = request.app.state
     log: Data = await state.programs.run(build_log, state.desk.store, None, before)
     return log
+
+
+@router.get("/audit.{kind}", dependencies=[Depends(need_session("admin"))])
+async def download_store_log(request: Request, kind: str) -> Response:
+    """The audit log of all programs and tokens as a file."""
+    if kind not in FILE_TYPES:
+        raise NotFound(f"There is no log in this format; the formats are {' and '.join(FILE_TYPES)}.")
+    state = request.app.state
+    sheet = Sheet("restive", "audit", kind, lambda path: write_table_file(audit_table(state.desk.store), path))
+    path = await state.programs.run(write_file, sheet)
+    response = make_file_response(path, MEDIA_TYPES[kind], sheet.filename)
+    response.headers["Cache-Control"] = f"private, {NO_STORE}"
+    return response
 
 
 def build_log(store: Store, program: int | None, before: str, rounds: Rounds = NO_ROUNDS) -> Data:

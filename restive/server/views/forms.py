@@ -162,7 +162,7 @@ async def take_form(request: Request) -> AsyncIterator[Form]:
         await parsed.close()
 
 
-async def read_uploaded(form: Form, settings: Settings) -> Table | None:
+async def read_uploaded(form: Form, settings: Settings, sheet: str = "") -> Table | None:
     """The table of a form, from its file or its pasted rows; None if there is neither."""
     if form.file is None and not form.text("rows"):
         return None
@@ -170,7 +170,7 @@ async def read_uploaded(form: Form, settings: Settings) -> Table | None:
     with tempfile.TemporaryDirectory(prefix="restive-") as folder:
         place = Path(folder) / f"table{ending}"
         digest = await run_in_threadpool(write_table, form, place)
-        file = await read_table(place, FILE_TYPES[ending], name, settings.uploads, form.text("sheet"))
+        file = await read_table(place, FILE_TYPES[ending], name, settings.uploads, sheet or form.text("sheet"))
         return Table(file, name, digest)
 
 

@@ -5,6 +5,7 @@ so that the page shows all errors at once, each at its field. Only built-in poli
 would be code that runs on the server.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -63,6 +64,7 @@ FIELDS = (
     "title",
     *CALENDAR,
 )
+MAX_DERIVED = 50  # characters of a name that is made from a title
 TEMPLATE_FIELDS = ("name", "title", "about", "people", "person", "action", "every", "states")
 NEEDED = {"policy": "horizon", "shadow": "horizon", "control_until": "control"}
 DEFAULT_STATES = ("low", "high")
@@ -180,11 +182,11 @@ async def create_program(request: Request, principal: Admin) -> Response:
             context = await form.context(principal)
             try:
                 name = await programs.record(create, request.app.state.desk, form, known, context)
-                message = f"{name} is ready. Upload the first states."
+                message = f"{form.text('title') or name} is ready. Upload the first table."
                 return redirect(request, link("programs", name, "states"), message)
             except InputError as error:
                 failure = describe(error, request)
-                wrong, status = {_find_field(error): failure["detail"]}, failure["status"]
+                wrong, status = {_find_field(error, form): failure["detail"]}, failure["status"]
         more = {"typed": form.fields, "wrong": wrong, "doubts": doubts}
         history = form.text("history")
         data = describe_form(known, find_result(request, history) if history else None)
@@ -240,7 +242,7 @@ def check_fields(form: Form) -> dict[str, str]:
     """The errors by field; the desk checks each field together with the states."""
     wrong: dict[str, str] = {}
     states = _read_states(form)
-    _try(wrong, "name", lambda: check_name(form.text("name")))
+    _try(wrong, "name" if form.text("name") else "title", lambda: check_name(find_name(form)))
     if not _try(wrong, "states", lambda: make_config("x", **states)):
         states = {"states": DEFAULT_STATES, "rewards": None}
     for name in FIELDS:
@@ -264,14 +266,30 @@ def _check_one(form: Form, name: str, states: Mapping[str, Any], wrong: Mapping[
 
 def create(desk: Desk, form: Form, template: str, context: RequestContext) -> str:
     """Create the program of a form; its name."""
-    name, chosen = form.text("name"), None if template == OWN else template
+    name, chosen = find_name(form), None if template == OWN else template
     settings = _read_states(form) | {"words": {word: _read_word(form, word) for word in WORDS}}
     for field in FIELDS:
         settings |= _read(form, field)
+    if settings.get("title") == name:
+        del settings["title"]
     config = make_config(name, chosen, **settings)
     with suppress(Repeated):
         desk.create(name, config, pseudonyms=form.checked("pseudonyms"), context=context)
     return name
+
+
+def find_name(form: Form) -> str:
+    """The technical name of a form: as given, or made from the title.
+
+    >>> find_name(Form({"title": "Mothers in Thane, 2026"})), find_name(Form({"title": "x", "name": "calls"}))
+    ('mothers-in-thane-2026', 'calls')
+    """
+    given, title = form.text("name"), form.text("title")
+    if given or not title:
+        return given
+    with suppress(InputError):
+        return check_name(title)
+    return re.sub(r"[^\w.]+", "-", title.lower()).strip("-._")[:MAX_DERIVED].rstrip("-._") or "program"
 
 
 def _try(wrong: dict[str, str], field: str, check: Callable[[], object]) -> bool:
@@ -307,6 +325,9 @@ def _read(form: Form, name: str) -> Data:
         return {"horizon": None} if name == "horizon" else {}
     if name in ("policy", "shadow") and text not in learners():
         raise InputError(f"{name} is {text!r}; choose one of {', '.join(learners())}.")
+    if name == "control" and text.endswith("%"):
+        share = read_decimal(text.removesuffix("%").strip())
+        return {name: share / 100 if isinstance(share, float) else text}
     return {name: read_whole(text) if name in WHOLE else read_decimal(text) if name in DECIMAL else text}
 
 
@@ -318,9 +339,9 @@ def _read_word(form: Form, name: str) -> str:
     return str(word)
 
 
-def _find_field(error: InputError) -> str:
+def _find_field(error: InputError, form: Form) -> str:
     """The field at which an error of the whole form is shown."""
-    return "name" if isinstance(error, Conflict) else "form"
+    return ("name" if form.text("name") else "title") if isinstance(error, Conflict) else "form"
 
 
 def _describe_template(template: Template) -> Data:

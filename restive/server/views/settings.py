@@ -132,7 +132,7 @@ def change_config(program: Program, form: Form, context: RequestContext) -> Data
         wanted["display"] = list(check_display(form.lines("display")))
     wanted["states_are_outcomes"] = form.checked("states_are_outcomes")
     wanted["columns"] = parse_pairs(form.lines("columns"), "columns", may_be_empty=True)
-    wanted["values"] = parse_pairs(form.lines("values"), "values")
+    wanted["values"] = parse_pairs(form.lines("values"), "values", may_be_empty=True)
     wanted["cut_points"] = parse_cut_points(form.text("cut_points"))
     wanted["phone_country"] = form.whole("phone_country", 1, MAX_COUNTRY)
     current: Data = {**config.as_json()}

@@ -1,9 +1,10 @@
 """How an uploaded table is read: what was understood, what is suggested, and what a form says about it.
 
 The check page shows it with a choice for each column. Fields of the form: `column.agent` has a header, `text.0` and
-`means.0` a text and the state that it means, `cut.0` ... cut points of the column `cut.column`, `phone_country` a calling
-code, `display.0` ... headers that lists show. Only what differs from what the program already knows is remembered.
-The first table of a program without display columns is read with those that are suggested, which the check shows.
+`means.0` a text and the state that it means (- for none), `by_cuts` that numbers are amounts, `cut.0` ... cut points of
+the column `cut.column`, `phone_country` a calling code, `display.0` ... headers that lists show. Only what differs from
+what the program already knows is remembered. The first table of a program without display columns is read with those
+that are suggested, which the check shows.
 """
 
 import difflib
@@ -17,14 +18,14 @@ from restive.desk.config import Config
 from restive.desk.display import check_display
 from restive.desk.program import Program
 from restive.desk.roster import MAX_ID
-from restive.desk.table_columns import ColumnNames, TableColumns, accept, match_headers
+from restive.desk.table_columns import TEXTS, ColumnNames, Fault, TableColumns, TableError, accept, match_headers
 from restive.desk.table_files import ROW
-from restive.desk.table_mapping import MAX_COUNTRY, WORSE, fold, look_like_phones, normalize_header
+from restive.desk.table_mapping import MAX_COUNTRY, WORSE, fold, look_like_phones, normalize_header, spell_phones
 from restive.desk.table_schema import OUTCOMES
 from restive.desk.table_suggestions import suggest_columns, suggest_display
 from restive.errors import InputError
 from restive.server.views.base import Data
-from restive.server.views.forms import Form, Table, read_decimal
+from restive.server.views.forms import Form, Table, read_decimal, read_whole
 
 MAX_ROWS, MAX_SHOWN_COLUMNS, MAX_HEADERS, MAX_TEXTS = 5, 12, 200, 12
 MAX_OFFERED = 24  # columns that lists can show
@@ -34,6 +35,9 @@ BARS = 24
 LABELS = {"agent": "Id"}
 REQUIRED = ("agent", "state")
 STATE = {"states": "state", "outcomes": "next_state"}  # the column of states in a table of each kind
+NO_STATE = "-"  # the choice of a text that means no state
+BARE_NUMBER = r"^\d+(\.0)?$"
+MAX_SHEETS = 8  # that are looked through for the columns of a program
 WORSE_WORDS = {"since", "days", "ago", "recency", "overdue", "missed", "late"}
 
 
@@ -59,9 +63,14 @@ def read_mapping(program: Program, form: Form, table: Table | None, kind: str) -
     columns = {name: header for name, header in chosen.items() if header != known.get(name, "") and header != cut}
     texts = {fold(form.text(f"text.{place}")): form.text(f"means.{place}") for place in range(MAX_TEXTS)}
     there = _texts_of(table.file.frame, chosen.get(STATE[kind]) or known.get(STATE[kind], ""))
+    if form.checked("by_cuts") and not cut:
+        texts = {}
     values = {
-        text: state for text, state in texts.items() if text in there and state and config.values.get(text) != state
+        text: state.removeprefix(NO_STATE) if state == NO_STATE else state
+        for text, state in texts.items()
+        if text in there and state
     }
+    values = {text: state for text, state in values.items() if config.values.get(text) != state}
     given |= {"columns": columns} if columns else {}
     given |= {"values": values} if values else {}
     used = {header for header in ({**known, **chosen}).values() if header} | {cut}
@@ -113,16 +122,58 @@ def _is_known(wanted: dict[str, Any], config: Config) -> bool:
     return same and cut is not None and (list(cut.at), cut.more_is) == (wanted["at"], wanted["more_is"])
 
 
-def describe_reading(program: Program, table: Table, kind: str, given: dict[str, Any], refused: bool) -> Data:
+def _read_as(program: Program, given: dict[str, Any]) -> Config:
+    """The config with what a form says about the table, if that is valid."""
+    try:
+        return program.config.read_as({name: value for name, value in given.items() if name != "display"})
+    except InputError:
+        return program.config
+
+
+def confirm_numbers(program: Program, table: Table | None, kind: str, given: dict[str, Any]) -> None:
+    """Refuse numbers as states until somebody has said what they mean: 1 can be a state's number, or an amount."""
+    if table is None:
+        return
+    config = _read_as(program, given)
+    header = match_headers(table.file.frame, accept(columns_of(kind, config), config.mapping)).get(STATE[kind], "")
+    cut = config.cut_points
+    if not header or (cut is not None and normalize_header(cut.column) == normalize_header(header)):
+        return
+    cells = table.file.frame[header].cast(pl.String, strict=False)
+    rows = table.file.frame[ROW] if ROW in table.file.frame.columns else range(1, len(cells) + 1)
+    faults = [
+        Fault(int(rows[cells.index_of(text) or 0]), header, f"{text!r} is a number, not the name of a state", TEXTS)
+        for text in _find_bare(cells, config)
+    ]
+    if faults:
+        raise TableError(table.name, faults, unclear=len(faults))
+
+
+def _find_bare(cells: pl.Series, config: Config) -> list[str]:
+    """The different numbers in a column of states that are neither states nor said to mean one."""
+    if cells.dtype != pl.String:
+        return []
+    known = {*config.values, *(state.lower() for state in config.states)}
+    texts = cells.drop_nulls().unique(maintain_order=True)
+    return [text for text in texts.filter(texts.str.contains(BARE_NUMBER)).head(MAX_TEXTS) if fold(text) not in known]
+
+
+def has_columns(program: Program, frame: pl.DataFrame, kind: str) -> bool:
+    """Whether a table has the columns that the program knows."""
+    config = program.config
+    found = match_headers(frame, accept(columns_of(kind, config), config.mapping))
+    return "agent" in found and STATE[kind] in found
+
+
+def describe_reading(
+    program: Program, table: Table, kind: str, given: dict[str, Any], refused: bool, by_cuts: bool = False
+) -> Data:
     """What was read as what, with a choice for each column; `given` is what the form says.
 
     If the table was refused, columns that are not known are suggested.
     """
     file, states = table.file, program.config.states
-    try:
-        config = program.config.read_as({name: value for name, value in given.items() if name != "display"})
-    except InputError:
-        config = program.config
+    config = _read_as(program, given)
     frame, names = file.frame.drop(ROW, strict=False), columns_of(kind, config)
     found = match_headers(file.frame, accept(names, config.mapping))
     chosen = suggest_columns(list(names), frame, found, states) if refused else found
@@ -152,7 +203,7 @@ def describe_reading(program: Program, table: Table, kind: str, given: dict[str,
         "shown": frame.columns[:MAX_SHOWN_COLUMNS],
         "rows": _show_cells(frame[:MAX_ROWS, :MAX_SHOWN_COLUMNS]),
         "states": list(states),
-        **_describe_states(file.frame, state, config),
+        **_describe_states(file.frame, state, config, by_cuts),
         "phones": _suggest_phones(program, frame, chosen.get("agent"), config),
     }
 
@@ -174,13 +225,16 @@ def _numbers(frame: pl.DataFrame, header: str) -> pl.Series | None:
     columns = TableColumns(frame, "", {"value": (normalize_header(header),)}, required=())
     columns.headers = {"value": header}
     numbers = columns.numbers("value", dates=True).drop_nulls()
-    return numbers if not columns.total and numbers.n_unique() > 2 else None
+    return numbers if not columns.total and numbers.n_unique() > 1 else None
 
 
-def _describe_states(frame: pl.DataFrame, header: str, config: Config) -> Data:
-    """Texts of the column of states that mean none, and cut points with a histogram if it has numbers."""
+def _describe_states(frame: pl.DataFrame, header: str, config: Config, by_cuts: bool = False) -> Data:
+    """Texts of the column of states that mean none, and cut points with a histogram if it has numbers.
+
+    Few different numbers are texts, such as codes, unless the form says otherwise.
+    """
     cut = config.cut_points
-    nothing: Data = {"texts": [], "cut": None}
+    nothing: Data = {"texts": [], "cut": None, "may_cut": False}
     if not header:
         return nothing
     is_cut = cut is not None and normalize_header(cut.column) == normalize_header(header)
@@ -188,25 +242,41 @@ def _describe_states(frame: pl.DataFrame, header: str, config: Config) -> Data:
     if (
         numbers is not None
         and len(config.states) <= MAX_CUT_STATES
-        and (is_cut or numbers.n_unique() > len(config.states))
+        and (is_cut or by_cuts or numbers.n_unique() > max(2, len(config.states)))
     ):
         limits = cut.at if cut is not None and is_cut else _suggest_limits(numbers, len(config.states) - 1)
         worse = cut.more_is == WORSE if cut is not None and is_cut else _is_worse(header)
-        return {"texts": [], "cut": _draw(header, numbers, [float(limit) for limit in limits]) | {"worse": worse}}
+        drawn = _draw(header, numbers, [float(limit) for limit in limits]) | {"worse": worse}
+        return nothing | {"cut": drawn, "may_cut": by_cuts}
     columns = TableColumns(
         frame, "", {"state": (normalize_header(header),)}, (), mapping=config.mapping._replace(columns={})
     )
     codes, texts = columns.state_codes("state", config.states), columns.texts("state")
     unknown = codes.is_null() & (texts.str.len_chars() <= MAX_ID).fill_null(False)  # longer ones cannot be mapped
     wrong = texts.filter(unknown).unique(maintain_order=True).to_list()
-    known = [text for text in config.values if text in {fold(each) for each in texts.drop_nulls().unique()}]
-    texts_and_states = [(text, config.values.get(fold(text)) or _near(text, config)) for text in [*wrong, *known]]
-    return nothing | {"texts": [{"text": text, "state": state} for text, state in texts_and_states][:MAX_TEXTS]}
+    bare = _find_bare(texts, config)
+    counts = dict(texts.drop_nulls().str.to_lowercase().value_counts().iter_rows())
+    known = [text for text in config.values if text in counts]
+    asked = list(dict.fromkeys(text for text in [*wrong, *bare] if fold(text) not in config.values))
+    listed = [
+        {
+            "text": text,
+            "rows": counts.get(text.lower(), 0),
+            "known": fold(text) in config.values,
+            "state": (config.values[text] or NO_STATE) if text in known else _near(text, config),
+        }
+        for text in [*asked, *known]
+    ]
+    return nothing | {"texts": listed[:MAX_TEXTS], "may_cut": bool(bare) and numbers is not None}
 
 
 def _near(text: str, config: Config) -> str:
-    """The state of which a text is probably a typo."""
-    states = {state.lower(): state for state in config.states}
+    """The state of which a text is probably a typo, or the number."""
+    number = read_whole(text.removesuffix(".0"))
+    if isinstance(number, int):
+        return config.states[number] if 0 <= number < len(config.states) else ""
+    states = {text: state for text, state in config.values.items() if state}
+    states |= {state.lower(): state for state in config.states}
     found = difflib.get_close_matches(text.lower(), states, 1)
     return states[found[0]] if found else ""
 
@@ -242,4 +312,10 @@ def _suggest_phones(program: Program, frame: pl.DataFrame, header: str | None, c
     """Whether to ask if ids are phone numbers: before anybody joins."""
     if program.projection.agents.count or not header or not look_like_phones(frame[header]):
         return None
-    return {"country": config.phone_country}
+    given = frame[header].cast(pl.String, strict=False).drop_nulls().head(1)
+    read = spell_phones(given, config.phone_country).to_list() if config.phone_country else []
+    return {
+        "country": config.phone_country,
+        "given": given.to_list()[0] if read else "",
+        "read": read[0] if read else "",
+    }

@@ -7,6 +7,7 @@ is noticed, and neither a double click nor a second person can record anything t
 
 import base64
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ from restive.server.views.base import (
     router,
 )
 from restive.server.views.forms import Form, Operator, Table, make_key, plain_name, read_uploaded, redirect, take_form
-from restive.server.views.table_mapping import describe_reading, read_mapping
+from restive.server.views.table_mapping import MAX_SHEETS, confirm_numbers, describe_reading, has_columns, read_mapping
 from restive.types import Ints
 
 MAX_FAULTS = 200  # that a page shows
@@ -262,8 +263,10 @@ async def take_upload(request: Request, name: str, principal: Operator, upload: 
         table, reading = None, Data()
         try:
             table = await read_uploaded(form, request.app.state.settings)
+            table = await find_sheet(request, name, upload, form, table)
             asked = upload.read(form, table)
             reading = await ask(request, name, read_mapping, form, table, upload.kind)
+            await ask(request, name, confirm_numbers, table, upload.kind, reading)
             asked |= reading
             digest = await run_in_threadpool(form.digest, upload.fields, table, reading)
             if form.text("step") not in RECORDING_STEPS:
@@ -277,6 +280,22 @@ async def take_upload(request: Request, name: str, principal: Operator, upload: 
         except InputError as error:
             return await show_result(request, name, upload, form, table, reading, error=error)
     return redirect(request, link("programs", name, upload.next_page), message)
+
+
+async def find_sheet(request: Request, name: str, upload: Upload, form: Form, table: Table | None) -> Table | None:
+    """The sheet of a workbook with the columns that the program knows, or else the largest, unless one is chosen."""
+    if table is None or len(table.file.sheets) < 2 or form.text("sheet"):
+        return table
+    best = table
+    for sheet in table.file.sheets[:MAX_SHEETS]:
+        found = table
+        if sheet != table.file.sheet:
+            with suppress(InputError):  # such as an empty sheet
+                found = await read_uploaded(form, request.app.state.settings, sheet) or table
+        if await ask(request, name, has_columns, found.file.frame, upload.kind):
+            return found
+        best = max(best, found, key=lambda each: each.file.frame.shape[0] * each.file.frame.shape[1])
+    return best
 
 
 async def show_result(
@@ -296,7 +315,9 @@ async def show_result(
         "typed": form.fields,
         "preview": preview,
         "refused": refused,
-        "reading": await ask(request, name, describe_reading, table, upload.kind, reading or {}, bool(error))
+        "reading": await ask(
+            request, name, describe_reading, table, upload.kind, reading or {}, bool(error), form.checked("by_cuts")
+        )
         if table
         else None,
         # Browsers drop a chosen file when the page is reloaded.

@@ -17,6 +17,7 @@ def test_a_lead_plans_visits_by_distance(open_server: Live, windows: Windows, tm
     page.get_by_role("link", name="Maternal and community health calls").click()
     page.get_by_label("Name of the program").fill("visits")
     page.get_by_label("Budget", exact=True).fill("40")
+    page.get_by_text("More settings").click()
     page.get_by_label("Unit of costs").fill("km")
     page.get_by_role("button", name="Create program").click()
     page.wait_for_url(f"**{at('visits', 'states')}#main")

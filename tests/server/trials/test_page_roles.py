@@ -53,6 +53,7 @@ PAGES = {
 REPORT_FILE = "/history.{kind}"
 OTHERS = {
     REPORT_FILE: "admin",
+    "/audit.{kind}": "admin",
     P: "viewer",
     f"{P}/week": "viewer",
     f"{P}/list.{{kind}}": "viewer",

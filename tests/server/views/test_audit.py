@@ -16,6 +16,18 @@ def site(tmp_path: Path) -> Iterator[Site]:
         yield opened
 
 
+def test_the_log_of_the_server_is_a_file(site: Site) -> None:
+    admin = site.browser("admin")
+    assert 'href="/audit.xlsx"' in admin.get("/audit").text
+    answer = admin.get("/audit.csv")
+    assert answer.headers["content-disposition"] == 'attachment; filename="restive-audit.csv"'
+    lines = answer.text.splitlines()
+    assert lines[0] == "number,at,by,verb,round,program"
+    assert len(lines) == 1 + len(site.desk.store.audit_log(None))
+    assert admin.get("/audit.xlsx").content[:2] == b"PK"
+    assert admin.get("/audit.pdf").status_code == 404
+
+
 def test_every_entry_is_described_in_words_newest_first(site: Site) -> None:
     program, ann = site.desk.program("coupons"), RequestContext(by="ann")
     program.decide({"ben": "low", "cem": "high", "dan": "low"}, context=ann)

@@ -124,6 +124,20 @@ def test_a_program_without_a_template_has_its_own_states_words_and_rules(site: S
     assert (config.words.person, config.words.people) == ("patient", "people")
 
 
+@pytest.mark.parametrize(
+    ("title", "name", "shown"),
+    [("Mothers in Thane", "mothers-in-thane", "Mothers in Thane"), ("calls", "calls", ""), ("!!", "program", "!!")],
+)
+def test_the_short_name_follows_from_the_name(site: Site, browser: Browser, title: str, name: str, shown: str) -> None:
+    fields = read_form(browser, "maternal-health") | {"title": title, "control": "12,5 %"}
+    assert send(browser, fields) == (303, f"/programs/{name}/states#main")
+    config = site.desk.program(name).config
+    assert (config.title, config.control) == (shown, 0.125)
+    status, page = send(browser, fields | {"key": "another"})
+    assert status == 409
+    assert 'id="wrong-title"' in page
+
+
 def test_a_program_can_spend_at_most_its_budget(site: Site, browser: Browser) -> None:
     fields = read_form(browser, "pharmacy") | {"name": "mine"}
     assert send(browser, fields)[0] == 303

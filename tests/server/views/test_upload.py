@@ -71,10 +71,10 @@ def test_columns_and_texts_are_chosen_once_and_remembered(site: Site, browser: B
     assert refused.status_code == 422
     text = read_text(refused.text)
     assert (
-        "Two choices are needed before this table can be read: which column has the id which column has the state"
-        in text
+        "please say: which column has the id (suggested: Customer) which column has the state (suggested: Stage) "
+        "which state each of these texts means: aktiv" in text
     )
-    assert "error" not in text.partition("How the table is read")[0].partition("Two choices")[2]
+    assert "error" not in text.partition("How the table is read")[0].partition("please say")[2]
     assert "text in Windows-1252, columns separated by a semicolon" in text
     assert all(f"<option selected>{header}</option>" in refused.text for header in ("Customer", "Stage"))
     columns = {"column.agent": "Customer", "column.state": "Stage"}
@@ -163,15 +163,49 @@ def test_ids_that_look_like_phone_numbers_are_asked_about_before_anybody_joins(s
     assert "look like phone numbers" not in page.text
 
 
-def test_a_sheet_is_chosen_by_name(site: Site, browser: Browser) -> None:
+NUMBERS = b"agent,state\nann,1\nben,0\ncem,n/a\n"
+
+
+def test_numbers_are_not_taken_for_states_without_asking(site: Site, browser: Browser) -> None:
+    refused = browser.post(STATES, {"step": "check"}, ("numbers.csv", NUMBERS))
+    assert refused.status_code == 422
+    assert "which state each of these texts means: n/a, 1, 0 (rows" in read_text(refused.text)
+    assert "The table has" not in refused.text
+    texts = {"text.0": "n/a", "means.0": "-", "text.1": "1", "means.1": "low", "text.2": "0", "means.2": "high"}
+    confirmation = check(browser, NUMBERS, **texts)
+    assert browser.post(STATES, {"step": "decide", **confirmation}, ("numbers.csv", NUMBERS)).status_code == 303
+    program = site.desk.program("coupons")
+    assert program.config.values == {"n/a": "", "1": "low", "0": "high"}
+    assert [row["state"] for row in program.history("ann")] == ["low"]
+    assert program.rounds[0].present == 2
+    again = browser.post(STATES, {"step": "check", "again": "yes"}, ("numbers.csv", NUMBERS))
+    assert again.status_code == 200
+
+
+def test_few_numbers_can_be_amounts(site: Site, browser: Browser) -> None:
+    table = ("days.csv", b"agent,state\nann,1\nben,0\n")
+    page = browser.post(STATES, {"step": "check"}, table)
+    assert "These numbers are amounts" in read_text(page.text)
+    texts = {"text.0": "1", "means.0": "high", "text.1": "0", "means.1": "low", "by_cuts": "yes"}
+    page = browser.post(STATES, {"step": "check", **texts}, table)
+    assert (page.status_code, "Cut point" in page.text) == (422, True)
+    cuts = {"by_cuts": "yes", "cut.column": "state", "cut.0": "1", "cut.more_is": "worse"}
+    confirmation = check(browser, table[1], **cuts)
+    assert browser.post(STATES, {"step": "decide", **confirmation}, table).status_code == 303
+    program = site.desk.program("coupons")
+    assert [row["state"] for row in program.history("ann")] == ["low"]
+    assert str(program.config.cut_points) == "state: 1, more is worse"
+
+
+def test_a_sheet_is_chosen_by_its_columns_or_by_name(site: Site, browser: Browser) -> None:
     content = BytesIO()
     with xlsxwriter.Workbook(content) as book:
         book.add_worksheet("Notes").write_row(0, 0, ["x", "y"])
         for row, cells in enumerate((["agent", "state"], ["ann", "low"], ["ben", "high"])):
             (book.get_worksheet_by_name("March") or book.add_worksheet("March")).write_row(row, 0, cells)
-    refused = browser.post(STATES, {"step": "check"}, ("book.xlsx", content.getvalue()))
+    refused = browser.post(STATES, {"step": "check", "sheet": "Notes"}, ("book.xlsx", content.getvalue()))
     assert "sheet Notes" in read_text(refused.text)
-    page = browser.post(STATES, {"step": "check", "sheet": "March"}, ("book.xlsx", content.getvalue()))
+    page = browser.post(STATES, {"step": "check"}, ("book.xlsx", content.getvalue()))
     assert page.status_code == 200
     assert "sheet March" in read_text(page.text)
     assert "Read the sheet March of Notes, March" in read_text(page.text)
@@ -211,10 +245,7 @@ def test_every_error_of_a_table_is_shown_with_row_and_column(site: Site, browser
     )
     text = read_text(page.text)
     assert page.status_code == 422
-    assert (
-        "One choice is needed before this table can be read: which state each of these texts means: hihg (row 2)"
-        in text
-    )
+    assert "Before this table can be read, please say: which state each of these texts means: hihg (row 2)" in text
     assert "<option selected>high</option>" in page.text, "the state that is probably meant is suggested"
     assert "The table has 2 errors. Nothing was recorded." in text
     assert "3 agent The id is empty" in text
