@@ -28,7 +28,8 @@ def build_rounds(program: Program, query: Query) -> Data:
     """All rounds, newest first."""
     newest_first = program.rounds[::-1]
     part = paginate(query.number("page"), len(newest_first), ROUNDS_PER_PAGE)
-    return {"part": part._asdict(), "rounds": summarize_rounds(newest_first[part.rows])}
+    unit = program.config.cost_unit
+    return {"part": part._asdict(), "cost_unit": unit, "rounds": summarize_rounds(newest_first[part.rows])}
 
 
 @program_page("rounds/{round}", "round.html")

@@ -27,7 +27,7 @@ def test_a_lead_corrects_her_history_sees_what_it_says_and_starts_a_program(
     expect(page.get_by_label("Reward of each state")).to_have_value("low=0, high=1")
     page.get_by_label("File").set_input_files(history)
     page.get_by_label("Columns", exact=True).fill("agent=who\naction=called")
-    page.get_by_label("Action-is").fill("yes")
+    page.get_by_label("Texts that mean that the action was done").fill("yes")
     page.get_by_label("Actions in a round").fill("3")
     page.get_by_label("Rounds", exact=True).fill("4")
     page.get_by_role("button", name="Show what it says").tap()

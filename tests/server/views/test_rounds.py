@@ -39,7 +39,7 @@ def test_a_round_shows_actions_and_outcomes(viewer: Browser, played: Site) -> No
     assert sum(row["done"] is True for row in reported["people"]) == int((found.done == 1).sum())
     assert {row["agent"] for row in reported["people"]} == set(played.desk.program("demo").recommendation(5).chosen)
     page = read_text(viewer.get("/programs/demo/rounds/5").text)
-    assert "10 missing" in page
+    assert "10 to come" in page
 
 
 def test_people_not_on_the_list_are_below_it(tmp_path: Path) -> None:
