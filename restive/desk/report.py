@@ -103,13 +103,14 @@ def _describe_total(progress: Progress) -> str:
 
 
 def _list_unknown(progress: Progress, results: Results, words: Words, clear: bool) -> list[str]:
-    missing, reach = sum(each["missing"] for each in progress["waiting"]), results["reach"]
+    last, reach = len(progress["rounds"]), results["reach"]  # what comes of the last round is not known to anybody
+    missing = sum(each["missing"] for each in progress["waiting"] if each["round"] != last)
     unreached = reach["never_listed"] + reach["never_eligible"] + reach["never_done"]
     unknown = [each["group"] or "no group" for each in results["groups"] if each["note"]]
     shown = enumerate_words(unknown[:MAX_GROUPS]) if unknown else ""
     return [
         "" if clear else "Whether the program makes a difference.",
-        f"{missing:,} outcomes that are not reported yet." if missing else "",
+        f"{missing:,} outcomes of earlier rounds that nobody reported." if missing else "",
         f"What the program could do for {count_people(unreached, words)} whom it never reached." if unreached else "",
         f"Whether it works in the groups {shown} taken alone." if unknown and progress["lift"] else "",
         "What remains after the program ends, and whether it would work the same elsewhere.",

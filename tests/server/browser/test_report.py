@@ -3,7 +3,9 @@
 import re
 
 import pytest
+from playwright.sync_api import expect
 
+from server.browser.chromium import PHONE
 from server.browser.conftest import Live, Windows
 from server.browser.shop import at
 from server.browser.test_sessions import sign_in
@@ -19,3 +21,11 @@ def test_the_report_prints_on_one_page(closed_server: Live, windows: Windows, pr
     box = re.search(rb"/MediaBox\s*\[0 0 ([\d.]+) ([\d.]+)\]", paper)
     assert box is not None
     assert (round(float(box[1])), round(float(box[2]))) == (595, 842)
+
+
+def test_the_report_has_the_same_tables_on_a_phone(closed_server: Live, windows: Windows) -> None:
+    page = windows(closed_server, **PHONE).tab(at("demo", "report"))
+    sign_in(page, closed_server.tokens["viewer"])
+    page.goto(at("demo", "report"))
+    expect(page.get_by_role("columnheader", name="Control, last")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

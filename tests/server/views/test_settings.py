@@ -107,7 +107,7 @@ def test_the_button_names_what_it_takes_back_and_takes_back_only_that(site: Site
     button |= {"sure": "yes"}
     assert [send(operator, button) for _ in range(2)] == [(303, f"{STATUS}#main")] * 2
     assert program.rounds[0].outcomes == 0
-    assert "Undo the last step : list of round 1 (" in read_text(operator.get(STATUS).text)
+    assert "Undo the last step list of round 1 (" in read_text(operator.get(STATUS).text)
     status, page = send(operator, button | {"key": "another tab"})
     assert (status, f"Event {button['event']} does not begin" in page) == (409, True)
     assert len(program.rounds) == 1
