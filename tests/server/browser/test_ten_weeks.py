@@ -186,7 +186,7 @@ def test_ten_weeks_of_exports_show_a_lift_and_lists_that_are_better_than_random(
     assert ahead.mean() > 2 * ahead.std(ddof=1) / np.sqrt(ahead.size), gains
 
 
-def simulate(folder: Path, policy: str, seed: int) -> tuple[float, float]:
+def simulate(folder: Path, policy: str, seed: int) -> Floats:
     """Ten weeks of lists by a policy: the true gain expected from its calls, and all rewards that followed."""
     mothers, gains = Mothers(300, 20, seed), 0.0
     with Desk(folder / f"{policy}-{seed}.db") as desk:
@@ -196,7 +196,7 @@ def simulate(folder: Path, policy: str, seed: int) -> tuple[float, float]:
             listed = [int(agent) for agent in program.decide(states, again=True).chosen]
             gains += float(mothers.gain[listed, mothers.state[listed]].sum())
             mothers.advance(set(listed))
-    return gains, float(np.sum(mothers.rewards))
+    return np.array([gains, np.sum(mothers.rewards)])
 
 
 @pytest.mark.soak
