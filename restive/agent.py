@@ -13,10 +13,12 @@ from os import PathLike
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from restive import checkpoint
 from restive.contract import Draws, KnownMoves, Past, Ranking, Shape, as_ranking, select_actions
+from restive.display import Displayed
 from restive.errors import InputError, check_number, check_whole
 from restive.kernels import rng
 from restive.kernels.inclusion import inclusion_probabilities
@@ -36,6 +38,7 @@ MAX_REWARD_RANGE = 1e12
 REDRAWN, N_DRAWS = 2**32 + 2, 512
 # With costs, probabilities are frequencies over so many draws.
 N_COST_DRAWS = 4096
+MAX_SHOWN = 8  # names in a notebook
 
 
 class Explanation(NamedTuple):
@@ -61,7 +64,7 @@ class Decision(NamedTuple):
     action: Ints  # [M] 0 or 1
 
 
-class Agent:
+class Agent(Displayed):
     """A policy that chooses agents in every round and learns from what happens.
 
     Parameters
@@ -328,6 +331,22 @@ class Agent:
         agent.belief = saved.restore(path, agent.belief, "for these agents and states", **agent._extra())
         agent.step = step
         return agent
+
+    def facts(self) -> dict[str, object]:
+        """Policy, size and step, and who was chosen last."""
+        sizes = {"agents": self._agents.size, "states": self._states.size, "budget": self.budget, "step": self.step}
+        if self._last is None:
+            return {"policy": self.policy, **sizes}
+        chosen = [str(name) for name in self._agents.select(self._last.present[self._last.action == 1])]
+        return {
+            "policy": self.policy,
+            **sizes,
+            "chosen": ", ".join(chosen[:MAX_SHOWN]) + ", …" * (len(chosen) > MAX_SHOWN),
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """The last decision as `explain` gives it, one row for each agent that was present."""
+        return pl.DataFrame(self.explain()._asdict())
 
     def __repr__(self) -> str:
         sizes = f"agents={self._agents.size}, states={self._states.size}, budget={self.budget}"

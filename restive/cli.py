@@ -166,7 +166,9 @@ def simulate(
     missing: Annotated[float, typer.Option(help="Probability that a state is unknown in a step.")] = 0.0,
     delay: Annotated[int, typer.Option(help="Steps after which outcomes are reported.")] = 0,
     threads: Annotated[int | None, typer.Option(help="How many chunks at once.", show_default="processors")] = None,
-    figure: Annotated[Path | None, typer.Option(help="Draw the running means into a .png, .svg or .pdf file.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw differences and running means into a .png, .svg or .pdf file.")
+    ] = None,
     page: Annotated[Path | None, typer.Option(help="Write an HTML page with figure and table.")] = None,
     bound: Annotated[bool, typer.Option(help="Compute the fluid bound too, which no policy can exceed.")] = True,
     as_json: JsonOption = False,

@@ -8,14 +8,16 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
+from restive.display import Displayed, axes_of
 from restive.errors import InputError
-from restive.formats import UNKNOWN, show_interval
-from restive.policies import make_policy
-from restive.policies.base import Policy
+from restive.formats import UNKNOWN, show_count, show_interval
+from restive.policies import POLICIES, make_policy
+from restive.policies.base import Oracle, Policy
 from restive.precompile import compile_ahead
 from restive.problem import Problem
 from restive.simulation import simulate
@@ -23,7 +25,11 @@ from restive.solution import reward_bounds
 from restive.stats import Band
 from restive.trace import Trace
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 FLOOR, CEILING = "random", "whittle-oracle"
+NO_LEARNERS = {FLOOR, *(name for name, policy in POLICIES.items() if issubclass(policy, Oracle))}
 # After so many steps a policy has called all its kernels: `lagrange` looks for types and for changes from step 50 on.
 WARM_UP_STEPS = 64
 LANDMARKS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
@@ -48,13 +54,61 @@ class Row:
         return {FLOOR: "0", CEILING: "1"}.get(self.label, shown)
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Displayed):
     """Rows in the order of the policies given, and the common spec."""
 
     rows: tuple[Row, ...]
     spec: dict[str, Any]
     bound: float | None = None  # reward per step that no policy can beat, mean over instances
+
+    @property
+    def reference(self) -> Row:
+        """The row that others are compared with: the learner with the highest reward, or else the best of all."""
+        learners = [row for row in self.rows if row.trace.spec["policy"] not in NO_LEARNERS]
+        return max(learners or self.rows, key=lambda row: float(row.whole.mean))
+
+    def facts(self) -> dict[str, object]:
+        """The problem, and the reward per step of each policy with its paired difference from the best learner."""
+        best, spec = self.reference, self.spec
+        runs = f"{show_count(spec['instances'], 'instance')} × {show_count(spec['runs'], 'run')}"
+        about: dict[str, object] = {"problem": f"{spec['problem'] or 'own problem'}, {runs} of {spec['horizon']} steps"}
+        for row in self.rows:
+            found = f"{float(row.whole.mean):.3f} a step"
+            if row is not best and np.isfinite((lead := self.lead(row)).low):
+                shown = show_interval(float(lead.mean), float(lead.low), float(lead.high), 3)
+                found += f", {shown} beside {best.label}"
+            about[row.label] = found
+        return about
+
+    def lead(self, row: Row) -> Band:
+        """The reward per step of a row minus that of the reference on the same random numbers, with its 95% interval."""
+        band = row.trace.lead(self.reference.trace)
+        return Band(*(part[-1] for part in band))
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row for each policy: reward per step, paired difference from the reference, gap closed and speed."""
+        rows = []
+        for row in self.rows:
+            parts = {"reward": row.whole, "last_tenth": row.end, "difference": self.lead(row), "gap_closed": row.gap}
+            bands = {
+                f"{name}{ending}": float(value)
+                for name, band in parts.items()
+                for ending, value in zip(("", "_error", "_low", "_high"), band, strict=True)
+            }
+            rows.append({"policy": row.label, "reference": self.reference.label, **bands, "speed": row.speed})
+        return pl.DataFrame(rows)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the paired differences from the best learner over time on `ax`, or on new axes; returns the axes."""
+        best = self.reference
+        with axes_of(ax) as drawn:
+            for row in self.rows:
+                band, steps = row.trace.lead(best.trace), np.arange(1, row.trace.reward.shape[1] + 1)
+                (line,) = drawn.plot(steps, band.mean, label=row.label, linewidth=1.4)
+                drawn.fill_between(steps, band.low, band.high, color=line.get_color(), alpha=0.15, linewidth=0)
+            drawn.set(xlabel="step", ylabel=f"reward per step so far,\nbeside {best.label}")
+        return drawn
 
     def as_json(self) -> dict[str, Any]:
         """The numbers as plain data, with the running mean at round steps."""

@@ -57,6 +57,7 @@ FONT_SIZE = 8.0
 NOISY_STEPS = 10  # running means of fewer steps are mostly noise, and do not set the scale
 FORMATS = ("png", "svg", "pdf")
 ONE_PANEL: Mapping[str, Any] = {"size": (8.6, 4.9), "opacity": 0.14}  # of a figure with a single panel
+TWO_PANELS: Mapping[str, Any] = {"size": (6.0, 4.4), "opacity": 0.14}
 
 
 class Line(NamedTuple):
@@ -196,20 +197,42 @@ def _rename_ids(drawn: str, name: str) -> str:
 
 
 def draw_comparison(comparison: Comparison) -> Figure:
-    """The running means of all policies of a comparison, with their 95% bands, and the fluid bound."""
-    looks, lines = choose_looks(tuple(row.label for row in comparison.rows)), []
-    for row in comparison.rows:
-        band = row.trace.bands()
-        if len(comparison.rows) > MAX_BANDS:
-            band = band._replace(low=band.mean, high=band.mean)
-        steps = np.arange(1, band.mean.size + 1)
-        lines.append(Line.of(row.label, steps, band, *looks[row.label]))
+    """Paired differences from the best learner, and beside them the running means of all policies and the fluid bound.
+
+    Bands are of 95% over instances. Those of differences are narrower, because all policies meet the same random
+    numbers. With one policy, or a single run, there are no differences.
+    """
+    rows, best = comparison.rows, comparison.reference
+    curves = _as_lines({row.label: row.trace.bands() for row in rows})
     if comparison.bound is not None:
         bound = np.full(2, comparison.bound)
-        lines.append(Line("fluid bound", steps[[0, -1]], bound, bound, bound, BOUND, LONG_DASHES))
-    settled = span([line.mean[min(4, line.mean.size - 1) :] for line in lines])
-    labels = ("step", "mean reward per step so far, all agents")
-    return draw_panels({"": (lines, settled)}, 1, labels, "", describe_spec(comparison.spec), **ONE_PANEL)
+        ends = curves[0].x[[0, -1]]
+        curves.append(Line("fluid bound", ends, bound, bound, bound, BOUND, LONG_DASHES))
+    labels, caption = ("step", "mean reward per step so far, all agents"), describe_spec(comparison.spec)
+    if len(rows) == 1 or len(best.trace.reward) == 1:
+        return draw_panels({"": (curves, _settled(curves))}, 1, labels, "", caption, **ONE_PANEL)
+    leads = _as_lines({row.label: row.trace.lead(best.trace) for row in rows})
+    panels = {f"minus {best.label}, on the same random numbers": leads, "each policy": curves}
+    limits = {name: (lines, _settled(lines, with_bands=lines is leads)) for name, lines in panels.items()}
+    return draw_panels(limits, 2, labels, "", caption, **TWO_PANELS)
+
+
+def _as_lines(bands: Mapping[str, Band]) -> list[Line]:
+    """A line for each policy; without bands if there are many."""
+    looks = choose_looks(tuple(bands))
+    if len(bands) > MAX_BANDS:
+        bands = {label: band._replace(low=band.mean, high=band.mean) for label, band in bands.items()}
+    steps = np.arange(1, next(iter(bands.values())).mean.size + 1)
+    return [Line.of(label, steps, band, *looks[label]) for label, band in bands.items()]
+
+
+def _settled(lines: Sequence[Line], with_bands: bool = False) -> tuple[float, float]:
+    """The limits of the vertical axis: the first steps, mostly noise, do not count, nor bands where they are still wide."""
+    first, tenth = min(4, lines[0].mean.size - 1), lines[0].mean.size // 10
+    parts = [line.mean[min(first, line.mean.size - 1) :] for line in lines]
+    if with_bands:
+        parts += [part[max(first, tenth) :] for line in lines for part in (line.low, line.high)]
+    return span(parts)
 
 
 def draw_lines(lines: Sequence[Line], xlabel: str, ylabel: str, title: str, log_x: bool = False) -> Figure:

@@ -8,16 +8,22 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 
+from restive.display import Displayed, axes_of
 from restive.errors import InputError
 from restive.files import read_npz, write_atomic, write_npz
 from restive.types import Floats, Ints
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 FORMAT = "restive-problem-1"
+MAX_NAMED = 6  # states that a figure names
 TOLERANCE = 1e-9
 # Whether the budget is spent in every step, or only on agents that are expected to gain.
 EXACTLY, AT_MOST = "exactly", "at most"
@@ -62,7 +68,7 @@ class People(Protocol):
         """The people with a budget."""
 
 
-class Problem:
+class Problem(Displayed):
     """N agents with S states and two actions, and the number of agents acted on in every step.
 
     Parameters
@@ -201,6 +207,35 @@ class Problem:
         Each has the moves that are expected of it, and starts in its last state.
         """
         return history.problem(budget)
+
+    def facts(self) -> dict[str, object]:
+        """Name and size."""
+        named = {"name": self.name} if self.name else {}
+        given = {"states": ", ".join(self.states) or self.shape[1], "budget": self.budget, "spend": self.spend}
+        extra = {name: "given" for name in ("start", "drift", "features", "cost") if getattr(self, name) is not None}
+        return {**named, "agents": self.shape[0], **given, **extra}
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row for each agent, action, state and next state, with the probability of the move and its reward."""
+        agents, states = self.shape
+        places = np.indices((agents, 2, states, states)).reshape(4, -1)
+        columns = dict(zip(("agent", "action", "state", "next_state"), places, strict=True))
+        rewards = self.reward[places[0], places[3]]
+        return pl.DataFrame({**columns, "probability": self.transition.ravel(), "reward": rewards})
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw what the action adds to the expected reward of a step: for each state, over agents from most to least."""
+        benefit = ((self.transition[:, 1] - self.transition[:, 0]) * self.reward[:, None]).sum(axis=2)
+        names = self.states or tuple(map(str, range(self.shape[1])))
+        with axes_of(ax) as drawn:
+            for s, name in enumerate(names):
+                drawn.plot(
+                    np.sort(benefit[:, s])[::-1],
+                    label=f"in state {name}" if len(names) <= MAX_NAMED else None,
+                    linewidth=1.4,
+                )
+            drawn.set(xlabel="agents, by benefit", ylabel="reward that the action\nadds in a step")
+        return drawn
 
     def __repr__(self) -> str:
         named = f"{self.name!r}, " if self.name else ""

@@ -11,9 +11,11 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from restive import checkpoint
 from restive.contract import Draws, KnownMoves, Past, Ranking, Shape, as_ranking
+from restive.display import Displayed
 from restive.errors import InputError, check_whole
 from restive.kernels.step import Outcome
 from restive.observation import Observation
@@ -33,7 +35,7 @@ MIN_THREAD_CELLS = 8_000
 Progress = Callable[[int], None]
 
 
-class Simulation:
+class Simulation(Displayed):
     """A policy in a world, at one step: the loop with all its state.
 
     Parameters
@@ -81,6 +83,18 @@ class Simulation:
         self.state = world.first_states()
         self.step = 0
         self.observation = Observation(world, self.state)
+
+    def facts(self) -> dict[str, object]:
+        """Policy, size and step."""
+        shape = self.world.shape
+        sizes = {"runs": shape.runs, "agents": shape.agents, "states": shape.states, "budget": shape.budget}
+        return {"policy": self.policy, **sizes, "step": self.step}
+
+    def to_frame(self) -> pl.DataFrame:
+        """The present state of each agent of each run: `run`, `agent` and `state`."""
+        runs, agents = self.state.shape
+        places = {"run": np.repeat(np.arange(runs), agents), "agent": np.tile(np.arange(agents), runs)}
+        return pl.DataFrame({**places, "state": self.state.ravel()})
 
     def decide(self) -> tuple[Ranking, Ints]:
         """The policy's ranking in this step, and the actions, [R, N]."""

@@ -10,23 +10,28 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from restive import files, stats
+from restive.display import Displayed, axes_of
 from restive.errors import InputError, check_whole
+from restive.formats import show_count, show_mean
 from restive.policies.base import Policy
 from restive.problem import Problem
 from restive.types import Floats, Ints
 from restive.version import __version__
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from restive.world import World
 
 FORMAT = "restive-trace-2"
 WORLD_FACTS = ("fingerprint", "instances", "runs", "budget", "spend", "horizon", "noise", "missing", "delay", "seed")
 
 
-@dataclass(frozen=True, eq=False)
-class Trace:
+@dataclass(frozen=True, eq=False, repr=False)
+class Trace(Displayed):
     """Rewards and costs of R runs over T steps.
 
     Parameters
@@ -63,6 +68,48 @@ class Trace:
     def version(self) -> str:
         """The version of restive that ran the simulation."""
         return str(self.spec["version"])
+
+    def facts(self) -> dict[str, object]:
+        """Policy, problem, size and the reward per step."""
+        whole, spec = self.mean_reward(), self.spec
+        return {
+            "policy": spec["policy"],
+            "problem": spec["problem"] or "own problem",
+            "size": f"{show_count(spec['instances'], 'instance')} × {show_count(spec['runs'], 'run')} × "
+            f"{show_count(spec['horizon'], 'step')}",
+            "agents": spec["agents"],
+            "budget": spec["budget"],
+            "reward": f"{show_mean(float(whole.mean), float(whole.error))} a step",
+            "seed": spec["seed"],
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row for each run and step, from step 1 on: `instance`, `run`, `step`, `reward` and `cost`."""
+        runs, steps = self.reward.shape
+        return pl.DataFrame(
+            {
+                "instance": np.repeat(self.instance, steps),
+                "run": np.repeat(np.arange(runs), steps),
+                "step": np.tile(np.arange(1, steps + 1), runs),
+                "reward": self.reward.ravel(),
+                "cost": self.cost.ravel(),
+            }
+        )
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the running mean of the reward with its band on `ax`, or on new axes; returns the axes."""
+        band, steps = self.bands(), np.arange(1, self.reward.shape[1] + 1)
+        with axes_of(ax) as drawn:
+            (line,) = drawn.plot(steps, band.mean, label=self.spec["policy"], linewidth=1.4)
+            drawn.fill_between(steps, band.low, band.high, color=line.get_color(), alpha=0.15, linewidth=0)
+            drawn.set(xlabel="step", ylabel="mean reward per step so far")
+        return drawn
+
+    def lead(self, other: "Trace", level: float = 0.95) -> "stats.Band":
+        """The running mean minus that of another trace with the same random numbers, [T], with its paired band."""
+        self._require_same(other)
+        difference = self.running_mean() - other.running_mean()
+        return stats.band(self.by_instance(difference) if self._several() else difference, level)
 
     def running_mean(self) -> Floats:
         """The mean reward per step up to and including each step, [R, T]."""

@@ -14,7 +14,7 @@ MODULES = {
 
 # Lowest layer first: a module imports only from its own layer and from lower ones.
 LAYERS = (
-    {"types", "errors", "version", "problem", "parallel", "files", "formats", "api"},
+    {"types", "errors", "version", "problem", "parallel", "files", "formats", "api", "display"},
     {"kernels"},
     {"contract"},
     {"solvers"},

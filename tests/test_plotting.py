@@ -49,7 +49,7 @@ def test_another_ending_is_refused(comparison: Comparison, tmp_path: Path) -> No
 
 
 def test_every_line_has_a_band_a_label_and_the_colour_that_its_policy_has_everywhere(comparison: Comparison) -> None:
-    (axes,) = draw_comparison(comparison).axes
+    _, axes = draw_comparison(comparison).axes
     assert [line.get_color() for line in axes.lines] == [
         *(LOOKS[policy][0] for policy in ("random", "egt", "whittle-oracle")),
         BOUND,
@@ -59,15 +59,33 @@ def test_every_line_has_a_band_a_label_and_the_colour_that_its_policy_has_everyw
 
 
 def test_the_bound_is_drawn_where_it_is(comparison: Comparison) -> None:
-    (axes,) = draw_comparison(comparison).axes
+    _, axes = draw_comparison(comparison).axes
     np.testing.assert_array_equal(axes.lines[-1].get_ydata(), [comparison.bound] * 2)
 
 
 def test_labels_do_not_overlap(comparison: Comparison) -> None:
     figure = draw_comparison(comparison)
     figure.canvas.draw()
-    boxes = [text.get_window_extent() for text in figure.axes[0].texts]
-    assert not any(one.overlaps(two) for number, one in enumerate(boxes) for two in boxes[:number])
+    for axes in figure.axes:
+        boxes = [text.get_window_extent() for text in axes.texts]
+        assert not any(one.overlaps(two) for number, one in enumerate(boxes) for two in boxes[:number])
+
+
+def test_differences_are_paired_and_come_first(comparison: Comparison) -> None:
+    axes, _ = draw_comparison(comparison).axes
+    assert "minus egt" in axes.get_title("left")
+    random, egt, oracle = (row.trace for row in comparison.rows)
+    drawn = np.asarray(axes.lines[2].get_ydata(), dtype=float)
+    np.testing.assert_allclose(drawn, (oracle.running_mean() - egt.running_mean()).mean(axis=0))
+    assert not np.any(axes.lines[1].get_ydata())
+    lead, alone = random.lead(egt), random.bands()
+    assert float(lead.error[-1]) < float(np.hypot(alone.error[-1], egt.bands().error[-1]))
+
+
+def test_one_policy_or_one_run_has_no_differences() -> None:
+    problem = make_problems("two-state-v1", agents=4, budget=1)[0]
+    assert len(draw_comparison(compare(problem, ["egt"], horizon=5, runs=2)).axes) == 1
+    assert len(draw_comparison(compare(problem, ["egt", "random"], horizon=5)).axes) == 1
 
 
 def test_the_caption_says_what_seed_and_version_made_it(comparison: Comparison) -> None:
@@ -90,7 +108,7 @@ def test_with_many_policies_there_are_lines_only_and_names_are_not_formulas() ->
     found = compare(named, ["random", *(f"egt:eta={eta}" for eta in (0.1, 0.2, 0.3, 0.4, 0.5))], horizon=5, runs=2)
     figure = draw_comparison(found)
     figure.canvas.draw()
-    assert len(figure.axes[0].collections) == 0
+    assert [len(axes.collections) for axes in figure.axes] == [0, 0]
 
 
 def test_labels_that_find_no_room_share_what_there_is() -> None:
@@ -134,7 +152,7 @@ def test_a_figure_on_a_page_takes_its_colours_and_draws_what_the_file_does(
     file = (tmp_path / "figure.svg").read_text(encoding="utf-8")
     assert len(drawn) < 0.6 * len(file)
     lines, same = (re.findall(r' d="([^"QC]{300,})"', text) for text in (drawn, file))
-    assert len(lines) == 6  # three bands, three means
+    assert len(lines) == 11  # three bands and means, two bands and three means of differences
     for path, other in zip(lines, same, strict=True):
         found, wanted = (np.array(re.findall(r"-?\d+\.?\d*", each), float) for each in (path, other))
         np.testing.assert_allclose(found, wanted, rtol=0, atol=0.01)

@@ -14,7 +14,7 @@ taken run by run first, since all of them meet the same random numbers.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from restive.logs.alternatives import people_of
 from restive.logs.model import Alternative, FittedModel
 from restive.logs.power import people_needed, power_of, show_people, simulate_trials
 from restive.logs.rollout import AsNow, Played, Programs, can_start_warm, find_policy, play
-from restive.logs.sections import Section
+from restive.logs.sections import DisplayedAnswer, Section
 from restive.policies.base import Learner, Policy
 from restive.policies.random import Random
 from restive.report.tables import Table
@@ -122,10 +122,12 @@ class Beside(NamedTuple):
     rows: tuple[Row, ...]
 
 
-@dataclass(frozen=True)
-class Forecast:
+@dataclass(frozen=True, repr=False)
+class Forecast(DisplayedAnswer):
     """The answer of `forecast`."""
 
+    numbers: ClassVar[str] = "programs"
+    measure: ClassVar[str] = "lift"
     rows: tuple[Row, ...]
     limits: tuple[Limit, ...]
     nobody: Interval  # reward a round

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from restive.display import Displayed
 from restive.files import read_parquet, write_parquet
 from restive.logs.row_prior import log_likelihood
 from restive.problem import Problem
 from restive.types import Floats, Ints
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from restive.logs.sections import Section
 
 FORMAT = "restive-model-1"
@@ -109,8 +112,8 @@ class Alternative(NamedTuple):
     draws: tuple[Prior, ...]
 
 
-@dataclass(frozen=True)
-class FittedModel:
+@dataclass(frozen=True, repr=False)
+class FittedModel(Displayed):
     """A model of the people of a history, with its uncertainty; `restive.fit` makes it.
 
     Parameters
@@ -176,6 +179,30 @@ class FittedModel:
     verdicts: tuple[str, ...] = ()
     forgetting: Forgetting = field(default_factory=Forgetting)
     alternatives: tuple[Alternative, ...] = ()
+
+    def facts(self) -> dict[str, object]:
+        """People, states, and what was chosen."""
+        logged = {"actions a round": f"{self.logged.actions_per_round:.1f}"}
+        return {"people": len(self.agents), "states": ", ".join(self.states), **logged, "draws": len(self.draws)}
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row for each person, action, state and next state, with the posterior mean of the probability."""
+        mean = self.posterior_mean()
+        person, action, state, after = np.indices(mean.shape).reshape(4, -1)
+        names = pl.Series(self.states)
+        return pl.DataFrame(
+            {
+                "agent": self.agents.gather(person),
+                "action": action,
+                "state": names.gather(state),
+                "next_state": names.gather(after),
+                "probability": mean.ravel(),
+            }
+        )
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw what the action adds to the reward of a step, by state and person, on `ax` or on new axes."""
+        return self.problem(1).plot(ax)
 
     def responsibility(self, prior: Prior | None = None) -> Floats:
         """The probability that each agent is of each type, given its moves, [N, K]; `prior` is by default the model's."""

@@ -1,14 +1,19 @@
 """What a verb answers: sections of sentences, a table and a figure, printed, written as a page, or given as JSON."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+import polars as pl
 
 from restive.console import print_json, print_report_table, print_text
+from restive.display import CELL, Displayed, axes_of, draw_small
 from restive.files import write_atomic
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from restive.report.tables import Table
@@ -58,3 +63,78 @@ def write_page(title: str, sections: Sequence[Section], path: str | PathLike[str
     from restive.report.pages import render
 
     write_atomic(path, render("sections.html.j2", title=title, sections=sections, command=command).encode())
+
+
+class DisplayedAnswer(Displayed):
+    """An answer that shows its first sentence, and in a notebook its first section.
+
+    Attributes
+    ----------
+    numbers
+        The part of `as_json` that `to_frame` gives: records, or records by name.
+    measure
+        The number that `plot` draws, empty if the records have `mean`, `low` and `high` themselves.
+    """
+
+    numbers: ClassVar[str]
+    measure: ClassVar[str] = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The numbers as plain data."""
+        raise NotImplementedError
+
+    def sections(self) -> tuple[Section, ...]:
+        """What to show, the most important first."""
+        raise NotImplementedError
+
+    def facts(self) -> dict[str, object]:
+        """The first sentence."""
+        return {self.sections()[0].title: " ".join(self.sections()[0].sentences[:1])}
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row for each record; the parts of an interval are columns of their own."""
+        found = self.as_json()[self.numbers]
+        records = [{"name": name, **each} for name, each in found.items()] if isinstance(found, Mapping) else found
+        return pl.DataFrame([flatten(record) for record in records])
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the measure with its interval, one line for each record, on `ax` or on new axes; returns the axes."""
+        prefix = f"{self.measure}_" * bool(self.measure)
+        rows = self.to_frame().to_dicts()
+        names = [", ".join(str(value) for value in row.values() if isinstance(value, str | int)) for row in rows]
+        with axes_of(ax) as drawn:
+            for place, row in enumerate(rows):
+                low, mean, high = (row[f"{prefix}{part}"] for part in ("low", "mean", "high"))
+                drawn.plot([low, high], [place] * 2, color="#0072B2", linewidth=1.4)
+                drawn.plot(mean, place, "o", color="#0072B2", markersize=4)
+            drawn.axvline(0.0, color="#666666", linewidth=0.8)
+            drawn.set_yticks(range(len(names)), names)
+            drawn.invert_yaxis()
+            drawn.set_xlabel(self.measure or "lift per person and round")
+        return drawn
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({' '.join(map(str, self.facts().values()))})"
+
+    def _repr_html_(self) -> str:
+        first = self.sections()[0]
+        parts = [f"<b>{escape(first.title)}</b>", *(f"<p>{escape(sentence)}</p>" for sentence in first.sentences)]
+        if first.table is not None:
+            lines = [("th", first.table.heads), *(("td", row) for row in first.table.rows)]
+            cells = ("".join(f'<{tag} style="{CELL}">{escape(cell)}</{tag}>' for cell in row) for tag, row in lines)
+            parts.append(f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
+        return f"<div>{''.join(parts)}{draw_small(self.plot)}</div>"
+
+
+def flatten(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record whose parts that are records have become columns of their own.
+
+    >>> flatten({"policy": "egt", "lift": {"mean": 1.0, "low": 0.5}})
+    {'policy': 'egt', 'lift_mean': 1.0, 'lift_low': 0.5}
+    """
+    flat: dict[str, Any] = {}
+    for name, value in record.items():
+        flat |= (
+            {f"{name}_{part}": each for part, each in value.items()} if isinstance(value, Mapping) else {name: value}
+        )
+    return flat

@@ -10,7 +10,7 @@ or not it was done. The estimators are described in `restive.logs.estimators`.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from restive.logs.estimators import (
 )
 from restive.logs.group_sequential import find_boundaries
 from restive.logs.history import History
-from restive.logs.sections import Section
+from restive.logs.sections import DisplayedAnswer, Section
 from restive.types import Bools, Floats
 
 PRIORITY_COLUMNS = ("priority", "index")
@@ -55,8 +55,8 @@ class Look(NamedTuple):
     boundary: float  # in standard errors
 
 
-@dataclass(frozen=True)
-class TrialReading:
+@dataclass(frozen=True, repr=False)
+class TrialReading(DisplayedAnswer):
     """The lift of a program by each estimator that is possible.
 
     Attributes
@@ -75,6 +75,7 @@ class TrialReading:
         Why other estimators are not possible, and what else a reader should know.
     """
 
+    numbers: ClassVar[str] = "estimators"
     effects: tuple[Effect, ...]
     used: Effect
     program: int

@@ -20,7 +20,7 @@ from restive.comparison import Comparison, landmarks
 from restive.files import write_atomic
 from restive.formats import enumerate_words, show_count
 from restive.plotting import MAX_BANDS, Picture, draw_comparison, inline_svg
-from restive.report.tables import escape_markdown, tabulate_comparison
+from restive.report.tables import escape_markdown, tabulate_comparison, tabulate_differences
 
 MARKS = {"holds": "✓", "fails": "✗", "undecided": "?", "not decidable": "–"}
 MAX_UNFOLDED = 8  # parts of a claim that are shown without unfolding
@@ -43,6 +43,7 @@ def write_page(comparison: Comparison, path: str | PathLike[str], command: str =
         "comparison.html.j2",
         title="Policies side by side",
         table=wide,
+        differences=tabulate_differences(comparison),
         figure=draw_comparison(comparison),
         bands=len(comparison.rows) <= MAX_BANDS,
         units="instances" if comparison.spec["instances"] > 1 else "runs",

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from restive.comparison import CEILING, FLOOR, Comparison
 from restive.formats import show_count, show_fixed, show_mean
 from restive.solution import Solution
@@ -74,6 +76,18 @@ def tabulate_comparison(comparison: Comparison) -> Table:
         tuple(rows),
         f"± standard error over {units}; gap closed: from {FLOOR} to {CEILING}, 95% interval.",
     )
+
+
+def tabulate_differences(comparison: Comparison) -> Table | None:
+    """One row for each policy but the best learner: its reward per step minus that one's; None if nothing is paired."""
+    best, rows = comparison.reference, []
+    for row in comparison.rows:
+        lead = comparison.lead(row)
+        if row is not best and np.isfinite(lead.low):
+            rows.append((row.label, *(f"{float(part):+.3f}" for part in (lead.mean, lead.low, lead.high))))
+    heads = ("policy", f"minus {best.label}", "from", "to")
+    note = "Reward per step on the same random numbers, with its 95% interval."
+    return Table("Differences", heads, tuple(rows), note) if rows else None
 
 
 def tabulate_solution(solution: Solution) -> Table:
