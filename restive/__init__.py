@@ -10,6 +10,7 @@ from restive.version import __version__
 
 if TYPE_CHECKING:
     from restive.agent import Agent
+    from restive.comparison import Comparison, compare
     from restive.errors import InputError
     from restive.logs.evaluate import evaluate
     from restive.logs.examine import examine
@@ -30,6 +31,7 @@ __all__ = [
     "POLICIES",
     "PROBLEMS",
     "Agent",
+    "Comparison",
     "FittedModel",
     "History",
     "InputError",
@@ -38,6 +40,7 @@ __all__ = [
     "Trace",
     "World",
     "__version__",
+    "compare",
     "evaluate",
     "examine",
     "fit",
@@ -51,6 +54,8 @@ __all__ = [
 
 _MODULES = {
     "Agent": "agent",
+    "Comparison": "comparison",
+    "compare": "comparison",
     "FittedModel": "logs.model",
     "InputError": "errors",
     "fit": "logs.fit",

@@ -224,7 +224,7 @@ class Problem(Displayed):
         return pl.DataFrame({**columns, "probability": self.transition.ravel(), "reward": rewards})
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw what the action adds to the expected reward of a step: for each state, over agents from most to least."""
+        """Draw on `ax`, or on new axes, what the action adds to the reward of a step: by state, agents from most to least."""
         benefit = ((self.transition[:, 1] - self.transition[:, 0]) * self.reward[:, None]).sum(axis=2)
         names = self.states or tuple(map(str, range(self.shape[1])))
         with axes_of(ax) as drawn:

@@ -106,7 +106,7 @@ class Trace(Displayed):
         return drawn
 
     def lead(self, other: "Trace", level: float = 0.95) -> "stats.Band":
-        """The running mean minus that of another trace with the same random numbers, [T], with its paired band."""
+        """The running mean minus that of an `other` trace with the same random numbers, [T], with its band of this `level`."""
         self._require_same(other)
         difference = self.running_mean() - other.running_mean()
         return stats.band(self.by_instance(difference) if self._several() else difference, level)

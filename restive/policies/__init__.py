@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from restive.errors import InputError
@@ -55,7 +55,7 @@ def find_policy(name: str) -> type[Policy[Any]]:
     return POLICIES[name]
 
 
-def make_policy(spec: str | Policy[Any]) -> Policy[Any]:
+def make_policy(spec: str | Policy[Any], **settings: Any) -> Policy[Any]:
     """Make a policy from a text such as "egt" or "egt:eta=0.5".
 
     Parameters
@@ -63,7 +63,10 @@ def make_policy(spec: str | Policy[Any]) -> Policy[Any]:
     spec
         The name of a registered policy, or the path of a Python file that defines one, followed by a colon and,
         separated by commas, settings `name=value` that differ from the defaults, or the name of a preset, which later
-        settings may change. A policy is returned as it is.
+        settings may change. A policy is returned as it is, but for the settings given here.
+    settings
+        More settings by name, which are fields of the policy's class with their types, such as `curiosity` of
+        `restive.policies.lagrange.Lagrange`.
 
     Returns
     -------
@@ -79,11 +82,14 @@ def make_policy(spec: str | Policy[Any]) -> Policy[Any]:
     --------
     >>> make_policy("egt:eta=0.5,exploration=most")
     Egt(gamma=None, eta=0.5, D=0.3, p=1.0, exploration='most', unseen='zero', width='howard')
+    >>> make_policy("lagrange", curiosity=2).curiosity
+    2
     >>> make_policy("egt:authors,p=2")
     Egt(gamma=None, eta=1.0, D='theory', p=2, exploration='least', unseen='first', width='howard')
     """
     if isinstance(spec, Policy):
-        return spec
+        _require_known(spec.name, type(spec), settings)
+        return replace(spec, **settings) if settings else spec
     if not isinstance(spec, str):
         raise InputError(
             f"policy is {spec!r}; it must be a policy such as Egt(eta=0.5), or a text such as 'egt:eta=0.5'."
@@ -91,18 +97,28 @@ def make_policy(spec: str | Policy[Any]) -> Policy[Any]:
     name, _, rest = spec.partition(":")
     policy = find_policy(name)
     known = [field.name for field in fields(policy)]
-    settings: dict[str, Any] = {}
+    written: dict[str, Any] = {}
     for item in filter(None, rest.split(",")):
         key, equals, value = item.partition("=")
         if item in policy.presets:
-            settings |= policy.presets[item]
+            written |= policy.presets[item]
         elif equals and key in known:
-            settings[key] = _read_value(value)
+            written[key] = _read_value(value)
         else:
-            has = f"Settings: {', '.join(known) if known else 'none'}."
-            named = f" Presets: {', '.join(policy.presets)}." if policy.presets else ""
-            raise InputError(f"{name}: {item!r} is not a setting; write setting=value. {has}{named}")
-    return policy(**settings)
+            raise InputError(f"{name}: {item!r} is not a setting; write setting=value. {_list_settings(policy)}")
+    _require_known(name, policy, settings)
+    return policy(**(written | settings))
+
+
+def _require_known(name: str, policy: type[Policy[Any]], settings: Mapping[str, object]) -> None:
+    """Refuse a setting that the policy does not have."""
+    if unknown := set(settings) - {field.name for field in fields(policy)}:
+        raise InputError(f"{name}: {min(unknown)!r} is not a setting. {_list_settings(policy)}")
+
+
+def _list_settings(policy: type[Policy[Any]]) -> str:
+    known = ", ".join(field.name for field in fields(policy)) or "none"
+    return f"Settings: {known}." + (f" Presets: {', '.join(policy.presets)}." if policy.presets else "")
 
 
 def _read_value(text: str) -> object:

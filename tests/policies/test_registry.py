@@ -7,6 +7,7 @@ import pytest
 from restive import POLICIES, InputError, make_policy
 from restive.policies.base import Learner, Oracle, Policy
 from restive.policies.egt import Egt
+from restive.policies.lagrange import Lagrange
 from restive.policies.wiql import Wiql
 
 
@@ -80,3 +81,11 @@ def test_what_is_no_policy_is_refused(spec: object) -> None:
         InputError, match=r"policy is .*; it must be a policy such as Egt\(eta=0.5\), or a text such as"
     ):
         make_policy(spec)  # type: ignore[arg-type]
+
+
+def test_settings_can_be_given_by_name() -> None:
+    assert make_policy("lagrange:mixture=false", curiosity=2) == Lagrange(mixture=False, curiosity=2)
+    assert make_policy(Lagrange(curiosity=2), mixture=False) == Lagrange(mixture=False, curiosity=2)
+    for policy in ("lagrange", Lagrange()):
+        with pytest.raises(InputError, match=r"lagrange: 'curious' is not a setting\. Settings: discount"):
+            make_policy(policy, curious=2)
