@@ -15,14 +15,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from desk.cluster_images import check_cluster_images
 from desk.fuzz import check_rows
 from desk.kills import PER_PROGRAM, check_images, check_kills, check_server_kills
 from desk.postgres import Postgres
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/reference/results/reliability.md"
-HTTP_KILLS, SERVER_KILLS, ROWS = 10, 10, 50_000  # of a slice
+HTTP_KILLS, SERVER_KILLS, CLUSTER_IMAGES, ROWS = 10, 10, 5, 50_000  # of a slice
+MAX_GROWTH = 1.15  # of the memory, from the eighth hour of a day to its end
 Part = Callable[["Places", int], Counter[str]]
 
 
@@ -63,6 +66,20 @@ def kill_http(kind: str) -> Part:
     return play
 
 
+def play_day(places: Places, seed: int) -> Counter[str]:
+    from server.trials.day import check_day
+
+    return count_day(check_day(places.folder / "day.db"))
+
+
+def count_day(found: dict[str, Any]) -> Counter[str]:
+    """The figures of a day; the memory may not grow any more in its last two thirds."""
+    memory = found["memory"]
+    assert memory[-1] < MAX_GROWTH * memory[len(memory) // 3], memory
+    hours = {f"MiB after {hour} h": round(memory[hour - 1]) for hour in (1, 8, 16, 24)}
+    return Counter({"requests": found["requests"], "rounds": found["rounds"]} | hours)
+
+
 KILLS: dict[str, Part] = {
     "a process that uses the desk, SQLite": kill_processes("SQLite", 1),
     "a process that uses the desk, PostgreSQL": kill_processes("PostgreSQL", 1),
@@ -76,13 +93,16 @@ KILLS: dict[str, Part] = {
 }
 IMAGES: dict[str, Part] = {
     "SQLite": lambda places, seed: check_images(places.folder, PER_PROGRAM, seed),
+    "PostgreSQL": lambda places, seed: check_cluster_images(CLUSTER_IMAGES, seed),
 }
 FUZZ: dict[str, Part] = {"CSV files": lambda places, seed: check_rows(places.folder, ROWS, seed)}
+DAY: dict[str, Part] = {"one request a second": play_day}
 # The columns of each table; the second one is its seed.
 TABLES: dict[tuple[str, ...], dict[str, Part]] = {
     ("killed", "kills", "acknowledged", "rounds", "events"): KILLS,
     ("power cut", "images", "torn", "acknowledged", "events"): IMAGES,
     ("tables", "rows", "files", "accepted", "refused"): FUZZ,
+    ("day", "requests", "rounds", "MiB after 1 h", "MiB after 8 h", "MiB after 16 h", "MiB after 24 h"): DAY,
 }
 NAMES = {"images": "kills", "files": "tables"}  # of counts, where the table says it in another word
 TEXT = """# Reliability: kills, power cuts and bad tables
@@ -94,11 +114,12 @@ Written by `python tests/reliability.py` (`make reliability`), which plays in sl
 
 ## Kills
 
-{kills:,} processes were killed by SIGKILL at a random moment while they used a program: decide with display columns, learn,
-correct, withdraw, undo, cancel, leave, erase, change, archive, restore, and webhooks. After each kill the store is opened
-by another process. Everything that had been acknowledged was there, once; every round was decided once; phone numbers of
-people were those that came with them, those of erased people were gone; webhooks had one message for each decision; and at the
-end of each program a replay computed every decision again, bit for bit. None was lost, and none was there twice.
+{kills:,} times so far, of 10,000 wanted, a process was killed by SIGKILL at a random moment. Those that use the desk play every verb
+of a program: decide with display columns, learn, correct, withdraw, undo, cancel, leave, erase, change, archive, restore, and
+webhooks; callers of a server decide and learn with idempotency keys. After each kill the store is opened by another process.
+Everything that had been acknowledged was there, once; every round was decided once; phone numbers of people were those that
+came with them, those of erased people were gone; webhooks had one message for each decision; a request that was repeated with its
+key got the first answer; and at the end of each program a replay computed every decision again, bit for bit.
 
 {table_1}
 
@@ -106,8 +127,9 @@ end of each program a replay computed every decision again, bit for bit. None wa
 
 A process is stopped at a random moment, and its files are copied as a power cut could leave them: the write-ahead log cut
 off or torn at any sector after the last acknowledged commit, pages of the database that a checkpoint had not flushed with
-some of their sectors old, the shared memory lost or full of noise. Each image passed SQLite's integrity check and had
-all that had been acknowledged.
+some of their sectors old, the shared memory lost or full of noise. Of PostgreSQL, its log is torn after the last flush, or pages of
+tables that were written since the last checkpoint have some of their sectors old; a server of its own opens each image. Each
+image had all that had been acknowledged, and those of SQLite passed its integrity check.
 
 {table_2}
 
@@ -117,6 +139,14 @@ Rows with faults in cells, headers and bytes. Each table was recorded, or refuse
 was replayed at the end.
 
 {table_3}
+
+## A day
+
+As many requests as one a second makes in 24 hours, as fast as they go: ten programs of 200 people, four callers who read lists,
+statuses, pages, people and metrics, decide rounds from JSON and from files, download tables and send wrong ones. The memory is
+that of the server and its children, after so many hours. This row is that of the last day that was played (`--only day`).
+
+{table_4}
 """
 
 
@@ -150,7 +180,9 @@ def write_page(page: Path, found: dict[str, Counter[str]]) -> None:
 def _write_table(columns: tuple[str, ...], parts: dict[str, Part], found: dict[str, Counter[str]]) -> str:
     lines = [f"| {' | '.join(columns)} |", f"|{'|'.join(['---'] + ['---:'] * (len(columns) - 1))}|"]
     for part in parts:
-        counts = found.get(f"{columns[0]}: {part}", Counter())
+        counts = found.get(f"{columns[0]}: {part}")
+        if counts is None:
+            continue
         lines.append(f"| {part} | {' | '.join(f'{counts[name]:,}' for name in columns[1:])} |")
     return "\n".join(lines)
 
@@ -170,14 +202,19 @@ def play_slice(page: Path, places: Places, columns: tuple[str, ...], name: str, 
     """Play a part once, and add its counts to the page."""
     row, began = f"{columns[0]}: {name}", time.monotonic()
     seed = read_page(page).get(row, Counter())[columns[1]]
-    total = part(places, seed)
+    counts = add_slice(page, row, columns, part(places, seed))
+    shown = ", ".join(f"{counts[each]:,} {each}" for each in columns[1:])
+    print(f"{time.monotonic() - began:6.1f} s  {name}: {shown}", flush=True)
+
+
+def add_slice(page: Path, row: str, columns: tuple[str, ...], total: Counter[str]) -> Counter[str]:
+    """Add the counts of a slice to a row of the page; those of a day replace the row."""
     with locked(page):
         found = read_page(page)
-        counts = found.get(row, Counter())
-        found[row] = Counter({each: counts[each] + total[NAMES.get(each, each)] for each in columns[1:]})
+        before = Counter[str]() if columns[0] == "day" else found.get(row, Counter[str]())
+        found[row] = Counter({each: before[each] + total[NAMES.get(each, each)] for each in columns[1:]})
         write_page(page, found)
-    shown = ", ".join(f"{found[row][each]:,} {each}" for each in columns[1:])
-    print(f"{time.monotonic() - began:6.1f} s  {name}: {shown}", flush=True)
+    return found[row]
 
 
 def main() -> None:
@@ -187,7 +224,11 @@ def main() -> None:
     parser.add_argument("--page", type=Path, default=PAGE, help="the page that has the counts, and gets them")
     asked = parser.parse_args()
     parts = [(columns, name, part) for columns, named in TABLES.items() for name, part in named.items()]
-    parts = [each for each in parts if re.search(asked.only, f"{each[0][0]}: {each[1]}")]
+    parts = [
+        each
+        for each in parts
+        if re.search(asked.only, f"{each[0][0]}: {each[1]}") and (asked.only or each[0][0] != "day")
+    ]
     deadline = time.monotonic() + asked.seconds
     os.environ["PYTHONPATH"] = f"{ROOT / 'tests'}{os.pathsep}{ROOT}"  # of the processes that are killed
     with tempfile.TemporaryDirectory(prefix="restive-reliability-") as folder:

@@ -54,11 +54,12 @@ def find_port() -> int:
 class Postgres:
     """A server on a port of its own, with no databases but what is asked for."""
 
-    def __init__(self, fsync: bool = False):
+    def __init__(self, fsync: bool = False, **settings: str):
         self.folder = Path(tempfile.mkdtemp(prefix="restive-pg-"))
         self.data = self.folder / "data"
         self.port = find_port()
-        self._settings = ["-c", f"fsync={'on' if fsync else 'off'}", "-c", "shared_buffers=16MB"]
+        given = {"fsync": "on" if fsync else "off", "shared_buffers": "16MB"} | settings
+        self._settings = [part for name, value in given.items() for part in ("-c", f"{name}={value}")]
         self._user = find_user()
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = itertools.count()

@@ -27,7 +27,15 @@ from restive.errors import InputError
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
-    ["restive.desk.webhooks", "restive.desk.replay", "restive.policies.lagrange", "psycopg", "desk.kills", "__main__"]
+    [
+        "restive.desk.webhooks",
+        "restive.desk.replay",
+        "restive.policies.lagrange",
+        "psycopg",
+        "desk.kills",
+        "desk.warmed",
+        "__main__",
+    ]
 )
 PLAN: dict[str, Any] = {
     "states": ["low", "high"], "rewards": [0, 1], "budget": 4, "shadow": "wiql", "cool_down": 2, "seed": 3,
