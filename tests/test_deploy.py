@@ -59,6 +59,10 @@ def test_a_pod_uses_the_probes_of_the_server_and_no_more_rights_than_it_needs() 
     assert container["livenessProbe"]["httpGet"]["path"] == "/health"
     assert container["securityContext"]["readOnlyRootFilesystem"]
     assert pod["securityContext"]["runAsUser"] == 10001
+    (first,) = pod["initContainers"]
+    assert (first["image"], first["args"]) == (container["image"], ["desk", "migrate"])
+    assert first["securityContext"] == container["securityContext"]
+    assert {each["name"] for each in first["env"]} == {"RESTIVE_STORE", "PGPASSWORD"}
     labels = found["Deployment"]["spec"]["template"]["metadata"]["labels"]
     assert found["Service"]["spec"]["selector"] == labels
     assert found["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == labels

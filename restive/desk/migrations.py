@@ -132,7 +132,8 @@ def migrate(
                 _lock(connection)
             tables = set(sa.inspect(connection).get_table_names())
             if version.name not in tables:
-                raise InputError(f"The database {shown} is not a store of restive.")
+                has_tables(connection, shown)  # refuses a database of something else
+                return StoreVersion(VERSION, VERSION, [], [])  # it is empty: the first use creates the tables
             found = read_version(connection, tables, known)
             if contract and found.expansions:
                 raise InputError(f"The store {shown} is not expanded yet: run `restive desk migrate` first.")

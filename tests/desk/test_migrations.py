@@ -1,5 +1,6 @@
 """Versions of a store: what is refused, expanded and contracted, on SQLite and PostgreSQL."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,18 @@ def test_a_contraction_needs_its_expansion_and_an_older_store_is_not_read(addres
         connection.execute(version.update().values(version=FIRST - 1))
     with pytest.raises(InputError, match=rf"has version {FIRST - 1} of the tables, which .* cannot read"):
         Store.open(address)
+
+
+def test_an_empty_database_has_nothing_to_migrate_and_one_of_something_else_is_refused(tmp_path: Path) -> None:
+    empty, other = tmp_path / "empty.db", tmp_path / "other.db"
+    empty.touch()
+    assert migrate(str(empty)).expansions == []
+    Store.open(empty).close()
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE patients (id INTEGER)")
+    connection.close()
+    with pytest.raises(InputError, match="is not a store of restive"):
+        migrate(str(other))
 
 
 def test_a_migration_that_fails_changes_nothing(address: str) -> None:
