@@ -10,7 +10,8 @@ from test_docs import DOCS, ROOT
 
 
 def build(source: Path, site: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", str(source), str(site)]
+    quick = ["-D", "nb_execution_mode=off"]  # tests/test_notebooks.py runs them
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", *quick, str(source), str(site)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
 
 
