@@ -1,6 +1,6 @@
 """A round of a partitioned program by the number of people: time, memory and bytes, and what follows for more people.
 
-    python -m benchmarks.partitions --markdown docs/reference/results/partitions.md [--people 1 5 20] [--engine dask]
+    python -m benchmarks.partitions --markdown docs/reference/results/partitioned.md [--people 1 5 20] [--engine dask]
 
 Each number of millions runs in a process of its own, in partitions of 2²⁰ people that are read, learned from and written
 one after the other. The last of its rounds is the one measured: it learns from everybody, in four passes. One more run has more
@@ -37,7 +37,7 @@ CONFIG = {
 }  # fmt: skip
 PAGE = """# Partitions: measured, and planned for more people
 
-Written by `python -m benchmarks.partitions --markdown docs/reference/results/partitions.md` on {machine}.
+Written by `python -m benchmarks.partitions --markdown docs/reference/results/partitioned.md` on {machine}.
 [How to use them](../../how-to/partitions.md).
 
 ```python
