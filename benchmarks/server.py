@@ -5,12 +5,14 @@ A real server in a process of its own on a SQLite file that is written to the di
 process. Two loads: paced, where each client begins a round every half second, as a busy platform does; and flat out,
 where each sends its next request as soon as it has an answer, so that requests wait for each other.
 
-`python -m benchmarks.server PORT SECONDS PAUSE AGENTS CLIENTS` is the clients, each with a program of its own; it prints
-the milliseconds of each decision.
+`python -m benchmarks.server PORT SECONDS PAUSE AGENTS CLIENTS REPORT` is the clients, each with a program of its own; it
+prints the milliseconds of each decision. With REPORT 1 they also send a table of outcomes in each round, with 0 the
+states of the next round say what came of the one before.
 """
 
 import contextlib
 import http.client
+import itertools
 import json
 import socket
 import subprocess
@@ -33,7 +35,8 @@ from restive.desk import Desk
 from restive.types import Floats
 
 CLIENTS, FEW, MANY, ROUNDS = 10, 1_000, 1_000_000, 4
-HANDFUL, QUICK_MS = 10, 5
+HANDFUL, QUICK_MS, TABLES = 10, 5, 64
+WORKERS, A_SECOND = 2, 400
 SECONDS, PAUSE = 20.0, 0.5
 LIMIT_MS, LIMIT_SECONDS, GIBIBYTES = 50, 8, 2
 PARQUET = "application/vnd.apache.parquet"
@@ -43,7 +46,8 @@ STATES = np.array(["low", "mid", "high"])
 def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         few = [latency(Path(folder), pause) for pause in (PAUSE, 0.0)]
-        return [*few, one_client(Path(folder)), *million(Path(folder))]
+        many = [throughput(Path(folder), report) for report in (False, True)]
+        return [*few, *many, one_client(Path(folder)), *million(Path(folder))]
 
 
 def latency(folder: Path, pause: float) -> Row:
@@ -56,6 +60,19 @@ def latency(folder: Path, pause: float) -> Row:
     return Row(what, f"{LIMIT_MS} ms", float(most), LIMIT_MS, "≤ 1")
 
 
+def throughput(folder: Path, report: bool) -> Row:
+    """The decisions a second of two worker processes, each with five programs or so."""
+    store = folder / f"workers-{report}.db"
+    spent = decide_times(store, 0.0, FEW, CLIENTS, report, "--workers", str(WORKERS))
+    rate = spent.size / SECONDS
+    how = "with a table of outcomes after each" if report else "the states are the outcomes"
+    found = f"{rate:.0f} decisions a second, median {np.median(spent):.0f} ms, p99 {np.percentile(spent, 99):.0f} ms"
+    what = (
+        f"server, {WORKERS} workers, {CLIENTS} programs of {FEW:,} agents, {CLIENTS} clients flat out, {how} ({found})"
+    )
+    return Row(what, f"{A_SECOND} a second", 1 / rate, 1 / A_SECOND, "≤ 1")
+
+
 def one_client(folder: Path) -> Row:
     """The median decision of 10 agents, one after the other."""
     spent = decide_times(folder / "handful.db", 0.0, HANDFUL, 1)
@@ -64,13 +81,14 @@ def one_client(folder: Path) -> Row:
     return Row(what, f"{QUICK_MS} ms", float(half), QUICK_MS, "≤ 1")
 
 
-def decide_times(store: Path, pause: float, agents: int, clients: int) -> Floats:
+def decide_times(store: Path, pause: float, agents: int, clients: int, report: bool = True, *options: str) -> Floats:
     """The milliseconds of each decision of some clients."""
     with Desk(store) as desk:
         for client in range(clients):
             desk.create(f"program-{client}", states=["low", "high"], rewards=[0, 1], budget=max(agents // 20, 1))
-    with serving(store) as (port, _):
-        command = [sys.executable, "-m", "benchmarks.server", *map(str, (port, SECONDS, pause, agents, clients))]
+    with serving(store, *options) as (port, _):
+        numbers = (port, SECONDS, pause, agents, clients, int(report))
+        command = [sys.executable, "-m", "benchmarks.server", *map(str, numbers)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
     return np.array(json.loads(done.stdout.splitlines()[-1]))
 
@@ -153,13 +171,13 @@ class Watch(threading.Thread):
 
 
 @contextlib.contextmanager
-def serving(store: Path) -> Iterator[tuple[int, Watch]]:
+def serving(store: Path, *options: str) -> Iterator[tuple[int, Watch]]:
     """A server on a free port, and who watches it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "restive", "serve", "--store", str(store), "--port", str(port), "--log", "none"]
-    process = subprocess.Popen([*command, "--rate", "1000000"], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([*command, "--rate", "1000000", *options], stderr=subprocess.DEVNULL)
     watch = Watch(psutil.Process(process.pid))
     try:
         wait_for(port, process)
@@ -180,22 +198,27 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
     raise RuntimeError("the server ended")
 
 
-def play(port: int, client: int, until: float, pause: float, agents: int, clients: int) -> list[float]:
-    """One client: decide, tell what came of it, wait; the milliseconds of each decision but the first few."""
+def play(port: int, client: int, until: float, pause: float, agents: int, clients: int, report: bool) -> list[float]:
+    """One client: decide, tell what came of it, wait; the milliseconds of each decision but the first few.
+
+    The tables are made beforehand, because the clients share the processors with the server.
+    """
     luck = np.random.default_rng(client)
     names = [f"customer-{number:04}" for number in range(agents)]
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     place, spent = f"/api/v1/programs/program-{client}", []
+    drawn = STATES[[0, 2]][luck.integers(2, size=(TABLES, agents))].tolist()
+    states = [json.dumps({"states": {"agent": names, "state": codes}}).encode() for codes in drawn]
+    outcomes = [json.dumps({"outcomes": {"agent": names, "next_state": codes}}).encode() for codes in drawn]
     time.sleep(pause * client / clients)
-    while time.monotonic() < until:
+    for number in itertools.count():
         begun = time.monotonic()
-        drawn = STATES[[0, 2]][luck.integers(2, size=(2, agents))].tolist()
-        states, outcomes = (
-            json.dumps({what: {"agent": names, column: codes}}).encode()
-            for what, column, codes in (("states", "state", drawn[0]), ("outcomes", "next_state", drawn[1]))
-        )
-        seconds, _ = clock(partial(ask, connection, "POST", f"{place}/rounds", states, "application/json"))
-        ask(connection, "POST", f"{place}/outcomes", outcomes, "application/json")
+        if begun >= until:
+            break
+        body = states[number % TABLES]
+        seconds, _ = clock(partial(ask, connection, "POST", f"{place}/rounds", body, "application/json"))
+        if report:
+            ask(connection, "POST", f"{place}/outcomes", outcomes[-number % TABLES], "application/json")
         spent.append(seconds * 1000)
         time.sleep(max(0.0, pause - (time.monotonic() - begun)))
     return spent[3:]
@@ -203,8 +226,8 @@ def play(port: int, client: int, until: float, pause: float, agents: int, client
 
 if __name__ == "__main__":
     port, seconds, pause = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
-    agents, clients = int(sys.argv[4]), int(sys.argv[5])
+    agents, clients, report = int(sys.argv[4]), int(sys.argv[5]), sys.argv[6] == "1"
     until = time.monotonic() + seconds
     with ThreadPoolExecutor(clients) as threads:
-        played = threads.map(lambda client: play(port, client, until, pause, agents, clients), range(clients))
+        played = threads.map(lambda client: play(port, client, until, pause, agents, clients, report), range(clients))
         print(json.dumps([spent for each in played for spent in each]))

@@ -353,7 +353,8 @@ def find_arrivals(
         used = arrivals or find_present(projection, None, projection.next_round)
         budget = projection.config.budget if requested.budget is None else requested.budget
         must, never, _ = _find_lists(requested, names)
-        if projection.read(last.event).header["input"] == _digest_request(used, budget, must, never):
+        header = projection.last_header or projection.read(last.event).header
+        if header["input"] == _digest_request(used, budget, must, never):
             raise AlreadyDecided(
                 f"{capitalize(last.mention)} of {cache.name} was decided on {projection.show_time(last.at)} from the same states, "
                 "and nothing was recorded since.",

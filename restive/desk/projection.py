@@ -31,6 +31,7 @@ from restive.desk.events import (
     Erased,
     Event,
     Grouped,
+    Header,
     Joined,
     Left,
     Outcomes,
@@ -124,6 +125,7 @@ class Projection:
         self.corrections = [event for event in standing(revisions, self.undone) if event.kind != Undone.kind]
         self.length = 0
         self.last = 0  # the number of the last event that has an effect
+        self.last_header: Header = {}  # its header; empty after a snapshot was restored
         self.digest = ""  # of the last event
         self.config: Config
         self.agents = Agents.empty()
@@ -141,7 +143,8 @@ class Projection:
             raise InputError(f"Event {self.length} is missing; event {event.number} comes next.")
         if not any(event.number in taken_back for taken_back in self.undone):
             self._apply(event, interpret(event))
-            self.last = self.last if event.kind == Undone.kind else event.number
+            if event.kind != Undone.kind:
+                self.last, self.last_header = event.number, event.header
         self.length, self.digest = event.number + 1, event.digest
 
     def _apply(self, event: Event, change: Change) -> None:

@@ -113,8 +113,8 @@ class Store(AbstractContextManager["Store"]):
     def __init__(self, engine: sa.Engine, address: str, clock: Callable[[], datetime]):
         self.address, self.by = address, "library"
         self._engine = engine
-        # SQLite has one writer; its busy handler backs off, a lock wakes the next thread at once.
-        self._write_lock = threading.Lock() if engine.dialect.name == "sqlite" else None
+        # SQLite has one writer; its busy handler backs off, a lock wakes the next thread at once. Processes can share one.
+        self.write_lock: Any = threading.Lock() if engine.dialect.name == "sqlite" else None
         self._at_once: Store | None = None
         self.clock = clock
 
@@ -224,13 +224,13 @@ class Store(AbstractContextManager["Store"]):
     @property
     def at_once(self) -> "Store | None":
         """A store with one writer at a time, for queries of one thread that fail where they would have to wait."""
-        if self._at_once is None and self._write_lock is not None:
-            self._at_once = Store(connect(self.address, at_once=True)[0], self.address, self.clock)
+        if self._at_once is None and self.write_lock is not None:
+            self._at_once = Store(connect(self.address, at_once=True)[0], self.address, lambda: self.clock())
         return self._at_once
 
     def wait_for_writers(self) -> None:
         """Wait until nobody writes, if the store has one writer at a time; somebody may be faster nevertheless."""
-        if self._write_lock is not None:
+        if self.write_lock is not None:
             with self.transact():
                 pass
 
@@ -392,7 +392,7 @@ class Store(AbstractContextManager["Store"]):
     @contextmanager
     def _begin(self) -> Iterator[sa.Connection]:
         """A writing transaction."""
-        if self._write_lock is not None and not self._write_lock.acquire(timeout=LOCK_TIMEOUT_SECONDS):
+        if self.write_lock is not None and not self.write_lock.acquire(timeout=LOCK_TIMEOUT_SECONDS):
             cause, advice = LOCKED
             raise StoreError(f"Writing to the store {self.address} failed, {cause}; nothing was recorded: {advice}.")
         try:
@@ -403,8 +403,8 @@ class Store(AbstractContextManager["Store"]):
             ):
                 yield connection
         finally:
-            if self._write_lock is not None:
-                self._write_lock.release()
+            if self.write_lock is not None:
+                self.write_lock.release()
 
     @contextmanager
     def _write(self, claim: Callable[[sa.Connection], int], context: RequestContext) -> Iterator[Writer]:

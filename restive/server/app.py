@@ -29,17 +29,19 @@ from restive.server.views import router as pages
 from restive.server.views import static_files
 from restive.server.views.base import is_page, show_failure
 from restive.server.webhooks import Sender
+from restive.server.workers import Worker
 from restive.version import __version__
 
 
-def make_app(desk: Desk, settings: Settings) -> FastAPI:
-    """Create the app for a desk."""
+def make_app(desk: Desk, settings: Settings, worker: Worker | None = None) -> FastAPI:
+    """Create the app for a desk, in one of several workers or alone."""
     app = FastAPI(
         title="restive", version=__version__, docs_url=None, redoc_url=None, openapi_url=None, lifespan=_lifespan,
         redirect_slashes=False,
     )  # fmt: skip
     app.state.desk, app.state.programs, app.state.settings = desk, Programs(desk), settings
     app.state.histories, app.state.gauges = HistoryReports(settings.reports), ProgramGauges(app.state.programs)
+    app.state.worker = worker
     for router in (*ROUTERS, document, pages):
         app.router.routes.extend(router.routes)  # include_router would build every route again for every app
     app.webhooks.routes.extend(messages.routes)
@@ -48,7 +50,7 @@ def make_app(desk: Desk, settings: Settings) -> FastAPI:
     for kind in (InputError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _show_error)
     check_root_path(settings.root_path, app.routes)
-    add_middleware(app, settings)
+    add_middleware(app, settings, worker)
     app.state.sender = Sender(app.state.programs, settings, app.state.metrics)
     return app
 
@@ -57,7 +59,9 @@ def make_app(desk: Desk, settings: Settings) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.openapi()  # cached, so that the first request does not wait for it
     tidying = app.state.programs.tidy(app.state.settings.program_idle_seconds)
-    tasks = [asyncio.create_task(task) for task in (app.state.sender.run(), tidying)]
+    first = app.state.worker is None or app.state.worker.index == 0  # one worker sends the messages of the outbox
+    sending = [app.state.sender.run()] if first else []
+    tasks = [asyncio.create_task(task) for task in (*sending, tidying)]
     yield
     for task in tasks:
         task.cancel()

@@ -11,10 +11,14 @@ part of a response is buffered. The size of request heads and trailers is limite
 """
 
 import asyncio
+import multiprocessing
 import os
+import signal
+import socket
 import ssl
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
 from types import FrameType
@@ -24,7 +28,9 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from restive.server.monitoring import Metrics
 from restive.server.settings import KIB, Settings
+from restive.server.workers import Worker
 
 CHUNK_BYTES = 128 * KIB  # of responses
 CHUNK_HEADER_BYTES = 32  # of request bodies, at most, on average
@@ -35,8 +41,8 @@ _current: ContextVar["Connection"] = ContextVar("connection")
 class ConnectionPool:
     """The open connections of one server."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, settings: Settings, worker: Worker | None = None) -> None:
+        self.settings, self.worker = settings, worker
         self._open: set[Connection] = set()
         self._waiting: dict[Connection, None] = {}  # without a request, the longest waiting first
 
@@ -85,11 +91,12 @@ class HttpProtocol(HttpToolsProtocol):
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.overhead, self._in_head = 0, False
+        self.is_between = True  # requests: no byte of the next one was received
         self._cycles: deque[RequestResponseCycle] = deque()  # requests that were not answered when the last one came
 
     def on_message_begin(self) -> None:
         """Begin the head."""
-        self._in_head = True
+        self._in_head, self.is_between = True, False
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -123,15 +130,15 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Count from the end of the request on."""
-        self.overhead = 0
+        self.overhead, self.is_between = 0, True
         super().on_message_complete()
 
 
 class Connection(asyncio.Protocol):
     """uvicorn's HTTP protocol with timeouts for request heads and unread responses."""
 
-    def __init__(self, pool: ConnectionPool, **arguments: Any) -> None:
-        self._pool, self._protocol = pool, HttpProtocol(**arguments)
+    def __init__(self, pool: ConnectionPool, handed: bytes = b"", **arguments: Any) -> None:
+        self._pool, self._protocol, self._handed = pool, HttpProtocol(**arguments), handed
         self._requests = 0
         self._head_timer, self._stall_timer, self._lost = Timer(), Timer(), asyncio.Event()
 
@@ -141,6 +148,8 @@ class Connection(asyncio.Protocol):
         self._protocol.connection_made(self._transport)
         self._pool.add(self)
         self._expect_head()
+        if self._handed:
+            self._feed(self._handed)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timers."""
@@ -151,9 +160,15 @@ class Connection(asyncio.Protocol):
         self._lost.set()
 
     def data_received(self, data: bytes) -> None:
-        """Pass data on; the first bytes of a request start the timer for its head."""
+        """Pass data on; the first bytes of a request start the timer for its head, or go to another worker."""
         if not self._requests:
+            worker = self._pool.worker
+            if worker is not None and self._protocol.is_between and worker.hand_over(self._transport, data):
+                return
             self._expect_head()
+        self._feed(data)
+
+    def _feed(self, data: bytes) -> None:
         _current.set(self)  # requests run in tasks that are created here and inherit the context
         self._protocol.overhead += len(data)
         self._protocol.data_received(data)
@@ -226,16 +241,18 @@ async def _send_in_chunks(connection: Connection, send: Send, message: Message) 
     await send({**message, "body": body[(len(body) - 1) // CHUNK_BYTES * CHUNK_BYTES :]} if body else message)
 
 
-def make_protocol(settings: Settings) -> Callable[..., asyncio.Protocol]:
+def make_protocol(settings: Settings, worker: Worker | None = None) -> Callable[..., asyncio.Protocol]:
     """Factory of the connections of one server, for `uvicorn.Config(http=...)`."""
-    return partial(Connection, ConnectionPool(settings))
+    return partial(Connection, ConnectionPool(settings, worker))
 
 
-def make_config(app: ASGIApp, settings: Settings, tls: ssl.SSLContext | None = None) -> uvicorn.Config:
+def make_config(
+    app: ASGIApp, settings: Settings, tls: ssl.SSLContext | None = None, worker: Worker | None = None
+) -> uvicorn.Config:
     """The configuration of uvicorn."""
     return uvicorn.Config(
         ConnectionMiddleware(app),
-        http=cast(Any, make_protocol(settings)),
+        http=cast(Any, make_protocol(settings, worker)),
         ws="none",
         lifespan="on",
         log_config=None,
@@ -256,3 +273,47 @@ class Server(uvicorn.Server):
         if self.should_exit:
             os._exit(128 + sig)
         self.should_exit = True
+
+
+class WorkerServer(Server):
+    """The server of one of several workers: it also takes connections that others hand over, and ends with its supervisor."""
+
+    def __init__(self, config: uvicorn.Config, worker: Worker, metrics: Metrics) -> None:
+        super().__init__(config)
+        self._worker, self._metrics = worker, metrics
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Handle a signal of the supervisor; Ctrl+C reaches all processes of the terminal, and is for the supervisor."""
+        if sig != signal.SIGINT:
+            super().handle_exit(sig, frame)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to serve."""
+        await super().startup(sockets)
+        loop, parent = asyncio.get_running_loop(), multiprocessing.parent_process()
+        loop.add_reader(self._worker.inbox, self._take_handed)
+        if parent is not None:
+            loop.add_reader(parent.sentinel, self._end_with_supervisor, parent.sentinel)
+
+    def _end_with_supervisor(self, sentinel: int) -> None:
+        self.should_exit = True
+        asyncio.get_running_loop().remove_reader(sentinel)
+
+    def _take_handed(self) -> None:
+        while (handed := self._worker.receive()) is not None:
+            task = asyncio.create_task(self._take(*handed))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _take(self, data: bytes, taken: socket.socket) -> None:
+        """Serve a connection; an empty message asks for the metrics."""
+        loop = asyncio.get_running_loop()
+        with suppress(OSError):  # the client is gone
+            if data:
+                state = {"server_state": self.server_state, "app_state": self.lifespan.state}
+                make = cast(Callable[..., asyncio.Protocol], self.config.http_protocol_class)
+                await loop.connect_accepted_socket(partial(make, handed=data, config=self.config, **state), taken)
+            else:
+                with taken:
+                    await loop.sock_sendall(taken, self._metrics.render())

@@ -26,6 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from restive.server.errors import error_response
 from restive.server.settings import KIB, MIB, Settings
+from restive.server.workers import SharedLevels, Worker
 
 MAX_BUCKETS, MAX_SECRETS = 50_000, 50_000
 MAX_SECRET_CHARACTERS = 500
@@ -83,9 +84,17 @@ def client_address(scope: Mapping[str, Any]) -> str:
 class TokenBuckets:
     """Token-bucket rate limiter: `rate` requests a second with bursts of `burst`, for each key."""
 
-    def __init__(self, rate: float, burst: int, max_buckets: int = MAX_BUCKETS, clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self,
+        rate: float,
+        burst: int,
+        max_buckets: int = MAX_BUCKETS,
+        clock: Clock = time.monotonic,
+        levels: SharedLevels | None = None,
+    ) -> None:
         self._rate, self._burst, self._max_buckets, self._clock = rate, burst, max_buckets, clock
-        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()  # level and time of the last request
+        # level and time of the last request
+        self._levels: OrderedDict[str, tuple[float, float]] | SharedLevels = OrderedDict() if levels is None else levels
 
     def take(self, key: str) -> float:
         """Count a request; return 0 if it is allowed, else the seconds to wait.
@@ -99,7 +108,7 @@ class TokenBuckets:
         level = min(level + (now - then) * self._rate, self._burst)
         missing = max(1 - level, 0.0)
         self._levels[key] = (level if missing else level - 1, now)
-        if len(self._levels) > self._max_buckets:
+        if isinstance(self._levels, OrderedDict) and len(self._levels) > self._max_buckets:
             self._levels.popitem(last=False)
         return missing / self._rate
 
@@ -110,9 +119,19 @@ class TokenBuckets:
 class RateLimits:
     """The rate limiters of one server, and the secrets that have been verified, as keyed digests."""
 
-    def __init__(self, rate: float, burst: int, sign_ins_per_minute: int, clock: Clock = time.monotonic) -> None:
-        self.requests = TokenBuckets(rate, burst, clock=clock)
-        self.sign_ins = TokenBuckets(sign_ins_per_minute / 60, sign_ins_per_minute, clock=clock)
+    def __init__(
+        self,
+        rate: float,
+        burst: int,
+        sign_ins_per_minute: int,
+        clock: Clock = time.monotonic,
+        worker: Worker | None = None,
+    ) -> None:
+        shared = {} if worker is None else {name: worker.open_levels(name) for name in ("requests", "sign_ins")}
+        self.requests = TokenBuckets(rate, burst, clock=clock, levels=shared.get("requests"))
+        self.sign_ins = TokenBuckets(
+            sign_ins_per_minute / 60, sign_ins_per_minute, clock=clock, levels=shared.get("sign_ins")
+        )
         self._verified: OrderedDict[bytes, int | None] = OrderedDict()
         self._key = secrets.token_bytes(32)
 

@@ -32,6 +32,7 @@ from restive.server.limits import BodyLimitMiddleware, RateLimits, find_secret
 from restive.server.monitoring import Metrics, log_error, log_request
 from restive.server.settings import FLASH_COOKIE, LOCAL_NAMES, LOCAL_NETWORKS, Settings
 from restive.server.tracing import Tracing, make_tracing
+from restive.server.workers import Worker
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 HOST = re.compile(r"([\w.-]+|\[[0-9a-f:.]+\])(:\d*)?", re.ASCII | re.IGNORECASE)
@@ -52,9 +53,9 @@ YEAR_SECONDS = 31_536_000
 CLIENT_CLOSED_REQUEST = 499
 
 
-def add_middleware(app: Starlette, settings: Settings) -> None:
+def add_middleware(app: Starlette, settings: Settings, worker: Worker | None = None) -> None:
     """Add all middleware to the app; `app.state` gets `rates`, `metrics` and `tracing`."""
-    app.state.rates = RateLimits(settings.rate, settings.burst, settings.max_sign_ins_per_minute)
+    app.state.rates = RateLimits(settings.rate, settings.burst, settings.max_sign_ins_per_minute, worker=worker)
     app.state.metrics, app.state.tracing = Metrics(), make_tracing()
     app.add_middleware(BodyLimitMiddleware, settings=settings, rates=app.state.rates)  # the innermost first
     app.add_middleware(CheckMiddleware, settings=settings, rates=app.state.rates)

@@ -155,13 +155,14 @@ def _shorten(file: str) -> str:
 class Formatter(logging.Formatter):
     """One line for each record, as JSON or text; records of libraries without the values in their messages."""
 
-    def __init__(self, style: str) -> None:
+    def __init__(self, style: str, worker: int | None = None) -> None:
         super().__init__()
         self._json = style == "json"
+        self._worker = {} if worker is None else {"worker": worker}
 
     def format(self, record: logging.LogRecord) -> str:
         """Format one record."""
-        fields: dict[str, object] = getattr(record, "fields", None) or _library_fields(record)
+        fields: dict[str, object] = self._worker | (getattr(record, "fields", None) or _library_fields(record))
         now = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         level = record.levelname.lower()
         if self._json:
@@ -191,10 +192,10 @@ def _strip_values(message: str) -> str:
     return VALUE.split(line, maxsplit=1)[0].strip()[:MAX_MESSAGE_CHARACTERS]
 
 
-def configure_logging(style: str) -> None:
-    """Log to standard error as `json` or `text`, or not at all (`none`)."""
+def configure_logging(style: str, worker: int | None = None) -> None:
+    """Log to standard error as `json` or `text`, or not at all (`none`); with the number of the worker, if there is one."""
     handler = logging.NullHandler() if style == "none" else logging.StreamHandler()
-    handler.setFormatter(Formatter(style))
+    handler.setFormatter(Formatter(style, worker))
     for name, level in {LOGGER.name: logging.INFO, **LIBRARIES}.items():
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False

@@ -38,6 +38,7 @@ from restive.desk.status import summarize
 from restive.desk.store import Store
 from restive.errors import NotFound
 from restive.server.limits import client_address
+from restive.server.workers import SharedLock
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -106,11 +107,17 @@ class Programs:
             yield
         else:
             async with _acquired(self._writer, request):
-                try:
-                    at_once.wait_for_writers()
-                except StoreError:
-                    await self.record(store.wait_for_writers)
+                if not self._is_written_by_workers():
+                    try:
+                        at_once.wait_for_writers()
+                    except StoreError:
+                        await self.record(store.wait_for_writers)
                 yield
+
+    def _is_written_by_workers(self) -> bool:
+        """Whether another worker of this server writes, which does not take long."""
+        lock = self.desk.store.write_lock
+        return isinstance(lock, SharedLock) and lock.is_taken()
 
     async def write(self, request: Request, name: str, function: Callable[P, T], *args: P.args, **kw: P.kwargs) -> T:
         """Run a function in a thread that writes a file and does not need the program itself."""
@@ -284,9 +291,9 @@ class WarmUp:
     def __init__(self) -> None:
         self._running: threading.Thread | None = None
 
-    def start(self, desk: Desk) -> None:
-        """Begin to compile."""
-        self._running = threading.Thread(target=self._run, args=[desk], daemon=True)
+    def start(self, desk: Desk, then: Callable[[], None] = lambda: None) -> None:
+        """Begin to compile, and call `then` at the end."""
+        self._running = threading.Thread(target=self._run, args=[desk, then], daemon=True)
         self._running.start()
 
     @property
@@ -294,9 +301,10 @@ class WarmUp:
         """Whether nothing is compiled any more, also because it was never begun or failed."""
         return self._running is None or not self._running.is_alive()
 
-    def _run(self, desk: Desk) -> None:
+    def _run(self, desk: Desk, then: Callable[[], None]) -> None:
         with suppress(Exception):  # a policy that fails here fails with a message when it decides
             compile_policies(find_policies(desk.store))
+        then()
 
 
 def find_policies(store: Store) -> list[tuple[str, str | None]]:

@@ -33,6 +33,7 @@ from restive.desk.cli import open_store
 from restive.desk.cli_options import StoreOption
 from restive.errors import InputError, check_whole, did_you_mean
 from restive.server.settings import MIB, Settings, is_local
+from restive.server.workers import Supervisor, Worker, check_workers, share_limits
 
 if TYPE_CHECKING:
     from restive.desk.desk import Desk
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 REQUIRED_PACKAGES = ("fastapi", "httptools", "httpx", "jinja2", "prometheus_client", "python_multipart", "uvicorn")
 TABLE_TO_JSON = 8  # a JSON body may have this fraction of the size of a table
 BACKLOG = 1024
+MAX_WORKERS = 64
 SPARE_FILES = 256  # open files beside connections
 ENVIRONMENT = {"auto_envvar_prefix": "RESTIVE_SERVE"}
 LIMITS = tuple(
@@ -116,6 +118,9 @@ def serve(
         300.0
     ),
     max_body: Annotated[int, typer.Option(help="Largest table, in MiB; JSON bodies may have an eighth of it.")] = 256,
+    workers: Annotated[
+        int, typer.Option(help="Worker processes; each program is kept in the memory of one of them.")
+    ] = 1,
     log: Annotated[str, typer.Option(help="Log format: `text`, `json` or `none`.")] = "json",
     browse: Annotated[bool, typer.Option("--browse", help="Open the pages in the browser.")] = False,
 ) -> None:
@@ -139,32 +144,64 @@ def serve(
         **{"max_table_bytes": max_bytes, "max_json_bytes": max(max_bytes // TABLE_TO_JSON, MIB), **(context.obj or {})},
     )
     tls = load_tls(certificate, key)
+    check_workers(check_whole("--workers", workers, 1, MAX_WORKERS), tls)
     with open_store(store, make=True) as desk, own_temporary_folder():
-        serve_desk(desk, settings, tls, browse)
+        serve_desk(desk, settings, tls, browse, workers, store)
 
 
-def serve_desk(desk: "Desk", settings: Settings, tls: ssl.SSLContext | None = None, browse: bool = False) -> None:
-    """Serve a desk until the process gets a signal."""
+def serve_desk(
+    desk: "Desk",
+    settings: Settings,
+    tls: ssl.SSLContext | None = None,
+    browse: bool = False,
+    workers: int = 1,
+    store: str | None = None,
+) -> None:
+    """Serve a desk, which workers open by the address of its store, until the process gets a signal."""
     from restive.desk.tokens import has_tokens
-    from restive.server.app import make_app
-    from restive.server.connections import Server, make_config
-    from restive.server.monitoring import configure_logging
 
     checked = check_exposure(settings, tokens=has_tokens(desk.store), tls=tls is not None)
-    listener = listen(checked.host, checked.port)
-    with listener:
+    with listen(checked.host, checked.port) as listener:
         port = listener.getsockname()[1]
         checked = replace(checked, port=port, max_connections=reserve_files(checked.max_connections))
-        app = make_app(desk, checked)
-        server = Server(make_config(app, checked, tls))
-        configure_logging(checked.log)
         address = make_address(checked)
         for line in start_messages(checked, desk.store.address, address):
             print_notices(line)
-        app.state.programs.warm_up.start(desk)
         if browse:
             threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
-        server.run([listener])
+        if workers == 1:
+            run_server(desk, checked, listener, tls)
+        else:
+            given = store, share_limits(checked, workers), listener
+            Supervisor(workers, Path(tempfile.gettempdir()), run_worker, given, print_notices).run()
+
+
+def run_worker(worker: Worker, store: str | None, settings: Settings, listener: socket.socket) -> None:
+    """Serve in one of several worker processes until the supervisor stops it."""
+    with open_store(store) as desk, listener:
+        if desk.store.write_lock is not None:
+            desk.store.write_lock = worker.open_lock()
+        run_server(desk, settings, listener, worker=worker)
+
+
+def run_server(
+    desk: "Desk",
+    settings: Settings,
+    listener: socket.socket,
+    tls: ssl.SSLContext | None = None,
+    worker: Worker | None = None,
+) -> None:
+    """Serve a desk until the process gets a signal."""
+    from restive.server.app import make_app
+    from restive.server.connections import Server, WorkerServer, make_config
+    from restive.server.monitoring import configure_logging
+
+    app = make_app(desk, settings, worker)
+    config = make_config(app, settings, tls, worker)
+    server = Server(config) if worker is None else WorkerServer(config, worker, app.state.metrics)
+    configure_logging(settings.log, None if worker is None else worker.index)
+    app.state.programs.warm_up.start(desk, *([] if worker is None else [worker.mark_ready]))
+    server.run([listener])
     if not server.started:
         raise InputError("The server could not start; see the messages above.")
 

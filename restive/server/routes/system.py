@@ -13,6 +13,7 @@ from restive.policies.base import Learner
 from restive.server.monitoring import Metrics
 from restive.server.openapi import file_response
 from restive.server.routes.deps import NO_QUERY, Viewer, get_programs, json_response, make_router
+from restive.server.workers import Worker, merge_metrics
 from restive.version import __version__
 
 server = make_router("server", prefix="")
@@ -31,7 +32,8 @@ async def ready(request: Request) -> Response:
     """Answers if the store is available and the kernels are compiled; otherwise 503."""
     programs = get_programs(request)
     await programs.reach_store(READY_TIMEOUT_SECONDS)
-    if not programs.warm_up.done:
+    worker: Worker | None = request.app.state.worker
+    if not programs.warm_up.done or not (worker is None or worker.all_ready):
         request.state.busy = True  # the store has not failed
         raise HTTPException(503, "Warming up: kernels are being compiled.", {"Retry-After": "5"})
     return json_response({"status": "ok", "version": __version__})
@@ -48,7 +50,10 @@ async def metrics(request: Request, principal: Viewer) -> Response:
     """Requests, durations, and the programs that the token gives access to; any token is sufficient."""
     found: Metrics = request.app.state.metrics
     gauges = await request.app.state.gauges.render(principal)
-    return Response(found.render() + gauges, media_type=Metrics.media_type)
+    worker: Worker | None = request.app.state.worker
+    texts = {} if worker is None else {worker.index: found.render(), **await worker.ask_others()}
+    own = found.render() if worker is None else merge_metrics(texts.items())
+    return Response(own + gauges, media_type=Metrics.media_type)
 
 
 @router.get("/me", response_model=types.Me, summary="The token", dependencies=NO_QUERY)
