@@ -218,6 +218,11 @@ class SharedLock:
         fcntl.flock(self._file, fcntl.LOCK_UN)
         self._threads.release()
 
+    def close(self) -> None:
+        """Close its files."""
+        self._file.close()
+        self._probe.close()
+
     def is_taken(self) -> bool:
         """Whether somebody has the lock; for one thread."""
         if not _take(self._probe):
