@@ -106,7 +106,7 @@ def test_a_killed_server_leaves_nothing_in_the_temporary_folder(store: str, tmp_
         with socket.create_connection((address.host, address.port or 0)) as upload:
             head = b"POST /api/v1/programs/x/rounds HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
             upload.sendall(head + b"Content-Length: 100\r\n\r\nagent,state\n")
-            wait_until(lambda: any(place.rglob("table.csv")))
+            wait_until(lambda: any(place.rglob("table*")))
             command.tell(signal.SIGKILL)
             command.wait()
             wait_until(lambda: not any(place.iterdir()))
