@@ -25,6 +25,7 @@ from restive.server.program_pool import Programs
 from restive.server.routes import ROUTERS
 from restive.server.routes.webhooks import messages
 from restive.server.settings import Settings
+from restive.server.table_reader import SpareReader
 from restive.server.views import router as pages
 from restive.server.views import static_files
 from restive.server.views.base import is_page, show_failure
@@ -40,7 +41,7 @@ def make_app(desk: Desk, settings: Settings, worker: Worker | None = None) -> Fa
         redirect_slashes=False,
     )  # fmt: skip
     app.state.desk, app.state.programs, app.state.settings = desk, Programs(desk), settings
-    app.state.histories, app.state.gauges = HistoryReports(settings.reports), ProgramGauges(app.state.programs)
+    app.state.histories, app.state.gauges = HistoryReports(settings.reports), ProgramGauges(app.state.programs, worker)
     app.state.worker = worker
     for router in (*ROUTERS, document, pages):
         app.router.routes.extend(router.routes)  # include_router would build every route again for every app
@@ -62,7 +63,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     first = app.state.worker is None or app.state.worker.index == 0  # one worker sends the messages of the outbox
     sending = [app.state.sender.run()] if first else []
     tasks = [asyncio.create_task(task) for task in (*sending, tidying)]
-    yield
+    async with SpareReader().serving():
+        yield
     for task in tasks:
         task.cancel()
         with suppress(asyncio.CancelledError):

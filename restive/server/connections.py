@@ -17,7 +17,7 @@ import signal
 import socket
 import ssl
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
@@ -28,7 +28,6 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from restive.server.monitoring import Metrics
 from restive.server.settings import KIB, Settings
 from restive.server.workers import Worker
 
@@ -278,9 +277,9 @@ class Server(uvicorn.Server):
 class WorkerServer(Server):
     """The server of one of several workers: it also takes connections that others hand over, and ends with its supervisor."""
 
-    def __init__(self, config: uvicorn.Config, worker: Worker, metrics: Metrics) -> None:
+    def __init__(self, config: uvicorn.Config, worker: Worker, report: Callable[[], Awaitable[bytes]]) -> None:
         super().__init__(config)
-        self._worker, self._metrics = worker, metrics
+        self._worker, self._report = worker, report
         self._tasks: set[asyncio.Task[None]] = set()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -316,4 +315,4 @@ class WorkerServer(Server):
                 await loop.connect_accepted_socket(partial(make, handed=data, config=self.config, **state), taken)
             else:
                 with taken:
-                    await loop.sock_sendall(taken, self._metrics.render())
+                    await loop.sock_sendall(taken, await self._report())

@@ -16,6 +16,7 @@ from restive.desk.status import measure_lift
 from restive.desk.tokens import Principal
 from restive.errors import InputError
 from restive.server.program_pool import Programs
+from restive.server.workers import Worker
 
 GAUGES = {
     "people": "People in the program.",
@@ -38,12 +39,13 @@ class Known(NamedTuple):
 class ProgramGauges:
     """The gauges of the programs of one process."""
 
-    def __init__(self, programs: Programs) -> None:
-        self._programs, self._known = programs, dict[str, Known]()
+    def __init__(self, programs: Programs, worker: Worker | None = None) -> None:
+        self._programs, self._known, self._worker = programs, dict[str, Known](), worker
 
     async def render(self, principal: Principal) -> bytes:
         """The gauges of all programs that the principal sees, in the Prometheus text format."""
-        names = [row.name for row in await self._programs.run(self._programs.desk.store.programs)]
+        rows = await self._programs.run(self._programs.desk.store.programs)
+        names = [row.name for row in rows if self._worker is None or self._worker.owns(row.name)]
         self._known |= await self._programs.inspect_idle(self._measure)
         unknown = [name for name in names if name not in self._known]
         if unknown and self._programs.has_room:

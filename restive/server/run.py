@@ -22,6 +22,7 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -195,10 +196,11 @@ def run_server(
     from restive.server.app import make_app
     from restive.server.connections import Server, WorkerServer, make_config
     from restive.server.monitoring import configure_logging
+    from restive.server.routes.system import render_metrics
 
     app = make_app(desk, settings, worker)
     config = make_config(app, settings, tls, worker)
-    server = Server(config) if worker is None else WorkerServer(config, worker, app.state.metrics)
+    server = Server(config) if worker is None else WorkerServer(config, worker, partial(render_metrics, app.state))
     configure_logging(settings.log, None if worker is None else worker.index)
     app.state.programs.warm_up.start(desk, *([] if worker is None else [worker.mark_ready]))
     server.run([listener])

@@ -8,6 +8,9 @@ in full, so that the size of the result bounds the memory that the server needs 
 long cells of columns without a usual name are left empty.
 
     python -m restive.server.table_reader FILE RESULT SHEET MEMORY_BYTES CPU_SECONDS TIMEOUT_SECONDS RESULT_BYTES
+
+Starting the child takes longer than reading many a table, so a server that reads tables keeps one ready for a while: it
+is started without arguments and gets them as a line of JSON.
 """
 
 import asyncio
@@ -17,8 +20,8 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Literal
 from weakref import WeakKeyDictionary
@@ -36,6 +39,8 @@ from restive.server.settings import MIB, UploadLimits
 
 Kind = Literal["csv", "xlsx", "parquet", "json"]
 FORMAT_NAMES = {"csv": "CSV", "xlsx": "Excel", "parquet": "Parquet", "json": "JSON"}
+MODULE = "restive.server.table_reader"
+SPARE_SECONDS = 120.0
 SMALL_BYTES = 1 * MIB  # CSV files up to this size do not wait for their turn
 CHILD_THREADS = "2"
 CHILD_ENVIRONMENT = (
@@ -47,6 +52,7 @@ MAX_FIELDS_BYTES = 1 * MIB  # of a JSON body without its table
 MAX_CELL_BYTES = 1000  # an id has at most 200 characters
 HEADERS = {header for columns in (STATES, OUTCOMES) for names in columns.values() for header in names}
 
+_spares: "WeakKeyDictionary[asyncio.AbstractEventLoop, SpareReader]" = WeakKeyDictionary()
 _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
@@ -109,7 +115,7 @@ def is_plain(path: Path, max_bytes: int) -> bool:
 async def _run_child(path: Path, kind: Kind, limits: UploadLimits, sheet: str = "") -> bytes:
     """Run the child on a file; what it prints."""
     return await run_child(
-        "restive.server.table_reader",
+        MODULE,
         (str(path), str(_result(path)), sheet),
         limits,
         slow=f"{path.name}: reading it takes longer than {limits.timeout_seconds:g} s; split the table.",
@@ -121,17 +127,14 @@ async def _run_child(path: Path, kind: Kind, limits: UploadLimits, sheet: str = 
 async def run_child(module: str, arguments: Sequence[str], limits: UploadLimits, slow: str, failed: str) -> bytes:
     """Run a module of this package in a process with limits; what it prints, or an `InputError` with one sentence."""
     numbers = (limits.max_memory_bytes, limits.cpu_seconds, int(limits.timeout_seconds) + 1, limits.max_result_bytes)
-    child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", module, *arguments, *map(str, numbers)),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env=child_environment(),
-        start_new_session=True,  # Ctrl+C at the terminal is for the server only
-    )
+    given = (*arguments, *map(str, numbers))
+    spare = _spares.get(asyncio.get_running_loop()) if module == MODULE else None
+    child = None if spare is None else spare.take()
+    line = None if child is None else json.dumps(given).encode() + b"\n"
+    child = child or await start_child(module, *given)
     try:
         async with asyncio.timeout(limits.timeout_seconds):
-            output, _ = await child.communicate()
+            output, _ = await child.communicate(line)
     except TimeoutError:
         raise InputError(slow) from None
     finally:
@@ -139,11 +142,70 @@ async def run_child(module: str, arguments: Sequence[str], limits: UploadLimits,
             with suppress(ProcessLookupError):
                 child.kill()
             await child.wait()
+        if spare is not None:
+            spare.prepare()
     if child.returncode == EXIT_INPUT_ERROR and output:
         raise _decode_error(output)
     if child.returncode != EXIT_OK:
         raise InputError(failed)
     return output
+
+
+async def start_child(module: str, *arguments: str) -> asyncio.subprocess.Process:
+    """Start a child; without arguments it waits for them."""
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", module, *arguments),
+        stdin=asyncio.subprocess.DEVNULL if arguments else asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=child_environment(),
+        start_new_session=True,  # Ctrl+C at the terminal is for the server only
+    )
+
+
+class SpareReader:
+    """A child that has imported what it needs and waits for a table, of a server that reads tables now and then."""
+
+    def __init__(self) -> None:
+        self._child: asyncio.subprocess.Process | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def take(self) -> asyncio.subprocess.Process | None:
+        """The child, if there is one that runs."""
+        child, self._child = self._child, None
+        if child is not None and self._task is not None:
+            self._task.cancel()  # which waits for its end
+        return child if child is not None and child.returncode is None else None
+
+    def prepare(self) -> None:
+        """Start a child if there is none, and end it if it is not used for a while."""
+        if self._task is None or self._task.done() or self._task.cancelling():
+            self._task = asyncio.create_task(self._prepare())
+
+    async def _prepare(self) -> None:
+        self._child = await start_child(MODULE)
+        await asyncio.sleep(SPARE_SECONDS)
+        await self._end()
+
+    async def _end(self) -> None:
+        child, self._child = self._child, None
+        if child is not None and child.returncode is None:
+            child.kill()
+            await child.wait()
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """Let the tables of this event loop use it."""
+        _spares[asyncio.get_running_loop()] = self
+        try:
+            yield
+        finally:
+            del _spares[asyncio.get_running_loop()]
+            if self._task is not None:
+                self._task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await self._task
+            await self._end()
 
 
 def child_environment() -> dict[str, str]:
@@ -255,7 +317,10 @@ def _bound_column(column: pl.Series, rows: pl.Series, where: str) -> pl.Series:
 
 
 def main(arguments: list[str]) -> None:
-    """Run the child."""
+    """Run the child; without arguments, on those that come by standard input."""
+    arguments = arguments or json.loads(sys.stdin.readline() or "[]")
+    if not arguments:
+        return
     if sys.platform != "win32":
         set_limits(*map(int, arguments[3:7]))
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]

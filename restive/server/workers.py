@@ -68,6 +68,10 @@ class Worker:
         """The number of workers."""
         return len(self.outboxes)
 
+    def owns(self, program: str) -> bool:
+        """Whether this worker is the owner of a program."""
+        return find_program_owner(program.encode(), self.count) == self.index
+
     def hand_over(self, transport: asyncio.Transport, data: bytes) -> bool:
         """Pass a connection to the owner of its next request, which begins with these bytes; False: it stays here."""
         owner = find_owner(data, self.count)
@@ -161,7 +165,12 @@ def find_owner(data: bytes, count: int) -> int | None:
     if line is None or ANYWHERE.fullmatch(line[1]):
         return None
     program = PROGRAM.search(line[1])
-    return 0 if program is None else zlib.crc32(unquote_to_bytes(program[1])) % count
+    return 0 if program is None else find_program_owner(unquote_to_bytes(program[1]), count)
+
+
+def find_program_owner(name: bytes, count: int) -> int:
+    """The worker that keeps a program in its memory."""
+    return zlib.crc32(name) % count
 
 
 class SharedLevels:
@@ -338,8 +347,8 @@ def check_workers(count: int, tls: ssl.SSLContext | None) -> None:
         )
 
 
-def merge_metrics(texts: Iterable[tuple[int, bytes]]) -> bytes:
-    """Metrics of several workers as one text: with a label `worker`; what is about a program is the same in each, once."""
+def merge_metrics(texts: Iterable[tuple[int, bytes]], sees: Callable[[str], bool]) -> bytes:
+    """Metrics of several workers as one text: with a label `worker`, or of the programs that somebody sees."""
     from prometheus_client.exposition import generate_latest
     from prometheus_client.metrics_core import Metric
     from prometheus_client.parser import text_string_to_metric_families
@@ -351,6 +360,8 @@ def merge_metrics(texts: Iterable[tuple[int, bytes]]) -> bytes:
         for family in text_string_to_metric_families(text.decode()):
             metric = merged.setdefault(family.name, Metric(family.name, family.documentation, family.type))
             for sample in family.samples:
+                if not sees(sample.labels.get("program", "")):
+                    continue
                 labels = sample.labels if "program" in sample.labels else {**sample.labels, "worker": str(number)}
                 key = sample.name, tuple(sorted(labels.items()))
                 if key not in seen:

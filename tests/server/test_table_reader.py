@@ -18,7 +18,7 @@ from restive.desk.table_files import read_table_file, write_table_file
 from restive.errors import InputError
 from restive.server import table_reader
 from restive.server.settings import MIB, UploadLimits
-from restive.server.table_reader import is_plain, read_json_table, read_table
+from restive.server.table_reader import SpareReader, is_plain, read_json_table, read_table
 
 TABLE = pl.DataFrame({"agent": ["007", "ann", "Zoë"], "state": ["low", None, "high"]})
 
@@ -258,3 +258,41 @@ def test_errors_of_the_child_are_those_of_the_parser(content: bytes, error: type
         read_json(content)
     assert type(caught.value) is error
     assert message in str(caught.value)
+
+
+def test_a_server_keeps_a_reader_ready_after_the_first_table_and_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, bad = tmp_path / "table.parquet", tmp_path / "bad.parquet"
+    write_table_file(TABLE, path)
+    bad.write_bytes(b"PAR1 and nothing else")
+    started: list[tuple[str, ...]] = []
+    start = table_reader.start_child
+
+    async def count(module: str, *arguments: str) -> asyncio.subprocess.Process:
+        started.append(arguments)
+        return await start(module, *arguments)
+
+    async def story() -> None:
+        limits, spare = UploadLimits(), SpareReader()
+        async with spare.serving():
+            for file in (path, bad, path):
+                if file == bad:
+                    with pytest.raises(InputError, match="Parquet"):
+                        await read_table(file, "parquet", "states", limits)
+                else:
+                    found = await read_table(file, "parquet", "states", limits)
+                    assert_frame_equal(found.frame, read_table_file(path))
+                while spare._child is None:
+                    await asyncio.sleep(0.01)
+            child = spare._child
+        assert child.returncode is not None
+
+    monkeypatch.setattr(table_reader, "start_child", count)
+    asyncio.run(story())
+    assert [len(arguments) for arguments in started] == [
+        7,
+        0,
+        0,
+        0,
+    ]  # the first has arguments, the others wait for them

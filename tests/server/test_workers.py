@@ -116,10 +116,13 @@ def test_the_lock_of_one_worker_keeps_out_the_others_but_not_for_ever(workers: l
 
 def test_metrics_get_a_label_and_those_of_programs_do_not() -> None:
     text = '# HELP a_total Things.\n# TYPE a_total counter\na_total{k="v"} %d\n# HELP g G.\n# TYPE g gauge\ng{program="x"} 5\n'
-    merged = merge_metrics((number, (text % number).encode()) for number in (0, 1)).decode()
+    texts = [(number, (text % number + f'g{{program="mine{number}"}} 1\n').encode()) for number in (0, 1)]
+    merged = merge_metrics(texts, lambda program: program != "mine1").decode()
     assert 'a_total{k="v",worker="0"} 0.0' in merged
     assert 'a_total{k="v",worker="1"} 1.0' in merged
     assert merged.count('g{program="x"} 5.0') == 1
+    assert 'g{program="mine0"} 1.0' in merged
+    assert "mine1" not in merged
     assert merged.count("# TYPE a_total counter") == 1
 
 
@@ -191,6 +194,8 @@ def test_a_connection_goes_from_owner_to_owner_and_a_signal_of_the_terminal_stop
         served._leave(0)
     assert 'restive_rounds_decided_total{worker="0"} 6.0' in metrics
     assert 'restive_rounds_decided_total{worker="1"} 6.0' in metrics
+    for name in names:  # each is measured by its owner
+        assert metrics.count(f'restive_program_rounds{{program="{name}"}} 6.0') == 1
     records = [json.loads(line) for line in served.said if line.startswith("{")]
     decided = Counter((each.get("worker"), each["program"]) for each in records if each["method"] == "POST")
     assert decided == {(0, names[0]): 6, (1, names[1]): 6}

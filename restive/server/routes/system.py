@@ -4,14 +4,17 @@ import inspect
 from dataclasses import MISSING, Field, fields
 
 from fastapi import Request, Response
+from starlette.datastructures import State
 from starlette.exceptions import HTTPException
 
 from restive.api import types
 from restive.desk.config import TEMPLATES
+from restive.desk.tokens import LOCAL, Principal
 from restive.policies import POLICIES
 from restive.policies.base import Learner
 from restive.server.monitoring import Metrics
 from restive.server.openapi import file_response
+from restive.server.program_gauges import ProgramGauges
 from restive.server.routes.deps import NO_QUERY, Viewer, get_programs, json_response, make_router
 from restive.server.workers import Worker, merge_metrics
 from restive.version import __version__
@@ -48,12 +51,19 @@ async def ready(request: Request) -> Response:
 )
 async def metrics(request: Request, principal: Viewer) -> Response:
     """Requests, durations, and the programs that the token gives access to; any token is sufficient."""
-    found: Metrics = request.app.state.metrics
-    gauges = await request.app.state.gauges.render(principal)
+    text = await render_metrics(request.app.state, principal)
     worker: Worker | None = request.app.state.worker
-    texts = {} if worker is None else {worker.index: found.render(), **await worker.ask_others()}
-    own = found.render() if worker is None else merge_metrics(texts.items())
-    return Response(own + gauges, media_type=Metrics.media_type)
+    if worker is not None:
+        texts = {worker.index: text, **await worker.ask_others()}
+        text = merge_metrics(texts.items(), lambda program: not program or principal.sees(program))
+    return Response(text, media_type=Metrics.media_type)
+
+
+async def render_metrics(state: State, principal: Principal = LOCAL) -> bytes:
+    """The metrics of this process, with those of its programs that somebody sees."""
+    metrics: Metrics = state.metrics
+    gauges: ProgramGauges = state.gauges
+    return metrics.render() + await gauges.render(principal)
 
 
 @router.get("/me", response_model=types.Me, summary="The token", dependencies=NO_QUERY)
