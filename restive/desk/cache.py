@@ -17,7 +17,7 @@ from restive.desk.store import Store, Writer
 from restive.errors import InputError, NotFound
 
 # A snapshot is made after so many rounds, or earlier when so many rows of agents would have to be applied again.
-ROUNDS_APART, ROWS_APART = 50, 20_000_000
+ROUNDS_APART, ROWS_APART = 50, 6_000_000
 CACHED_ROUNDS = 2
 SLOT = "projection"
 

@@ -13,8 +13,9 @@ its name, dtype, form, whether it is compressed, length, size of the body before
 import json
 import struct
 import zlib
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from restive.types import Bytes, Keys
 
 Column: TypeAlias = NDArray[Any]
 Bits: TypeAlias = NDArray[np.unsignedinteger]
+T = TypeVar("T")
 
 MAGIC = b"RSTVPK1\n"
 TOP = struct.Struct("<8sIH")
@@ -38,6 +40,8 @@ SAMPLE = 4096  # bytes compressed, and values counted, to decide whether to comp
 MAX_PALETTE = 256
 SLOTS = np.uint64(1023)
 MAX_LENGTH = 1 << 27  # of a column; a forged length must not allocate all memory
+MIN_PARALLEL, THREADS = 1 << 21, 2  # so many values are packed in threads; kernels and compression release the GIL
+NOT_SMALL = -1  # the size of a body that is not compressed
 SNAPSHOT_FORMAT = "restive-projection-1"
 SNAPSHOT_PIECE = 1 << 26  # the longest column of a snapshot; longer arrays are split
 
@@ -48,7 +52,8 @@ def pack(columns: Mapping[str, Column]) -> bytes:
     >>> unpack(pack({"number": np.array([3, 5]), "done": np.array([True])}))
     {'number': array([3, 5]), 'done': array([ True])}
     """
-    pieces = [piece for name, column in columns.items() for piece in _pack_column(name, np.asarray(column))]
+    entries = _map(_pack_column, columns, map(np.asarray, columns.values()), size=sum(map(np.size, columns.values())))
+    pieces = [piece for entry in entries for piece in entry]
     checksum = zlib.crc32(struct.pack("<H", len(columns)))
     for piece in pieces:
         checksum = zlib.crc32(piece, checksum)
@@ -242,8 +247,8 @@ class _Entry(NamedTuple):
 
 def _unpack_columns(content: memoryview, count: int) -> dict[str, Column]:
     """The columns of all entries; an inconsistent entry is a ValueError."""
-    columns: dict[str, Column] = {}
-    place = TOP.size
+    found: dict[str, tuple[memoryview, int, int, _Entry]] = {}
+    place, total = TOP.size, 0
     for _ in range(count):
         title, kind, form, small, length, size, kept = ENTRY.unpack_from(content, place)
         place += ENTRY.size
@@ -252,11 +257,27 @@ def _unpack_columns(content: memoryview, count: int) -> dict[str, Column]:
         place += title + kept
         if place > len(content) or length > MAX_LENGTH or size > 16 * MAX_LENGTH or small > 1:
             raise ValueError("an entry is longer than the content")
-        whole = _stretch(body, size) if small else body
-        columns[name] = _FORMS[form](whole, _Entry(DTYPES[kind], length))
-    if place != len(content) or len(columns) != count:
+        found[name] = body, size if small else NOT_SMALL, form, _Entry(DTYPES[kind], length)
+        total += length
+    if place != len(content) or len(found) != count:
         raise ValueError("there are bytes after the last column")
-    return columns
+    return (
+        dict(zip(found, _map(_unpack_column, *zip(*found.values(), strict=True), size=total), strict=True))
+        if found
+        else {}
+    )
+
+
+def _unpack_column(body: memoryview, size: int, form: int, entry: "_Entry") -> Column:
+    return _FORMS[form](body if size == NOT_SMALL else _stretch(body, size), entry)
+
+
+def _map(function: Callable[..., T], *arguments: Iterable[Any], size: int) -> list[T]:
+    """The results for each of the columns, which have so many values together; of many values in threads."""
+    if size < MIN_PARALLEL:
+        return list(map(function, *arguments))
+    with ThreadPoolExecutor(THREADS) as threads:
+        return list(threads.map(function, *arguments))
 
 
 def _stretch(body: memoryview, size: int) -> memoryview:
@@ -318,7 +339,27 @@ def _decode_palette(body: memoryview, entry: _Entry) -> Column:
         _read(body, np.dtype("<u1"), 0, start)
         return np.full(entry.length, palette[0])
     codes = _read(body, np.dtype("<u1"), entry.length, start)
-    return palette[codes]
+    if entry.dtype.itemsize < 8:
+        return palette[codes]
+    column = np.empty(entry.length, np.uint64)
+    if not spread(codes, palette.view(np.uint64), column):
+        raise ValueError("a code has no value")
+    return column.view(entry.dtype)
+
+
+@compiled
+def spread(codes: Bytes, values: Keys, column: Keys) -> bool:
+    """Fill a column with the values of the codes; whether each code has one.
+
+    >>> column = np.zeros(3, np.uint64)
+    >>> spread(np.array([1, 0, 1], np.uint8), np.array([7, 9], np.uint64), column), column.tolist()
+    (True, [9, 7, 9])
+    """
+    for place in range(codes.size):
+        if codes[place] >= values.size:
+            return False
+        column[place] = values[codes[place]]
+    return True
 
 
 def _decode_offsets(body: memoryview, entry: _Entry) -> Column:

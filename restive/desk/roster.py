@@ -217,7 +217,11 @@ class Names:
         return number
 
     def knows(self, names: pl.Series) -> bool:
-        """Whether all names are in the roster; may be False for many names, where that takes long to find out."""
+        """Whether all names are in the roster.
+
+        Of more than MAX_DICT_LOOKUPS names only if they are the whole roster in order, each once: to look up so many
+        takes long.
+        """
         if names.dtype != pl.String or names.null_count():
             return False
         few = max(len(self), names.len()) <= MAX_DICT_LOOKUPS

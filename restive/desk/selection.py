@@ -190,12 +190,12 @@ def count_displaced(
     >>> count_displaced(np.array([0.25, 0.5, 2.0]), np.zeros(3), rules, {})
     {'never list': 1}
     """
-    place = np.empty(priority.size, np.int64)
-    place[np.lexsort((-tie, -priority))] = np.arange(priority.size)
-    worth = priority > least if rules.at_most else np.ones(priority.size, np.bool_)
-    listed = _find_best(place, worth, rules)
     lifted = lift_rules(rules, group_names)
-    return {name: int((listed & ~_find_best(place, worth, without)).sum()) for name, without in lifted.items()}
+    if not lifted:
+        return {}
+    worth = priority > least if rules.at_most else np.ones(priority.size, np.bool_)
+    listed = _find_best(priority, tie, worth, rules)
+    return {name: int((listed & ~_find_best(priority, tie, worth, without)).sum()) for name, without in lifted.items()}
 
 
 def lift_rules(rules: Rules, group_names: Mapping[int, str]) -> dict[str, Rules]:
@@ -211,8 +211,8 @@ def lift_rules(rules: Rules, group_names: Mapping[int, str]) -> dict[str, Rules]
     return lifted
 
 
-def _find_best(place: Ints, worth: Bools, rules: Rules) -> Bools:
-    """The best list under these rules, [M], by places from 0; people who are not worth acting on are left out."""
+def _find_best(priority: Floats, tie: Floats, worth: Bools, rules: Rules) -> Bools:
+    """The best list under these rules, [M], by priority, then by `tie`; who is not worth acting on is left out."""
     must: Bools = rules.exclusion == ON_MUST
     listed = must.copy()
     free = np.flatnonzero(rules.free() & worth)
@@ -220,15 +220,24 @@ def _find_best(place: Ints, worth: Bools, rules: Rules) -> Bools:
     group = rules.group[free]
     minimum = _minimums(rules, must, group, places)
     for code, wanted in enumerate(minimum):
-        listed[_first(free[group == code], place, int(wanted))] = True
+        listed[_first(free[group == code], int(wanted), priority, tie)] = True
     left = free[~listed[free]]
-    listed[_first(left, place, places - int(minimum.sum()))] = True
+    listed[_first(left, places - int(minimum.sum()), priority, tie)] = True
     return listed
 
 
-def _first(some: Ints, place: Ints, wanted: int) -> Ints:
-    """Those of the lowest places."""
-    return some[np.argpartition(place[some], wanted - 1)[:wanted]] if 0 < wanted < some.size else some[:wanted]
+def _first(some: Ints, wanted: int, *orders: Floats) -> Ints:
+    """Those that are highest in the first order, of equal ones in the next, then by their position.
+
+    >>> _first(np.array([0, 1, 3]), 2, np.array([5.0, 7.0, 9.0, 5.0]), np.array([0.1, 0.2, 0.3, 0.4])).tolist()
+    [1, 3]
+    """
+    if not 0 < wanted < some.size or not orders:
+        return some[:wanted]
+    values = orders[0][some]
+    cutoff = np.partition(values, some.size - wanted)[some.size - wanted]
+    above = some[values > cutoff]
+    return np.concatenate([above, _first(some[values == cutoff], wanted - above.size, *orders[1:])])
 
 
 def _minimums(rules: Rules, must: Bools, group: Ints, places: int) -> Ints:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from restive.desk.roster import MAX_ID, normalize_name, normalize_names
+from restive.desk.roster import MAX_DICT_LOOKUPS, MAX_ID, normalize_name, normalize_names
 from restive.desk.table_files import MAX_QUOTE, ROW, quote
 from restive.desk.table_mapping import NO_MAPPING, TableMapping, days_before, fold, normalize_header, spell_phones
 from restive.desk.table_suggestions import suggest_column
@@ -134,6 +134,7 @@ class TableColumns:
         self.hint: Hint | None = None
         self.faults: list[Fault] = []
         self.total = self.unclear = 0
+        self.distinct = False  # whether the ids are known to be distinct: those of the whole roster, each once
         numbered = ROW in frame.columns and frame[ROW].dtype.is_integer() and not frame[ROW].null_count()
         self.row = frame[ROW] if numbered else pl.Series(ROW, range(1, len(frame) + 1), dtype=pl.Int64)
         self._check_headers(columns, required)
@@ -212,6 +213,7 @@ class TableColumns:
                 self.add_fault(None, header, f"it holds {dtype}; a cell must be one text or one number")
         cells = self.frame[self.headers["agent"]] if "agent" in self.headers else None
         if cells is not None and self.all_known is not None and self.all_known(cells):
+            self.distinct = len(cells) > MAX_DICT_LOOKUPS and not self.mapping.phone_country
             return cells
         if cells is not None and not cells.null_count() and _is_plain(cells):
             return cells.cast(pl.String)
@@ -238,7 +240,7 @@ class TableColumns:
         """
         numbered = table.with_columns(self.row.alias(ROW))
         agent = table["agent"]
-        if agent.n_unique() < len(table):
+        if not self.distinct and agent.n_unique() < len(table):
             for key in keys[1:]:  # two invalid rounds are not the same round
                 agent = agent.set(table[key].is_null() & self.texts(key).is_not_null(), None)
             placed = table.with_columns(agent).with_row_index("place")

@@ -351,3 +351,25 @@ def test_a_first_value_of_all_ones_or_zeros_is_a_value_like_any_other() -> None:
 
 def test_nothing_has_no_values() -> None:
     assert find_palette(np.zeros(0, np.uint64))[0] == 0
+
+
+def test_many_values_are_packed_in_threads_to_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    luck = np.random.default_rng(0)
+    columns = {
+        "few": luck.integers(5, size=999).astype(np.float64),
+        "many": luck.random(999),
+        "range": np.arange(999),
+        "bits": luck.random(999) < 0.5,
+    }
+    alone = pack(columns)
+    monkeypatch.setattr(module, "MIN_PARALLEL", 1)
+    assert pack(columns) == alone
+    for name, column in unpack(alone).items():
+        assert np.array_equal(column, columns[name])
+    with pytest.raises(InputError, match="not-a-column"):
+        pack({**columns, "not-a-column": np.zeros((2, 2))})
+
+
+def test_a_code_without_a_value_is_damage() -> None:
+    column = np.zeros(3, np.uint64)
+    assert not module.spread(np.array([0, 2, 1], np.uint8), np.array([7, 9], np.uint64), column)
