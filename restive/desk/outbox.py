@@ -158,15 +158,15 @@ def _add(
 
 def _cancel_messages(writer: Writer, event: Event) -> None:
     """Do not send what an event takes back; what was sent of an undone request can be sent again."""
+    if event.kind not in (Undone.kind, Cancelled.kind):
+        return
     mine = deliveries.c.program == writer.program
     if event.kind == Undone.kind:
         back = Undone.read(event)
         about = sa.and_(mine, deliveries.c.event >= back.first, deliveries.c.event < back.end)
         writer.execute(deliveries.update().where(about).values(undone=True))
-    elif event.kind == Cancelled.kind:
-        about = sa.and_(mine, deliveries.c.round == event.round, deliveries.c.type == DECIDED)
     else:
-        return
+        about = sa.and_(mine, deliveries.c.round == event.round, deliveries.c.type == DECIDED)
     writer.execute(deliveries.update().where(about, deliveries.c.status == PENDING).values(status=CANCELLED))
 
 
