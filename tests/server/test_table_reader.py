@@ -286,6 +286,7 @@ def test_a_server_keeps_a_reader_ready_after_the_first_table_and_ends_it(
                 while spare._child is None:
                     await asyncio.sleep(0.01)
             child = spare._child
+        assert child is not None
         assert child.returncode is not None
 
     monkeypatch.setattr(table_reader, "start_child", count)
