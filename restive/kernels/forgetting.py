@@ -58,8 +58,11 @@ def add_gains(moves: Floats, known: Floats, posterior: Floats) -> Floats:
         gain[:] = 0.0
         for a in range(actions):
             for s in range(states):
-                sums = _add_row(moves, known, posterior, n, a, s)
-                if sums.latest > 0.0 and sums.known > 0.0:
+                latest, old = 0.0, 0.0
+                for t in range(states):
+                    latest, old = latest + (moves[n, a, s, t] - known[n, a, s, t]), old + known[n, a, s, t]
+                if latest > 0.0 and old > 0.0:  # else the row says nothing
+                    sums = _add_row(moves, known, posterior, n, a, s)
                     keep = _loss(sums, 1.0)
                     for k in range(len(FACTORS)):
                         gain[k] += keep - _loss(sums, FACTORS[k])

@@ -193,8 +193,9 @@ def m_step(moves: Floats, seen: Floats, row: Floats, responsibility: Floats, wei
                     continue
                 trust = 1.0 / (weight[a, s] + seen[n, a, s])
                 for t in range(states):
-                    for k in range(N_TYPES):
-                        rows[a, s, t, k] += trust * moves[n, a, s, t] * responsibility[n, k]
+                    if moves[n, a, s, t] != 0.0:
+                        for k in range(N_TYPES):
+                            rows[a, s, t, k] += trust * moves[n, a, s, t] * responsibility[n, k]
             total[:] = 0.0
             for t in range(states):
                 total += rows[a, s, t]
@@ -224,8 +225,9 @@ def e_step(moves: Floats, seen: Floats, row: Floats, rows: Floats, weight: Float
                     continue
                 discount = _count_for(weight[a, s], seen[n, a, s])
                 for t in range(states):
-                    for k in range(N_TYPES):
-                        responsibility[n, k] += discount * moves[n, a, s, t] * log_ratio[a, s, t, k]
+                    if moves[n, a, s, t] != 0.0:
+                        for k in range(N_TYPES):
+                            responsibility[n, k] += discount * moves[n, a, s, t] * log_ratio[a, s, t, k]
         gain += _normalise(responsibility[n])
     return gain
 
