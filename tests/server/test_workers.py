@@ -147,7 +147,7 @@ def find_workers(served: Served) -> list[psutil.Process]:
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300  # kernels may have to be compiled
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.01)
