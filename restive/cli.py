@@ -39,7 +39,7 @@ from restive.new import new
 from restive.policies import POLICIES
 from restive.problem import Problem
 from restive.problems import PROBLEMS, make_problems
-from restive.server.run import ENVIRONMENT, serve
+from restive.server.run import ENVIRONMENT, demo, serve
 from restive.version import __version__
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ desk.add_typer(partition)
 for verb in (*LIFECYCLE, *RESULTS):
     desk.command()(verb)
 app.command(context_settings=ENVIRONMENT)(serve)
+app.command()(demo)
 for verb in VERBS:
     app.command()(verb)
 for group in (*GROUPS, new):

@@ -99,6 +99,7 @@ def exercise(arguments: dict[str, Any], budget: int, policy: Policy[Any]) -> Non
     """Call the kernels of a policy on a problem: those that learn first, since who decides compiles the others first."""
     world = World(Problem(**arguments, budget=budget), horizon=STEPS)
     simulation = Simulation(world, policy)
+    policy.call_slowest(simulation.belief)
     state, nothing = simulation.state, np.zeros(simulation.state.shape)
     policy.learn(simulation.belief, state, np.zeros_like(state), nothing, state)
     Simulation(world, policy).advance(STEPS)

@@ -112,6 +112,9 @@ class Policy(ABC, Generic[Belief]):
         """Start a new belief from what a history says of the agents."""
         raise InputError(f"{self.name} cannot start from a history; lagrange can.", location="history")
 
+    def call_slowest(self, belief: Belief) -> None:
+        """Call the kernels that take longest to compile, on a belief that is then thrown away; see `restive.precompile`."""
+
     def settings(self) -> dict[str, Any]:
         """The settings by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}

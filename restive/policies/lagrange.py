@@ -288,6 +288,10 @@ class Lagrange(Learner[LagrangeBelief]):
         step = int(belief.step)
         return step < DENSE_SWEEPS or step % max(2, belief.value.shape[2] // 2) == 0
 
+    def call_slowest(self, belief: LagrangeBelief) -> None:
+        """Estimate the prior of all agents."""
+        learn_pools(belief.counts.moves, belief.levels)
+
     def welcome(self, belief: LagrangeBelief, newcomers: int) -> None:
         """Give new agents the prior, the pooled rewards and the mean values of the others."""
         present = belief.value.shape[1] - newcomers

@@ -126,8 +126,7 @@ def serve(
     browse: Annotated[bool, typer.Option("--browse", help="Open the pages in the browser.")] = False,
 ) -> None:
     """Serve the desk: an API for platforms and pages for program teams."""
-    if any(find_spec(name) is None for name in REQUIRED_PACKAGES):
-        raise InputError('The server needs more packages: pip install "restive[server]".')
+    require_packages()
     max_bytes = check_whole("--max-body", max_body, 1, 4096) * MIB
     settings = Settings(
         host=host,
@@ -148,6 +147,38 @@ def serve(
     check_workers(check_whole("--workers", workers, 1, MAX_WORKERS), tls)
     with open_store(store, make=True) as desk, own_temporary_folder():
         serve_desk(desk, settings, tls, browse, workers, store)
+
+
+def demo(
+    folder: Annotated[
+        Path | None, typer.Option(help="Keep the program in this folder.", show_default="a temporary one")
+    ] = None,
+    agents: Annotated[int, typer.Option(help="The number of simulated people.")] = 200,
+    rounds: Annotated[int, typer.Option(help="The number of rounds.")] = 30,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.")] = 8787,
+    browse: Annotated[bool, typer.Option(help="Open the pages in the browser.")] = True,
+) -> None:
+    """Simulate a program of a pharmacy and show its pages in your browser, until you press Ctrl-C."""
+    require_packages()
+    from restive.console import progress_bar
+    from restive.desk.demo import run_demo
+
+    with own_temporary_folder() as temporary:
+        place = folder or temporary
+        place.mkdir(parents=True, exist_ok=True)
+        with open_store(str(place / "demo.db"), make=True) as desk:
+            if not desk.programs():
+                with progress_bar("simulating") as progress:
+                    run_demo(desk, "pharmacists", agents=agents, rounds=rounds, progress=progress)
+            left = f"the program stays in {place}" if folder else "the program is then removed; --folder keeps it"
+            print_notices(f"Ctrl-C ends the demo; {left}")
+            serve_desk(desk, Settings(port=port, log="none"), browse=browse)
+
+
+def require_packages() -> None:
+    """Refuse to serve without the packages of the server."""
+    if any(find_spec(name) is None for name in REQUIRED_PACKAGES):
+        raise InputError('The server needs more packages: pip install "restive[server]".')
 
 
 def serve_desk(

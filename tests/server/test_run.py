@@ -87,6 +87,19 @@ def test_it_creates_its_store_is_closed_by_the_first_token_and_stops_on_sigterm(
     assert secret not in "".join(command.said)
 
 
+def test_the_demo_serves_a_program_and_shows_it_again(tmp_path: Path) -> None:
+    start = ("-m", "restive", "demo", "--port", "0", "--no-browse", "--rounds", "2", "--agents", "20")
+    for _ in range(2):
+        with Command("--folder", str(tmp_path / "here"), start=start) as command:
+            with httpx.Client(base_url=command.address(), timeout=60) as client:
+                assert "pharmacists" in client.get("/").text
+            command.tell(signal.SIGINT)
+            assert command.wait() == 0
+        assert "Ctrl-C ends the demo; the program stays in" in "".join(command.said)
+    with Desk(str(tmp_path / "here" / "demo.db")) as desk:
+        assert [program.name for program in desk.programs()] == ["pharmacists"]
+
+
 def test_foreign_files_in_the_temporary_folder_do_not_matter(store: str, tmp_path: Path) -> None:
     place = tmp_path / "temporary"
     (place / "restive-old").mkdir(parents=True)
