@@ -2,29 +2,33 @@
 
 A check is a pure function of its size and of the code, so its figures are kept in a folder under a digest of both: the
 same call continues where an earlier one ended, and repeats what other code had computed. The code of a check is that of
-`restive.paper.jobs.code_digest`, and the modules of `restive.logs` that are imported with its part.
+the modules of restive that are imported with its part, with the data files beside them. `reasons.toml` beside the checks
+says why a figure is not reached.
 """
 
 import ast
 import hashlib
 import json
 import time
+import tomllib
 from collections.abc import Callable, Sequence
 from concurrent.futures import as_completed
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, NamedTuple
 
+import restive
 from restive.errors import InputError, did_you_mean
 from restive.files import write_atomic
 from restive.logs import acceptance
 from restive.logs.acceptance import Check, Result
 from restive.paper.engines import open_engine, result_of
-from restive.paper.jobs import code_digest
 from restive.report.tables import Table
 from restive.version import __version__
 
+REASONS = Path(acceptance.__file__).with_name("reasons.toml")
 INTRODUCTION = """\
 # Acceptance of what is said from logs
 
@@ -160,32 +164,58 @@ def summarize(outcomes: Sequence[Outcome]) -> str:
 def write_markdown(path: Path, outcomes: Sequence[Outcome], quick: bool, earlier: bool = False) -> None:
     """Write the acceptance table as a page of the documentation."""
     introduction = INTRODUCTION.format(options=" --quick" * quick + " --earlier" * earlier)
-    write_atomic(path, f"{introduction}\n{tabulate(outcomes).markdown()}\n\n{summarize(outcomes)}\n".encode())
+    parts = [introduction, tabulate(outcomes).markdown(), summarize(outcomes), *_explain(outcomes)]
+    write_atomic(path, ("\n\n".join(part.strip("\n") for part in parts) + "\n").encode())
 
 
+def _explain(outcomes: Sequence[Outcome]) -> list[str]:
+    """What is not reached, and why, as a section of the page."""
+    reasons = tomllib.loads(REASONS.read_text(encoding="utf-8"))
+    missed = [f"{outcome.part}: {each.what}" for outcome in outcomes for each in outcome.results if not each.holds]
+    lines = [f"- **{what}**: {reasons.get(what, 'the cause is not known.')}" for what in missed]
+    return ["## What is not reached, and why", "\n".join(lines)] if lines else []
+
+
+@cache
 def list_code(module: str) -> dict[str, str]:
-    """The code without comments of a module of `restive.logs` and of those that are imported with it.
+    """The code of a module of restive and of those that are imported with it, without comments and docstrings, and their data.
 
     Imports within functions do not count: checks call none of those.
 
     >>> list(list_code("restive.logs.group_sequential"))
     ['restive.logs.group_sequential']
     """
-    root, waiting, found = Path(__file__).parent, [module], dict[str, str]()
+    root, waiting, found = Path(restive.__file__).parent, [module], dict[str, str]()
     while waiting:
         name = waiting.pop()
-        path = root.joinpath(*name.split(".")[2:])
+        path = root.joinpath(*name.split(".")[1:])
         path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        if name in found or not name.startswith("restive.logs.") or not path.exists():
+        if name in found or not name.startswith("restive.") or not path.exists():
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        found[name] = ast.unparse(tree)
         for node in tree.body:
             if isinstance(node, ast.Import):
                 waiting += [each.name for each in node.names]
             elif isinstance(node, ast.ImportFrom):
                 waiting += [str(node.module), *(f"{node.module}.{each.name}" for each in node.names)]
+        found[name] = ast.unparse(_Bare().visit(tree))
+        if path.name == "__init__.py":
+            data = [each for each in path.parent.iterdir() if each.suffix in (".json", ".toml") and each != REASONS]
+            found |= {f"{name}/{each.name}": each.read_text(encoding="utf-8") for each in data}
     return dict(sorted(found.items()))
+
+
+class _Bare(ast.NodeTransformer):
+    """Takes docstrings out."""
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if (
+            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and node.body
+            and ast.get_docstring(node) is not None
+        ):
+            node.body = node.body[1:] or [ast.Pass()]
+        return super().generic_visit(node)
 
 
 def _load(part: str) -> Any:
@@ -197,7 +227,7 @@ def _slug(name: str) -> str:
 
 
 def _file(folder: Path, name: str, quick: bool) -> Path:
-    digest = hashlib.sha256(f"{name} {quick} {__version__} {code_digest()}".encode())
+    digest = hashlib.sha256(f"{name} {quick} {__version__}".encode())
     for code in list_code(f"{acceptance.__name__}.{name.partition('/')[0]}").values():
         digest.update(code.encode())
     return folder / f"{_slug(name)}-{digest.hexdigest()[:16]}.json"

@@ -1,5 +1,6 @@
 """The runner of acceptance checks: figures, files, errors as figures; and the checks themselves, one by one."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,30 @@ def test_other_code_of_the_part_is_another_file(tmp_path: Path, monkeypatch: pyt
     assert before != check_logs._file(tmp_path, "examine/power", False)
     monkeypatch.setattr(check_logs, "list_code", lambda module: code | {"restive.logs.history": "pass"})
     assert before != check_logs._file(tmp_path, "examine/power", True)
+
+
+def test_the_code_of_a_check_is_what_it_imports_with_data_and_without_docstrings() -> None:
+    code = check_logs.list_code("restive.logs.acceptance.desk")
+    assert {"restive.desk.effects", "restive.desk/templates.toml", "restive.policies.lagrange"} <= set(code)
+    assert not {name for name in code if name.startswith(("restive.server", "restive.logs.mixture"))}
+    assert "hold the truth" not in code["restive.logs.acceptance.desk"]
+
+
+def test_the_page_says_why_a_figure_is_not_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "reasons.toml").write_text('"fit: one" = "Nobody can."', encoding="utf-8")
+    monkeypatch.setattr(check_logs, "REASONS", tmp_path / "reasons.toml")
+    missed = [Result(name, "1", "0", name == "two") for name in ("one", "two", "three")]
+    check_logs.write_markdown(tmp_path / "page.md", [Outcome("fit", "some", tuple(missed))], quick=False)
+    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert page.endswith("- **fit: one**: Nobody can.\n- **fit: three**: the cause is not known.\n")
+
+
+def test_every_figure_of_the_documents_that_is_not_reached_has_a_reason() -> None:
+    page = Path("docs/reference/results/acceptance.md").read_text(encoding="utf-8")
+    missed = {line.split(" | ")[0].removeprefix("| ") for line in page.splitlines() if " | NO | " in line}
+    reasons = tomllib.loads(check_logs.REASONS.read_text(encoding="utf-8"))
+    assert missed <= set(reasons)
+    assert set(reasons) <= {line.split(" | ")[0].removeprefix("| ") for line in page.splitlines()}
 
 
 def test_checks_are_chosen_by_part_or_one_by_one() -> None:
