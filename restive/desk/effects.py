@@ -40,7 +40,7 @@ from restive.types import Floats, Ints
 MIN_PEOPLE = 5  # in a state under each action; with fewer the effect is not known
 FEW_ACTIONS = 30  # with fewer under either action, an effect rests on little
 PSEUDO_ACTIONS = 8.0
-SELECTION = 0.5
+SELECTION = 0.25
 MAX_SHIFT = 0.5  # of the half-width
 MIN_WITHIN = 0.25  # of the variance under the action
 MAX_CORRELATION = 0.95  # between what people have with the action and without
@@ -72,6 +72,7 @@ class Side(NamedTuple):
     variance: float
     within: float
     between: float
+    between_error: float
 
     def noise(self) -> Floats:
         """The variance of each person's mean; meaningless where there is none."""
@@ -178,18 +179,27 @@ def _summarize(sums: Floats) -> Side:
     repeated = rounds - int(seen.sum())
     inside = max(float((squares - count * mean**2).sum()), 0.0)
     within = inside / repeated if repeated else variance
-    outside = float(count @ (mean - center) ** 2) - (int(seen.sum()) - 1) * within
-    between = max(outside / max(rounds - float(count @ count) / rounds, 1.0), 0.0)
-    return Side(count, mean, center, variance, within, min(between, variance))
+    outside = (count * (mean - center) ** 2)[seen]
+    scale = max(rounds - float(count @ count) / rounds, 1.0)
+    between = min(max((float(outside.sum()) - (outside.size - 1) * within) / scale, 0.0), variance)
+    # Normal, or larger where few people are far from the others, as with rare moves.
+    error = (
+        math.sqrt(max(float(((outside - outside.mean()) ** 2).sum()), 2 * outside.size * outside.mean() ** 2)) / scale
+    )
+    return Side(count, mean, center, variance, within, between, error)
 
 
 def _smooth_variance(act: Side, wait: Side) -> float:
-    """The variance of a reward under the action for a given person, with pseudo-actions that end like waiting."""
+    """The variance of a reward under the action for a given person, with pseudo-actions that end like waiting.
+
+    What people differ is not part of it, as far as it is sure: where a policy stops to act on somebody after a bad
+    outcome, those with several outcomes vary less than others, and people seem to differ more than they do.
+    """
     share = PSEUDO_ACTIONS / (PSEUDO_ACTIONS + float(act.outcomes.sum()))
     apart = share * (1 - share) * (act.total_mean - wait.total_mean) ** 2
     whole = (1 - share) * act.variance + share * wait.variance + apart
     within = (1 - share) * act.within + share * wait.variance
-    return max(whole - act.between, within, MIN_WITHIN * whole)
+    return max(whole - max(act.between - act.between_error, 0.0), within, MIN_WITHIN * whole)
 
 
 def _find_spread(act: Side, wait: Side) -> float:

@@ -16,11 +16,12 @@ import numpy as np
 from restive.desk import Desk, Program
 from restive.desk.config import TEMPLATES, find_template
 from restive.desk.demo import Population, run_demo
+from restive.desk.lift import sum_people
 from restive.desk.results import find_groups
 from restive.desk.status import find_effects, measure_lift
 from restive.desk.tallies import ACT, COUNT
 from restive.logs.acceptance import Check, Result
-from restive.logs.acceptance.trial import measure_own_lift
+from restive.logs.estimators import base
 from restive.types import Floats
 
 AGENTS = 200
@@ -39,6 +40,8 @@ class Measured(NamedTuple):
     states: int  # how many states there are
     spreads: list[float]  # of each stated spread, the ratio to the truth
     lift: bool | None  # None if it is not known
+    plain: bool  # whether the difference in means holds
+    width: float  # of the lift, of that of the difference in means
     groups: bool | None  # whether the lifts of all groups hold, None if none is known
     known_groups: int
 
@@ -66,9 +69,29 @@ def measure(program: Program, template: str, seed: int) -> Measured:
         if each["low"] is not None and each["high"] is not None
     ]
     ratios = [each["spread"] / truth for each, truth in zip(shown, spread, strict=True) if each["spread"] is not None]
-    lift = measure_lift(program.projection)
-    known = None if math.isnan(lift.mean) else lift.low <= measure_own_lift(program, people) <= lift.high
-    return Measured(len(program.rounds), held, len(shown), ratios, known, *measure_groups(program, people))
+    lift, sums = measure_lift(program.projection), sum_people(program.projection.agents)
+    plain, truth = base(sums.take(sums.seen > 0)), measure_own_lift(program, people)
+    known = None if math.isnan(lift.mean) else lift.low <= truth <= lift.high
+    means = abs(plain.mean - truth) <= plain.half_width(), (lift.high - lift.low) / (2 * plain.half_width())
+    return Measured(len(program.rounds), held, len(shown), ratios, known, *means, *measure_groups(program, people))
+
+
+def measure_own_lift(program: Program, people: Population, group: int | None = None) -> float:
+    """What a program brought to its own people, or to those of a group, per person and round: with it minus without it."""
+    agents = program.projection.agents
+    counted = ~agents.control if group is None else ~agents.control & (agents.group == group)
+    reward, place = np.array(program.config.rewards), {name: number for number, name in enumerate(people.names)}
+    state, gain, seen = people.state, 0.0, 0
+    nobody = np.zeros_like(state)
+    for line in program.rounds:
+        found = program.cache.get_round(line.round)
+        state = people.world.advance(state, nobody, people.world.draws(line.round - 1)).after
+        known = (found.after >= 0) & counted[found.number]
+        names = program.names.roster.gather(found.number[known])
+        without = reward[state[0, [place[name] for name in names]]]
+        gain += float((found.reward[known] - without).sum())
+        seen += int(known.sum())
+    return gain / seen
 
 
 def measure_groups(program: Program, people: Population) -> tuple[bool | None, int]:
@@ -103,8 +126,11 @@ def check_status(name: str, template: str, settings: dict[str, Any], first_seed:
         held = [each for one in at for each in one.effects]
         known = f"{len(held)} of {sum(one.states for one in at)} stated"
         results.append(_judge(f"effects in states, {name}, round {at[0].round}", held, known, quick))
-        lifts = [one.lift for one in at if one.lift is not None]
-        results.append(_judge(f"lift and total, {name}, round {at[0].round}", lifts, f"{len(lifts)} programs", quick))
+        lifts = [one for one in at if one.lift is not None]
+        plain, width = np.mean([(one.plain, one.width) for one in lifts], axis=0)
+        several = f"{len(lifts)} programs; {plain:.3f} by the difference in means, {1 / width:.1f} times as wide"
+        where = f"lift and total, {name}, round {at[0].round}"
+        results.append(_judge(where, [bool(one.lift) for one in lifts], several, quick))
         groups = [one.groups for one in at if one.groups is not None]
         if groups:
             many = f"{len(groups)} programs with {np.mean([one.known_groups for one in at if one.known_groups]):.1f} groups"

@@ -1,18 +1,12 @@
 """Does a trial's interval hold its lift, is the sharper estimator sharper, and does a plan keep its promise?"""
 
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
-from restive.desk import Desk
-from restive.desk.config import find_template
-from restive.desk.demo import Population, run_demo
-from restive.desk.program import Program
-from restive.desk.status import measure_lift
 from restive.logs.acceptance import Check, Result
-from restive.logs.estimators import Effect, Sums, base, onward, reshuffled, sharper, subgroup
+from restive.logs.estimators import Effect, base, onward, reshuffled, sharper, subgroup
 from restive.logs.group_sequential import SPENDING, find_boundaries
 from restive.logs.trial_plan import plan_trial
 from restive.logs.trial_simulation import start_trials
@@ -56,7 +50,6 @@ SETTINGS = (
 )
 QUICK = (SETTINGS[0], SETTINGS[4])
 LOOKS = (0.25, 0.5, 0.75, 1.0)
-PROGRAMS = (("pharmacy", 0.2), ("loyalty", 0.1))
 
 
 class Repeated(NamedTuple):
@@ -177,60 +170,7 @@ def check_looks(quick: bool, seed: int = SEED) -> list[Result]:
     ]
 
 
-def check_desk(quick: bool, seed: int = SEED) -> list[Result]:
-    """The lift in the status of simulated programs of the desk, with failed actions, late people and missing outcomes."""
-    results = []
-    least, most = (0.8, 1.0) if quick else (0.93, 0.97)
-    for template, control in PROGRAMS[:1] if quick else PROGRAMS:
-        with TemporaryDirectory() as folder, Desk(f"{folder}/programs.db") as desk:
-            programs = range(seed * 1000, seed * 1000 + (4 if quick else 150))
-            found = [measure_program(desk, template, control, number) for number in programs]
-        held, plain, widths = (np.array(column, float) for column in zip(*found, strict=True))
-        share, ratio = float(held.mean()), float(np.mean(widths**2))
-        where = f"{template}, 200 people, {control:.0%} in the control group, 12 rounds"
-        what = f"coverage of the desk's lift, {where}"
-        note = f"{len(found)} programs; {plain.mean():.3f} by the difference in means"
-        results.append(Result(what, f"{least:.2f}–{most:.2f}", f"{share:.3f}", least <= share <= most, note))
-        results.append(
-            Result(f"width of the desk's interval squared, {where}", "shown", f"{ratio:.2f}", True, "of base")
-        )
-    return results
-
-
-def measure_program(desk: Desk, template: str, control: float, seed: int) -> tuple[bool, bool, float]:
-    """Whether the lift, and the difference in means, hold what a program brought, and the ratio of their widths."""
-    program = run_demo(
-        desk, f"{template}-{seed}", template, agents=200, rounds=12, seed=seed, control=control, shadow=None
-    )
-    agents = program.projection.agents
-    truth = measure_own_lift(program, Population(find_template(template), 200, seed))
-    answer = measure_lift(program.projection)
-    plain = base(Sums.untouched(agents.total, agents.seen, agents.control).take(agents.seen > 0))
-    width = plain.half_width()
-    held = answer.low <= truth <= answer.high
-    return held, abs(plain.mean - truth) <= width, (answer.high - answer.low) / (2 * width)
-
-
-def measure_own_lift(program: Program, people: Population, group: int | None = None) -> float:
-    """What a program brought to its own people, or to those of a group, per person and round: with it minus without it."""
-    agents = program.projection.agents
-    counted = ~agents.control if group is None else ~agents.control & (agents.group == group)
-    reward, place = np.array(program.config.rewards), {name: number for number, name in enumerate(people.names)}
-    state, gain, seen = people.state, 0.0, 0
-    nobody = np.zeros_like(state)
-    for line in program.rounds:
-        found = program.cache.get_round(line.round)
-        state = people.world.advance(state, nobody, people.world.draws(line.round - 1)).after
-        known = (found.after >= 0) & counted[found.number]
-        names = program.names.roster.gather(found.number[known])
-        without = reward[state[0, [place[name] for name in names]]]
-        gain += float((found.reward[known] - without).sum())
-        seen += int(known.sum())
-    return gain / seen
-
-
 CHECKS = (
-    Check("desk", check_desk),
     Check("looks", check_looks),
     Check("trials", check_trials),
     Check("power", check_power),
