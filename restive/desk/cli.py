@@ -163,7 +163,8 @@ def init(
         settings["rewards"] = parse_rewards(rewards)
     model = None if history is None else read_model(history)
     config = make_config(check_name(name), template, model, **settings)
-    setup = list(filter(None, [describe_control(config)])), find_doubts(config)
+    start = "" if model is None else f"It starts from what a history of {len(model.agents):,} people showed."
+    setup = list(filter(None, [describe_control(config), start])), find_doubts(config)
     if dry_run:
         refuse_taken(name, store)
         print_config(name, config.as_json(), "would be created", as_json, *setup)

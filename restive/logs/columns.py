@@ -22,6 +22,7 @@ HEADERS: ColumnNames = {name: (name,) for name in COLUMNS} | {**AGENTS, "time": 
 BINARY = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
 ARMS = BINARY | {"control": 0, "program": 1}
 MAX_STATES = 50
+MAX_LISTED = 5  # texts of a column in a message
 
 
 class HistoryError(TableError):
@@ -47,7 +48,7 @@ class HistoryTable(TableColumns):
     def raise_faults(self) -> None:
         """Raise all faults, if there are any."""
         if self.total:
-            raise HistoryError(self.where, self.faults, self.total)
+            raise HistoryError(self.where, self.faults, self.total, self.hint)
 
     def cells(self, name: str) -> pl.Series:
         """The cells of a column as texts, exactly as written; null where empty."""
@@ -65,11 +66,17 @@ class HistoryTable(TableColumns):
         if yes:
             known = {text: int(text in yes) for text in different}
             if not yes & set(different) and name == "action":
-                seen = ", ".join(map(quote, sorted(different)[:5]))
+                seen = ", ".join(map(quote, sorted(different)[:MAX_LISTED]))
                 self.add_fault(None, self.headers[name], f"no cell is {quote(min(yes))}; there are {seen}")
         codes = [known.get(text.lower(), known.get(text, UNKNOWN)) for text in different]
         wrong = [text for text, code in zip(different, codes, strict=True) if code == UNKNOWN]
         allowed = "0 or 1" if known is BINARY else "control (0) or program (1)"
+        if not empty and len(wrong) == len(different) > 1:
+            seen = ", ".join(map(quote, sorted(different)[:MAX_LISTED]))
+            self.add_fault(
+                None, self.headers[name], f"no cell is {allowed}; set action-is to those that mean acting: {seen}"
+            )
+            wrong = []
         self.add_faults(
             name, texts.is_in(wrong), lambda i: f"{quote(texts[i])} is not {allowed}" + "; set action-is" * (not empty)
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import polars as pl
 
-from restive.console import print_json, print_report_table, print_text
+from restive.console import print_json, print_notices, print_report_table, print_text
 from restive.display import CELL, Displayed, axes_of, draw_small
 from restive.files import write_atomic
 
@@ -43,11 +43,14 @@ def show(answer: Answer, title: str, json: bool = False, page: Path | None = Non
     """Print an answer, as text or as JSON, and write it as a page and its first figure as a file if asked for."""
     if page is not None:
         write_page(title, answer.sections(), page)
+        print_notices(f"wrote {page}")
     if figure is not None:
         from restive.plotting import write_figure
 
-        draw = next(section.figure for section in answer.sections() if section.figure is not None)
-        write_figure(draw(), figure)
+        draw = next((section.figure for section in answer.sections() if section.figure is not None), None)
+        if draw is not None:
+            write_figure(draw(), figure)
+        print_notices(f"wrote {figure}" if draw is not None else f"{figure}: not written; this answer has no figure.")
     if json:
         print_json(answer.as_json())
         return

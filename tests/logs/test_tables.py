@@ -200,6 +200,8 @@ def test_an_action_that_is_not_0_or_1_is_refused() -> None:
     refused = refuse(change(action=["yes", "0", "1", "no", "0", "1"]))
     assert "row 1, column action: 'yes' is not 0 or 1; set action-is" in refused
     assert "row 4, column action: 'no' is not 0 or 1" in refused
+    refused = refuse(change(action=["yes", "no", "no", "no", "no", "yes"]))
+    assert refused.endswith("column action: no cell is 0 or 1; set action-is to those that mean acting: 'no', 'yes'")
     assert read(change(action=["True", "False"] * 3)).action.tolist() == [1, 0] * 3
 
 

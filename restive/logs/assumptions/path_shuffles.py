@@ -52,7 +52,6 @@ class Shuffled(NamedTuple):
 
     memory: Floats  # [., 2S, 2S, S] how often each symbol before, symbol and next state followed each other
     change: Floats  # [., PERIODS, 2S, S] moves in each period minus those expected from the person's own shares
-    trend: Floats  # [.] Σ weight · time · (value of the next state − mean)
     in_period: Floats  # [PERIODS, 2S] rows that take part
     slope: Estimate  # the change of the value of the next state from the first round to the last
     chained: bool
@@ -125,13 +124,12 @@ def shuffle_paths(history: History, seed: int = 0, max_shuffles: int = MAX_SHUFF
     runs = 1 + min(shuffles, max_shuffles)
     memory = np.zeros((runs, 2 * states, 2 * states, states))
     change = np.zeros((runs, PERIODS, 2 * states, states))
-    trend = np.zeros(runs)
 
     def work(first: int, last: int) -> None:
-        _shuffle(paths, states, np.uint64(seed), first, memory[first:last], change[first:last], trend[first:last])
+        _shuffle(paths, states, np.uint64(seed), first, memory[first:last], change[first:last])
 
     map_chunks(work, runs, -(-runs // _SHUFFLES_PER_CHUNK))
-    return Shuffled(memory, change, trend, _count_periods(paths, states), _fit_slope(paths), paths.chained)
+    return Shuffled(memory, change, _count_periods(paths, states), _fit_slope(paths), paths.chained)
 
 
 def _count_periods(paths: Paths, states: int) -> Floats:
@@ -156,9 +154,7 @@ def _fit_slope(paths: Paths) -> Estimate:
 
 
 @compiled
-def _shuffle(
-    paths: Paths, states: int, seed: np.uint64, first_run: int, memory: Floats, change: Floats, trend: Floats
-) -> None:
+def _shuffle(paths: Paths, states: int, seed: np.uint64, first_run: int, memory: Floats, change: Floats) -> None:
     """Add the statistics of runs `first_run` and following; run 0 is the observed one."""
     symbols = 2 * states
     length = 0
@@ -197,8 +193,6 @@ def _shuffle(
                 period = paths.period[first + row]
                 for state in range(states):
                     change[run, period, now, state] -= paths.share[agent, now, state]
-                surplus = paths.value[after] - paths.mean[agent, now]
-                trend[run] += paths.weight[agent, now] * paths.time[first + row] * surplus
                 change[run, period, now, after] += 1.0
                 before, now = now, move
 
