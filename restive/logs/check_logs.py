@@ -1,22 +1,25 @@
 """Run the acceptance checks of everything that is said from logs, in worker processes, and tabulate their figures.
 
-A check is a pure function of its size and of the code, so its figures are kept in a folder under a digest of both: the
-same call continues where an earlier one ended, and repeats what other code had computed. The code of a check is that of
-the modules of restive that are imported with its part, with the data files beside them. `reasons.toml` beside the checks
-says why a figure is not reached.
+A check is a pure function of its size and of the code, so its figures are kept in a folder, with a digest of each module
+whose code ran: the same call continues where an earlier one ended, and repeats what other code had computed. A compiled
+function and a constant do not show that they ran, so modules that these are imported from count too. `reasons.toml`
+beside the checks says why a figure is not reached.
 """
 
 import ast
 import hashlib
 import json
+import sys
+import threading
 import time
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import as_completed
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from types import FrameType
 from typing import Any, NamedTuple
 
 import restive
@@ -26,8 +29,8 @@ from restive.logs import acceptance
 from restive.logs.acceptance import Check, Result
 from restive.paper.engines import open_engine, result_of
 from restive.report.tables import Table
-from restive.version import __version__
 
+ROOT = Path(restive.__file__).parent
 REASONS = Path(acceptance.__file__).with_name("reasons.toml")
 INTRODUCTION = """\
 # Acceptance of what is said from logs
@@ -35,8 +38,8 @@ INTRODUCTION = """\
 Written by `restive check-logs{options} --out results/check-logs --markdown docs/reference/results/acceptance.md`
 ([options](../../how-to/logs/fit.md#restive-check-logs)). Every figure comes from simulated histories whose truth is known, with
 fixed seeds: the same version prints the same figures. A note says how many histories a figure rests on. The small form has few
-of them and allows for their noise: it can refute a figure, not confirm it. A figure of the full size that was computed before
-the code changed says so.
+of them and allows for their noise: it can refute a figure, not confirm it. A figure that was computed before code changed that ran
+for it names the modules that changed.
 `make acceptance` runs every check at its full size and continues where an earlier call ended. Speed is measured by `make bench`,
 and `tests/logs/test_fit_oracle.py` compares the fit with numpyro.
 
@@ -56,7 +59,8 @@ class Outcome(NamedTuple):
     check: str
     results: tuple[Result, ...]
     quick: bool = False
-    earlier: bool = False  # whether other code than this computed them
+    code: Mapping[str, str] = {}  # the digest of each module that ran
+    changed: tuple[str, ...] = ()  # the modules that are different now
 
     def as_json(self) -> dict[str, Any]:
         """The figures as plain data."""
@@ -95,9 +99,11 @@ def run_checks(
     Figures of the full size that are kept also stand for those of the small form; if `earlier`, also figures of the full
     size that other code computed.
     """
-    found = {name: kept for name in checks if earlier and (kept := _read_earlier(folder, name)) is not None}
-    found |= {
-        name: kept for name in checks for size in (quick, False) if (kept := _read(folder, name, size)) is not None
+    found = {
+        name: kept
+        for name in checks
+        for size in (quick, False)
+        if (kept := _read(folder, name, size)) is not None and (not kept.changed or (earlier and not size))
     }
     missing = [name for name in checks if name not in found]
     if missing:
@@ -115,12 +121,21 @@ def run_checks(
 def run_check(name: str, quick: bool) -> Outcome:
     """Run one check; an error in it is a figure that does not hold."""
     part, _, title = name.partition("/")
-    check = find_checks([name])[name]
+    check, files = find_checks([name])[name], set[str]()
+
+    def note(frame: FrameType, event: str, value: Any) -> None:
+        files.add(frame.f_code.co_filename)
+
+    threading.settrace(note)
+    sys.settrace(note)
     try:
         results = tuple(each._replace(holds=bool(each.holds)) for each in check.run(quick))
     except Exception as error:
         results = (Result(title, "no error", f"{type(error).__name__}: {error}", False),)
-    return Outcome(part, title, results, quick)
+    finally:
+        sys.settrace(None)
+        threading.settrace(None)
+    return Outcome(part, title, results, quick, list_code(files))
 
 
 def tabulate(outcomes: Sequence[Outcome]) -> Table:
@@ -131,12 +146,17 @@ def tabulate(outcomes: Sequence[Outcome]) -> Table:
             each.wanted,
             each.reached,
             _judge(each, outcome.quick),
-            "; ".join(filter(None, ("small form" * outcome.quick, "earlier code" * outcome.earlier, each.note))),
+            "; ".join(filter(None, ("small form" * outcome.quick, _tell_changes(outcome.changed), each.note))),
         )
         for outcome in outcomes
         for each in outcome.results
     )
     return Table("", ("what", "wanted", "reached", "holds", "note"), rows)
+
+
+def _tell_changes(changed: Sequence[str]) -> str:
+    """A note on modules that changed after the figures were computed, without the name of the package."""
+    return f"earlier code of {', '.join(name.removeprefix('restive.') for name in changed)}" if changed else ""
 
 
 def _judge(result: Result, quick: bool) -> str:
@@ -155,7 +175,10 @@ def summarize(outcomes: Sequence[Outcome]) -> str:
     )
     for size, words in sizes:
         held = [
-            each.holds for outcome in outcomes if (outcome.quick, outcome.earlier) == size for each in outcome.results
+            each.holds
+            for outcome in outcomes
+            if (outcome.quick, bool(outcome.changed)) == size
+            for each in outcome.results
         ]
         said += [f"{sum(held)} of {len(held)} figures {words}."] if held else []
     return " ".join(said)
@@ -176,33 +199,61 @@ def _explain(outcomes: Sequence[Outcome]) -> list[str]:
     return ["## What is not reached, and why", "\n".join(lines)] if lines else []
 
 
-@cache
-def list_code(module: str) -> dict[str, str]:
-    """The code of a module of restive and of those that are imported with it, without comments and docstrings, and their data.
+def list_code(files: Iterable[str]) -> dict[str, str]:
+    """The digest of each module of restive among these files, and of modules with compiled code and constants that they use.
 
-    Imports within functions do not count: checks call none of those.
-
-    >>> list(list_code("restive.logs.group_sequential"))
+    >>> sorted(list_code([f"{ROOT}/logs/group_sequential.py"]))
     ['restive.logs.group_sequential']
     """
-    root, waiting, found = Path(restive.__file__).parent, [module], dict[str, str]()
+    waiting = [_name(Path(file)) for file in files if Path(file).is_relative_to(ROOT) and Path(file) != Path(__file__)]
+    found = dict[str, str]()
     while waiting:
         name = waiting.pop()
-        path = root.joinpath(*name.split(".")[1:])
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        if name in found or not name.startswith("restive.") or not path.exists():
+        if name in found or (digest := find_digest(name)) is None:
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in tree.body:
-            if isinstance(node, ast.Import):
-                waiting += [each.name for each in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                waiting += [str(node.module), *(f"{node.module}.{each.name}" for each in node.names)]
-        found[name] = ast.unparse(_Bare().visit(tree))
-        if path.name == "__init__.py":
-            data = [each for each in path.parent.iterdir() if each.suffix in (".json", ".toml") and each != REASONS]
-            found |= {f"{name}/{each.name}": each.read_text(encoding="utf-8") for each in data}
+        found[name] = digest
+        waiting += _find_uses(name)
     return dict(sorted(found.items()))
+
+
+@cache
+def find_digest(module: str) -> str | None:
+    """The digest of a module without comments and docstrings, and of data files that it names; None without one."""
+    path = _path(module)
+    if not path.exists():
+        return None
+    code = path.read_text(encoding="utf-8")
+    digest = hashlib.sha256(ast.unparse(_Bare().visit(ast.parse(code))).encode())
+    for data in sorted({*path.parent.glob("*.json"), *path.parent.glob("*.toml")}):
+        digest.update(data.read_bytes() if data.name in code else b"")
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _find_uses(module: str) -> tuple[str, ...]:
+    """The modules from which a module imports constants or compiled code."""
+    used = list[str]()
+    for node in ast.walk(ast.parse(_path(module).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("restive."):
+            names = [each.name for each in node.names]
+            used += [node.module] * (any(name.isupper() for name in names) or _is_compiled(node.module))
+            used += [f"{node.module}.{name}" for name in names if _is_compiled(f"{node.module}.{name}")]
+    return tuple(used)
+
+
+@cache
+def _is_compiled(module: str) -> bool:
+    return _path(module).exists() and "@compiled" in _path(module).read_text(encoding="utf-8")
+
+
+def _path(module: str) -> Path:
+    path = ROOT.joinpath(*module.split(".")[1:])
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def _name(path: Path) -> str:
+    parts = ("restive", *path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 class _Bare(ast.NodeTransformer):
@@ -227,31 +278,16 @@ def _slug(name: str) -> str:
 
 
 def _file(folder: Path, name: str, quick: bool) -> Path:
-    digest = hashlib.sha256(f"{name} {quick} {__version__}".encode())
-    for code in list_code(f"{acceptance.__name__}.{name.partition('/')[0]}").values():
-        digest.update(code.encode())
-    return folder / f"{_slug(name)}-{digest.hexdigest()[:16]}.json"
+    return folder / f"{_slug(name)}{'-quick' * quick}.json"
 
 
 def _read(folder: Path | None, name: str, quick: bool) -> Outcome | None:
+    """The figures that are kept, with the modules that changed since."""
     if folder is None or not (path := _file(folder, name, quick)).exists():
         return None
-    return _load_outcome(path)
-
-
-def _read_earlier(folder: Path | None, name: str) -> Outcome | None:
-    """The latest figures of the full size, whatever code computed them."""
-    files = [] if folder is None else folder.glob(f"{_slug(name)}-{'?' * 16}.json")
-    for path in sorted(files, key=lambda each: each.stat().st_mtime, reverse=True):
-        kept = _load_outcome(path)
-        if not kept.quick:
-            return kept._replace(earlier=True)
-    return None
-
-
-def _load_outcome(path: Path) -> Outcome:
     kept = json.loads(path.read_text(encoding="utf-8"))
-    return Outcome(**kept | {"results": tuple(Result(**each) for each in kept["results"])})
+    changed = tuple(module for module, digest in kept["code"].items() if find_digest(module) != digest)
+    return Outcome(**kept | {"results": tuple(Result(**each) for each in kept["results"]), "changed": changed})
 
 
 def _write(folder: Path | None, name: str, quick: bool, outcome: Outcome) -> None:

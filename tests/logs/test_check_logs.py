@@ -37,37 +37,34 @@ def test_figures_of_the_full_size_stand_for_those_of_the_small_form(tmp_path: Pa
     assert check_logs.tabulate([whole]).rows == (("evaluate: refused", "100%", "99%", "NO", "100 histories"),)
 
 
-def test_figures_of_earlier_code_stand_where_they_are_asked_for_and_say_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = Outcome("evaluate", "refusals", (Result("refused", "100%", "99%", True, "100 histories"),))
-    with monkeypatch.context() as other:
-        other.setattr(check_logs, "list_code", lambda module: {module: "pass"})
-        check_logs._write(tmp_path, REFUSALS, False, whole)
+def test_figures_of_earlier_code_stand_where_they_are_asked_for_and_name_what_changed(tmp_path: Path) -> None:
+    code = {"restive.stats": "0" * 16, "restive.types": str(check_logs.find_digest("restive.types"))}
+    whole = Outcome("evaluate", "refusals", (Result("refused", "100%", "99%", True, "100 histories"),), code=code)
+    check_logs._write(tmp_path, REFUSALS, False, whole)
     found = run_checks([REFUSALS], False, tmp_path, print, earlier=True)
-    assert check_logs.tabulate(found).rows[0][-1] == "earlier code; 100 histories"
+    assert check_logs.tabulate(found).rows[0][-1] == "earlier code of stats; 100 histories"
     assert check_logs.summarize(found) == "1 of 1 figures of the full size, computed by earlier code, hold."
-    present = whole._replace(results=(Result("refused", "100%", "100%", True),))
+    present = whole._replace(code={"restive.types": code["restive.types"]})
     check_logs._write(tmp_path, REFUSALS, False, present)
-    assert run_checks([REFUSALS], False, tmp_path, print, earlier=True) == [present]
+    assert run_checks([REFUSALS], False, tmp_path, print) == [present]
 
 
-def test_other_code_of_the_part_is_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = check_logs.list_code("restive.logs.acceptance.examine")
-    assert {"restive.logs.acceptance.examine", "restive.logs.assumptions.dynamics", "restive.logs.history"} <= set(code)
-    assert "restive.logs.mixture" not in code
-    before = check_logs._file(tmp_path, "examine/power", True)
-    assert before == check_logs._file(tmp_path, "examine/power", True)
-    assert before != check_logs._file(tmp_path, "examine/power", False)
-    monkeypatch.setattr(check_logs, "list_code", lambda module: code | {"restive.logs.history": "pass"})
-    assert before != check_logs._file(tmp_path, "examine/power", True)
+def test_the_code_of_a_check_is_what_ran_with_what_it_imports_of_compiled_code_and_constants() -> None:
+    code = run_check(REFUSALS, quick=True).code
+    assert {"restive.logs.acceptance.evaluate", "restive.logs.evaluate", "restive.kernels.threshold_path"} <= set(code)
+    assert not {name for name in code if name.startswith(("restive.desk", "restive.policies", "restive.console"))}
 
 
-def test_the_code_of_a_check_is_what_it_imports_with_data_and_without_docstrings() -> None:
-    code = check_logs.list_code("restive.logs.acceptance.desk")
-    assert {"restive.desk.effects", "restive.desk/templates.toml", "restive.policies.lagrange"} <= set(code)
-    assert not {name for name in code if name.startswith(("restive.server", "restive.logs.mixture"))}
-    assert "hold the truth" not in code["restive.logs.acceptance.desk"]
+def test_docstrings_and_comments_are_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_logs, "ROOT", tmp_path)
+    digests = []
+    for text in ("def f():\n    return 1", 'def f():\n    """One."""\n    return 1  # one', "def f():\n    return 2"):
+        (tmp_path / "some.py").write_text(text, encoding="utf-8")
+        check_logs.find_digest.cache_clear()
+        digests.append(check_logs.find_digest("restive.some"))
+    check_logs.find_digest.cache_clear()
+    assert digests[0] == digests[1] != digests[2]
+    assert check_logs.find_digest("restive.none") is None
 
 
 def test_the_page_says_why_a_figure_is_not_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
