@@ -4,7 +4,7 @@ moves  [T, A, S, S]  how many people moved from s to t under a in each round
 
 The moves of a round are scored by how much better the rounds just before predict them than all earlier ones do:
 
-    score(a, s) = part · Σ_t moves(t) log( recent(t) / fitted(t) )       part = 1 / (1 + number of moves / MAX_MOVES)
+    score(a, s) = part · Σ_t moves(t) (log( recent(t) / fitted(t) ) − TOLERANCE)    part = 1 / (1 + Σ moves / MAX_MOVES)
     fitted ∝ 1/S + moves before, with a half-life of FITTED rounds
     recent ∝ SHRINKAGE · fitted + moves before, with a half-life of RECENT rounds
     cusum  = max(0, cusum + score)                                        (Page 1954)
@@ -14,7 +14,9 @@ has changed, since the round, from the last one with a cusum of 0 on, at which t
 one after is largest; the chart then begins again with the rounds since. `part` is what
 makes many people no surer than MAX_MOVES of them are: people differ and those in a row are others in each round, so its
 row varies about the mean however many they are. Most so the rows of acting, for which a learner selects people: there
-fewer moves count. The chart of all moves has those of waiting only.
+fewer moves count, and TOLERANCE is the divergence of a change that does not matter, of 3 points at a probability of one
+half: among many people, those whom a learner comes to prefer would else raise alarms. It was chosen on other seeds than
+those of the checks. The chart of all moves has those of waiting only.
 
 The threshold is for about one false alarm in 500 rounds, of programs whose learner selects people who differ;
 `restive check-logs --only drift` prints the rates by threshold.
@@ -29,6 +31,7 @@ from restive.types import Floats, Ints
 
 FITTED, RECENT = 32.0, 4.0
 SHRINKAGE = 20.0
+TOLERANCE = 0.0, 0.002  # waiting and acting
 MAX_MOVES = 400.0, 50.0  # waiting and acting
 WARM_UP = 10  # rounds of a row before it is judged
 THRESHOLD = 5.0
@@ -109,8 +112,8 @@ class Charts(NamedTuple):
         recent = self.recent + SHRINKAGE * fitted
         recent /= recent.sum(axis=1, keepdims=True)
         size = moved.sum(axis=1)
-        most = np.repeat(MAX_MOVES, size.size // 2)
-        score = (moved * np.log(recent / fitted)).sum(axis=1) / (1 + size / most)
+        most, tolerance = (np.repeat(each, size.size // 2) for each in (MAX_MOVES, TOLERANCE))
+        score = ((moved * np.log(recent / fitted)).sum(axis=1) - size * tolerance) / (1 + size / most)
         score[self.seen < WARM_UP] = 0.0
         self.cusum[:] = np.maximum(self.cusum + np.append(score, score[: size.size // 2].sum()), 0.0)
         self.zero[self.cusum == 0] = number
