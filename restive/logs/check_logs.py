@@ -22,7 +22,6 @@ from pkgutil import iter_modules
 from types import FrameType
 from typing import Any, NamedTuple
 
-import restive
 from restive.errors import InputError, did_you_mean
 from restive.files import write_atomic
 from restive.logs import acceptance
@@ -30,7 +29,7 @@ from restive.logs.acceptance import Check, Result
 from restive.paper.engines import open_engine, result_of
 from restive.report.tables import Table
 
-ROOT = Path(restive.__file__).parent
+ROOT = Path(acceptance.__file__).parents[2]
 REASONS = Path(acceptance.__file__).with_name("reasons.toml")
 INTRODUCTION = """\
 # Acceptance of what is said from logs
