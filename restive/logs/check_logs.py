@@ -31,6 +31,7 @@ from restive.report.tables import Table
 
 ROOT = Path(acceptance.__file__).parents[2]
 REASONS = Path(acceptance.__file__).with_name("reasons.toml")
+MAX_NAMED = 3  # modules that changed, in a note
 INTRODUCTION = """\
 # Acceptance of what is said from logs
 
@@ -154,8 +155,15 @@ def tabulate(outcomes: Sequence[Outcome]) -> Table:
 
 
 def _tell_changes(changed: Sequence[str]) -> str:
-    """A note on modules that changed after the figures were computed, without the name of the package."""
-    return f"earlier code of {', '.join(name.removeprefix('restive.') for name in changed)}" if changed else ""
+    """A note on modules that changed after the figures were computed, without the name of the package.
+
+    >>> _tell_changes(["restive.stats", "restive.logs.fit"]), _tell_changes(["restive.stats"] * 5)
+    ('earlier code of stats, logs.fit', 'earlier code of 5 modules')
+    """
+    if not changed:
+        return ""
+    names = ", ".join(name.removeprefix("restive.") for name in changed)
+    return f"earlier code of {names if len(changed) <= MAX_NAMED else f'{len(changed)} modules'}"
 
 
 def _judge(result: Result, quick: bool) -> str:
