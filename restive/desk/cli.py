@@ -163,12 +163,11 @@ def init(
         settings["rewards"] = parse_rewards(rewards)
     model = None if history is None else read_model(history)
     config = make_config(check_name(name), template, model, **settings)
-    start = "" if model is None else f"It starts from what a history of {len(model.agents):,} people showed."
-    setup = list(filter(None, [describe_control(config), start])), find_doubts(config)
+    start = [f"It starts from what a history of {len(model.agents):,} people showed."] if model else []
+    setup = [*filter(None, [describe_control(config)]), *start], find_doubts(config)
     if dry_run:
         refuse_taken(name, store)
-        print_config(name, config.as_json(), "would be created", as_json, *setup)
-        return
+        return print_config(name, config.as_json(), "would be created", as_json, *setup)
     with open_store(store, make=True) as opened:
         made = opened.create(name, config, pseudonyms=pseudonyms, history=model)
         print_config(name, {**made.config.as_json(), "store": opened.store.address}, "is ready", as_json, *setup)
