@@ -199,8 +199,8 @@ def _rename_ids(drawn: str, name: str) -> str:
 def draw_comparison(comparison: Comparison) -> Figure:
     """Paired differences from the best learner, and beside them the running means of all policies and the fluid bound.
 
-    Bands are of 95% over instances. Those of differences are narrower, because all policies meet the same random
-    numbers. With one policy, or a single run, there are no differences.
+    Bands of 95% over instances are those of differences, which are narrower, because all policies meet the same random
+    numbers. With one policy, or a single run, there are no differences, and bands are those of the means.
     """
     rows, best = comparison.rows, comparison.reference
     curves = _as_lines({row.label: row.trace.bands() for row in rows})
@@ -212,7 +212,8 @@ def draw_comparison(comparison: Comparison) -> Figure:
     if len(rows) == 1 or len(best.trace.reward) == 1:
         return draw_panels({"": (curves, _settled(curves))}, 1, labels, "", caption, **ONE_PANEL)
     leads = _as_lines({row.label: row.trace.lead(best.trace) for row in rows})
-    panels = {f"minus {best.label}, on the same random numbers": leads, "each policy": curves}
+    plain = [line._replace(low=line.mean, high=line.mean) for line in curves]  # bands over instances would hide them
+    panels = {f"minus {best.label}, on the same random numbers": leads, "each policy": plain}
     limits = {name: (lines, _settled(lines, with_bands=lines is leads)) for name, lines in panels.items()}
     return draw_panels(limits, 2, labels, "", caption, **TWO_PANELS)
 
