@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from restive.problem import Problem
     from restive.problems import PROBLEMS, make_problems
     from restive.simulation import Simulation, simulate
+    from restive.sweeps import Sweep, sweep
     from restive.trace import Trace
     from restive.world import World
 
@@ -37,6 +38,7 @@ __all__ = [
     "InputError",
     "Problem",
     "Simulation",
+    "Sweep",
     "Trace",
     "World",
     "__version__",
@@ -50,6 +52,7 @@ __all__ = [
     "plan_trial",
     "read_trial",
     "simulate",
+    "sweep",
 ]
 
 _MODULES = {
@@ -72,6 +75,8 @@ _MODULES = {
     "make_problems": "problems",
     "Simulation": "simulation",
     "simulate": "simulation",
+    "Sweep": "sweeps",
+    "sweep": "sweeps",
     "Trace": "trace",
     "World": "world",
 }

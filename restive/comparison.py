@@ -209,7 +209,7 @@ def compare(
         limit = mean_bound(problems, horizon) if bound else None
     work = len(problems) * runs * problems[0].shape[0] * horizon
     rows = [
-        _make_row(label, traces[label], traces[FLOOR], traces[CEILING], work / seconds[label])
+        make_row(label, traces[label], traces[FLOOR], traces[CEILING], work / seconds[label])
         for label in dict.fromkeys(map(_label, policies))
     ]
     return Comparison(tuple(rows), rows[0].trace.spec, limit)
@@ -239,7 +239,8 @@ def _warm_up(problem: Problem, policy: Policy[Any], horizon: int) -> None:
     simulate(problem, policy, horizon=min(horizon, WARM_UP_STEPS), threads=1)
 
 
-def _make_row(label: str, trace: Trace, floor: Trace, ceiling: Trace, speed: float) -> Row:
+def make_row(label: str, trace: Trace, floor: Trace, ceiling: Trace, speed: float) -> Row:
+    """The results of one policy, given the traces of the floor and the ceiling and its agent-steps per second."""
     tenth = -(-trace.reward.shape[1] // 10)
     end = trace.mean_reward(first=trace.reward.shape[1] - tenth)
     return Row(label, trace, trace.mean_reward(), end, trace.gap_closed(floor, ceiling), speed)

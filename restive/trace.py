@@ -191,18 +191,12 @@ def describe(
 ) -> dict[str, Any]:
     """The specification of a trace as plain data: all that is needed to reproduce it."""
     problems = [problem] if isinstance(problem, Problem) else list(problem)
-    digest = hashlib.sha256()
-    for each in problems:
-        start = np.array(-1) if each.start is None else each.start
-        known = (array for array in (each.features, each.cost) if array is not None)
-        for array in (each.transition, each.reward, start, *(each.drift or ()), *known):
-            digest.update(np.asarray(array).tobytes())
     return {
         "version": __version__,
         "policy": policy.name,
         "settings": policy.settings(),
         "problem": problems[0].name,
-        "fingerprint": digest.hexdigest()[:16],
+        "fingerprint": fingerprint(problems),
         "instances": len(problems),
         "runs": int(runs),
         "agents": world.shape.agents,
@@ -216,3 +210,14 @@ def describe(
         "seed": int(seed),
         "threshold": world.threshold.tolist(),
     }
+
+
+def fingerprint(problems: Sequence[Problem]) -> str:
+    """Digest of the dynamics, rewards, starts, features and costs of problems."""
+    digest = hashlib.sha256()
+    for each in problems:
+        start = np.array(-1) if each.start is None else each.start
+        known = (array for array in (each.features, each.cost) if array is not None)
+        for array in (each.transition, each.reward, start, *(each.drift or ()), *known):
+            digest.update(np.asarray(array).tobytes())
+    return digest.hexdigest()[:16]

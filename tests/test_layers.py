@@ -23,7 +23,7 @@ LAYERS = (
     {"comparison", "plotting", "page", "console", "report", "solution", "checks", "gym", "precompile"},
     {"paper", "benchmark", "desk", "logs"},
     {"server", "client"},
-    {"new"},
+    {"new", "sweeps"},
     {"cli"},
     {"__main__", ""},
 )
