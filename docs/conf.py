@@ -19,6 +19,7 @@ from restive.types import Bools, Floats, Ints
 from restive.version import __version__
 
 project, author, release = "restive", "The restive authors", __version__
+project_copyright = author
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 suppress_warnings = ["misc.highlighting_failure"]  # output of curl between the lines of a command

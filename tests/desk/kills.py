@@ -214,9 +214,12 @@ def find_last(reported_at: list[Reported]) -> Position | None:
 def kill_server(server: Postgres) -> None:
     """End every process of the server at once, as if its machine had lost power but for what the disk has."""
     first = psutil.Process(int((server.data / "postmaster.pid").read_text().split()[0]))
-    for process in [first, *first.children(recursive=True)]:
+    first.suspend()  # so that it starts no other process that would go on without it
+    processes = [first, *first.children(recursive=True)]
+    for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.kill()
+    psutil.wait_procs(processes, timeout=60)
     server.stop()
 
 
