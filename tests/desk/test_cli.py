@@ -743,6 +743,7 @@ LOOKS = {
 
 VERBS = {
     "init", "decide", "learn", "withdraw", "correct", "undo", "leave", "erase", "cancel", "change", "archive", "restore", "delete",
+    "migrate",
 }  # fmt: skip
 
 

@@ -169,10 +169,10 @@ def test_a_form_of_one_server_can_be_sent_to_the_other(tmp_path: Path, closed: b
         if closed:
             browser.fill("/login", {"token": token})
         browser.fill("/new", {"name": "shops", "control": "0"}, page="/new?template=pharmacy")
-        browser.fill(f"{place}/states", {"step": "decide"}, file=b"agent,state\nann,0\nben,1\n")
-        browser.fill(f"{place}/outcomes", {"step": "record"}, file=b"agent,next_state\nann,1\n")
+        browser.fill(f"{place}/states", {"step": "decide"}, file=b"agent,state\nann,silent\nben,occasional\n")
+        browser.fill(f"{place}/outcomes", {"step": "record"}, file=b"agent,next_state\nann,occasional\n")
         browser.fill(f"{place}/list", {"done": "yes"})
-        browser.fill(f"{place}/states", {"step": "decide"}, file=b"agent,state\nann,1\nben,0\n")
+        browser.fill(f"{place}/states", {"step": "decide"}, file=b"agent,state\nann,occasional\nben,silent\n")
         rules = {"budget": "7", "cool_down": "0", "keep": "2", "shares": ""}
         browser.fill(f"{place}/settings", {"step": "change", **rules})
         browser.fill(f"{place}/settings", {"step": "cancel", "round": "2", "sure": "yes"})
