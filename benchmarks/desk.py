@@ -101,11 +101,11 @@ def play(address: str, agents: int, rounds: int, shadow: str) -> dict[str, Any]:
 
 def play_rounds(program: Program, agents: int, rounds: int, folder: Path) -> tuple[list[str], list[float]]:
     """States in, list out, outcomes in, each round anew; the first list, and the seconds of each round."""
-    luck = np.random.default_rng(0)
+    random = np.random.default_rng(0)
     names = pl.Series("agent", [name(number) for number in range(agents)])
-    state, lists, seconds = luck.integers(3, size=agents), [], []
+    state, lists, seconds = random.integers(3, size=agents), [], []
     for _ in range(rounds):
-        after = np.clip(state + luck.integers(-1, 2, size=agents), 0, 2)
+        after = np.clip(state + random.integers(-1, 2, size=agents), 0, 2)
         pl.DataFrame({"agent": names, "state": STATES[state]}).write_parquet(folder / "states.parquet")
         pl.DataFrame({"agent": names, "next_state": STATES[after]}).write_parquet(folder / "outcomes.parquet")
         spent, _ = clock(lambda: play_round(program, folder))
@@ -122,9 +122,9 @@ def play_round(program: Program, folder: Path) -> None:
 
 def quick_rounds(address: Path, agents: int, rounds: int) -> dict[str, Any]:
     """Rounds from frames, on SQLite: how many a second, over all of them."""
-    luck, seconds = np.random.default_rng(0), []
+    random, seconds = np.random.default_rng(0), []
     names = pl.Series("agent", [name(number) for number in range(agents)])
-    states = luck.integers(2, size=(rounds + 1, agents))
+    states = random.integers(2, size=(rounds + 1, agents))
     with Desk(address) as desk:
         program = desk.create("load", states=["low", "high"], rewards=[0, 1], budget=agents // 20)
         for state, after in pairwise(states):

@@ -79,7 +79,7 @@ What would break first, in this order:
 
 1. **The store.** In a round every worker reads the beliefs of its people in each pass and writes them once. Where the workers
    read from one object store, its bandwidth is the limit long before the processors: the table has the bytes.
-2. **The states.** Whoever writes the tables of states must write one for each partition. A single table for all is read by
+2. **The states.** The tables of states must be written one for each partition. A single table for all is read by
    every task, which is fit for a few million people only.
 3. **The log.** A record names four files of each partition, with their digests. It is read and written as a whole, which is
    fit for some thousand partitions; more people need larger partitions.

@@ -98,12 +98,12 @@ def million(folder: Path) -> list[Row]:
     store = folder / "many.db"
     with Desk(store) as desk:
         desk.create("many", states=STATES.tolist(), rewards=[0, 1, 2], budget=MANY // 100, cool_down=2)
-    luck = np.random.default_rng(0)
+    random = np.random.default_rng(0)
     names = pl.Series("agent", [f"customer-{number:07}" for number in range(MANY)])
-    state, spent = luck.integers(3, size=MANY), []
+    state, spent = random.integers(3, size=MANY), []
     with serving(store) as (port, watch):
         for number in range(1, ROUNDS + 1):
-            after = np.clip(state + luck.integers(-1, 2, size=MANY), 0, 2)
+            after = np.clip(state + random.integers(-1, 2, size=MANY), 0, 2)
             states, outcomes = (
                 as_parquet({"agent": names, column: STATES[codes]})
                 for column, codes in (("state", state), ("next_state", after))
@@ -199,15 +199,15 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 def play(port: int, client: int, until: float, pause: float, agents: int, clients: int, report: bool) -> list[float]:
-    """One client: decide, tell what came of it, wait; the milliseconds of each decision but the first few.
+    """One client: decide, report outcomes, wait; the milliseconds of each decision but the first few.
 
     The tables are made beforehand, because the clients share the processors with the server.
     """
-    luck = np.random.default_rng(client)
+    random = np.random.default_rng(client)
     names = [f"customer-{number:04}" for number in range(agents)]
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     place, spent = f"/api/v1/programs/program-{client}", []
-    drawn = STATES[[0, 2]][luck.integers(2, size=(TABLES, agents))].tolist()
+    drawn = STATES[[0, 2]][random.integers(2, size=(TABLES, agents))].tolist()
     states = [json.dumps({"states": {"agent": names, "state": codes}}).encode() for codes in drawn]
     outcomes = [json.dumps({"outcomes": {"agent": names, "next_state": codes}}).encode() for codes in drawn]
     time.sleep(pause * client / clients)

@@ -354,12 +354,12 @@ def test_nothing_has_no_values() -> None:
 
 
 def test_many_values_are_packed_in_threads_to_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    luck = np.random.default_rng(0)
+    random = np.random.default_rng(0)
     columns = {
-        "few": luck.integers(5, size=999).astype(np.float64),
-        "many": luck.random(999),
+        "few": random.integers(5, size=999).astype(np.float64),
+        "many": random.random(999),
         "range": np.arange(999),
-        "bits": luck.random(999) < 0.5,
+        "bits": random.random(999) < 0.5,
     }
     alone = pack(columns)
     monkeypatch.setattr(module, "MIN_PARALLEL", 1)

@@ -612,8 +612,8 @@ def _choose_with_break_even(priority: Floats, rules: Rules, step: int, explore: 
 @given(st.integers(0, 1000), st.integers(0, 12))
 @settings(deadline=None)
 def test_the_first_by_priority_then_by_tie_are_those_of_a_sort(seed: int, wanted: int) -> None:
-    luck = np.random.default_rng(seed)
-    priority, tie = luck.integers(0, 3, size=(2, 12)).astype(np.float64) * [[1.0], [0.25]]
-    some = np.flatnonzero(luck.random(12) < 0.7)
+    random = np.random.default_rng(seed)
+    priority, tie = random.integers(0, 3, size=(2, 12)).astype(np.float64) * [[1.0], [0.25]]
+    some = np.flatnonzero(random.random(12) < 0.7)
     ordered = [agent for agent in np.lexsort((-tie, -priority)) if agent in some]
     assert sorted(_first(some, wanted, priority, tie)) == sorted(ordered[:wanted])
