@@ -34,7 +34,7 @@ from restive.paper.engines import open_engine
 MILLION, SHARE = 10**6, 0.01
 SHORT, LONG = 2, 12  # rounds; the long run has only the first number of people
 CONFIG = {
-    "states": ["away", "here"], "rewards": [0, 1], "policy": "lagrange:mixture=false", "control": 0.1, "cool_down": 2,
+    "states": ["away", "here"], "rewards": [0, 1], "control": 0.1, "cool_down": 2,
 }  # fmt: skip
 PAGE = """# Partitions: measured, and planned for more people
 

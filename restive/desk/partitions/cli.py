@@ -26,7 +26,6 @@ FolderArgument = Annotated[
 ]
 EngineOption = Annotated[str, typer.Option(help="What runs the tasks: `threads`, `dask` or `dask://host:port`.")]
 WorkersOption = Annotated[int, typer.Option(help="How many tasks at once, if it is not dask://host:port.")]
-POLICY = "lagrange:mixture=false"
 
 
 @contextmanager
@@ -88,7 +87,7 @@ def init(
     share: Annotated[
         list[str] | None, typer.Option(help="A group's minimum share of the list: north=0.3; repeatable.")
     ] = None,
-    policy: Annotated[str, typer.Option(help="`lagrange` without a mixture of types, and its settings.")] = POLICY,
+    policy: Annotated[str, typer.Option(help="`lagrange`, and its settings.")] = "lagrange",
     seed: Annotated[int, typer.Option(help="The seed of all random draws.")] = 0,
     column: ColumnOption = None,
     value: ValueOption = None,

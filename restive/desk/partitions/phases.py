@@ -19,7 +19,6 @@ from restive.desk.partitions.files import BELIEF, CHOICES, GIVEN, RANKED
 from restive.desk.partitions.selection import Window, find_cut
 from restive.desk.partitions.tasks import Partition, Ranked, Setting, learn, load_belief, load_policy
 from restive.desk.selection import find_minimums
-from restive.kernels.block_sums import count_blocks, join_nodes
 from restive.paper.engines import result_of
 from restive.policies.belief import agent_axes, flatten
 from restive.policies.lagrange import UNOBSERVED, Observed
@@ -63,17 +62,16 @@ def learn_round(tasks: Tasks, setting: Setting, partitions: Sequence[Partition])
     nobody = load_belief(setting, Partition(-1, 0, 1, {}))
     unknown = np.full((1, 1), UNOBSERVED)
     steps = learn_in_passes(policy, nobody, Observed(unknown, unknown, np.zeros((1, 1)), unknown), setting.agents)
-    next(steps)
-    blocks, sums, learned = count_blocks(setting.agents), list[Floats](), list(partitions)
+    expected, sums, learned = next(steps), list[Floats](), list(partitions)
     while True:
         found = tasks.run("learn", learn, [(setting, each.brief(GIVEN, CHOICES, BELIEF), sums) for each in partitions])
-        sums.append(join_nodes([each.nodes for each in found], blocks))
+        sums.append(expected.join([each.nodes for each in found], setting.agents))
         files = [each.belief for each in found]
         learned = [
             part.having(**{BELIEF: file}) if file else part for part, file in zip(partitions, files, strict=True)
         ]
         try:
-            steps.send(sums[-1].copy())
+            expected = steps.send(sums[-1].copy())
         except StopIteration:
             break
     axes = agent_axes(policy, nobody)

@@ -87,13 +87,8 @@ class Decision(NamedTuple):
 
 def check_config(config: Config) -> None:
     """Refuse what a partitioned program cannot do."""
-    policy = make_learner(config.policy)
-    if not isinstance(policy, Lagrange) or policy.mixture:
-        raise InputError(
-            f"The policy is {config.policy}; a partitioned program needs lagrange:mixture=false: a mixture of types is "
-            "fitted to all people at once.",
-            location="policy",
-        )
+    if not isinstance(make_learner(config.policy), Lagrange):
+        raise InputError(f"The policy is {config.policy}; a partitioned program needs lagrange.", location="policy")
     for name, missing in (
         ("rewards", config.rewards is None),
         ("states_are_outcomes", not config.states_are_outcomes),

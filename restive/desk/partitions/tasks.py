@@ -34,7 +34,7 @@ from restive.desk.table_files import ROW, read_parquet
 from restive.desk.table_schema import read_outcomes
 from restive.errors import InputError, NotFound
 from restive.kernels import rng
-from restive.kernels.block_sums import BLOCK, Nodes, climb, count_blocks
+from restive.kernels.block_sums import Nodes
 from restive.policies.belief import agent_axes, flatten, unflatten
 from restive.policies.lagrange import UNOBSERVED, Lagrange, LagrangeBelief, Observed
 from restive.policies.lagrange_passes import learn_in_passes
@@ -237,7 +237,7 @@ def learn(setting: Setting, partition: Partition, sums: Sequence[Floats]) -> Lea
     found = next(steps)
     for known in sums:
         found = steps.send(known.copy())
-    nodes = climb(found.parts, partition.first // BLOCK, count_blocks(setting.agents))
+    nodes = found.nodes(partition.first, setting.agents)
     return Learned(nodes, _save_belief(setting, partition, belief) if found.last else None)
 
 

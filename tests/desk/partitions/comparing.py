@@ -20,7 +20,7 @@ from restive.policies.belief import flatten
 from restive.types import Ints
 
 CONFIG: dict[str, Any] = {
-    "states": ["away", "here"], "rewards": [0.0, 1.0], "policy": "lagrange:mixture=false", "seed": 4, "control": 0.1,
+    "states": ["away", "here"], "rewards": [0.0, 1.0], "seed": 4, "control": 0.1,
 }  # fmt: skip
 
 
@@ -31,7 +31,8 @@ class World:
         self.numbers, self.people, self.missing, self.unlike = np.random.default_rng(seed), people, missing, unlike
         self.agent = [f"p{n:07d}" for n in range(people)]
         self.group = self.numbers.choice(["north", "south", "west"], people).tolist()
-        self.stay, self.gain = self.numbers.beta(4, 4, people), self.numbers.beta(1, 4, people)
+        kind = self.numbers.integers(0, 3, people)
+        self.stay, self.gain = 0.2 + 0.3 * kind, self.numbers.beta(1, 4, people)
         self.state = self.numbers.integers(0, 2, people)
         self.advised = np.zeros(people, np.bool_)
 
@@ -126,6 +127,10 @@ class Pair:
             stored = self.parts.folder.read(part.files["activity"].path)
             for name in stored.columns:
                 assert (stored[name].to_numpy() == getattr(agents, name)[part.number]).all(), name
+
+    def has_types(self) -> bool:
+        """Whether a mixture of types is used."""
+        return bool(self.whole.projection.policy_states["policy"].belief.responsibility.any())
 
     def close(self) -> None:
         self.desk.close()

@@ -118,8 +118,7 @@ def test_programs_that_cannot_be_are_refused(tmp_path: Path, engine: Executor, p
     with pytest.raises(InputError, match=r"p0000: more than once"):
         make(tmp_path, engine, [*AGENTS, "p0000"], other)
     for settings, message in (
-        ({"policy": "lagrange"}, "lagrange:mixture=false"),
-        ({"policy": "egt"}, "lagrange:mixture=false"),
+        ({"policy": "egt"}, "needs lagrange"),
         ({"rewards": None}, "needs rewards"),
         ({"shadow": "random"}, "no shadow"),
     ):

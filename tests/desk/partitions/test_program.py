@@ -8,11 +8,18 @@ from typing import Any
 import pytest
 
 from desk.partitions.comparing import Pair, World, some_free
+from restive.policies import lagrange
 
 PEOPLE = 3 * 1024 + 500
 RULES: dict[str, Any] = {
     "budget": 300, "cool_down": 3, "keep": 1, "control": 0.2, "control_until": 9, "shares": {"south": 0.5, "west": 0.3},
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def early_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mixture of types is fitted after few rounds."""
+    monkeypatch.setattr(lagrange, "FIRST_SEARCH", 3)
 
 
 @pytest.fixture
@@ -42,6 +49,7 @@ def test_rounds_are_decided_as_on_one_machine(
             given = {"never": names, "must": 5, "budget": 123}
         pair.compare(pair.decide(**given))
     assert pair.parts.verify(engine) == []
+    assert pair.has_types()
     pair.close()
 
 
@@ -55,4 +63,5 @@ def test_a_million_people_are_decided_as_on_one_machine(
     assert len(pair.parts.partitions) == partitions
     for _ in range(5):
         pair.compare(pair.decide())
+    assert pair.has_types()
     pair.close()
