@@ -253,19 +253,35 @@ def days_before(cells: pl.Series, today: date) -> pl.Series | None:
     if cells.dtype in (pl.Date, pl.Datetime):
         dates = cells.cast(pl.Date)
     elif cells.dtype == pl.String and cells.null_count() < len(cells):
-        texts = cells.str.replace(r"[ T]\d\d?:\d\d.*$", "")
-        parts = texts.str.extract_groups(r"^(\d\d?)([./-])(\d\d?)[./-](\d{4})$").struct.unnest()
-        first, second = (parts[name].cast(pl.Int64) for name in ("1", "3"))
-        if (first > 12).any() or (parts["2"] == ".").any():
-            texts = parts.select(pl.concat_str("4", "3", "1", separator="-")).to_series()
-        elif (second > 12).any():
-            texts = parts.select(pl.concat_str("4", "1", "3", separator="-")).to_series()
-        dates = texts.str.to_date("%Y-%m-%d", strict=False)
+        dates = spell_dates(cells).str.replace(r"[ T]\d\d?:\d\d.*$", "").str.to_date("%Y-%m-%d", strict=False)
         if dates.null_count() > cells.null_count():
             return None
     else:
         return None
     return (pl.Series([today]) - dates).dt.total_days().cast(pl.Float64).alias(cells.name)
+
+
+def spell_dates(texts: pl.Series) -> pl.Series:
+    """Texts that begin with day, month and year, as in 18.11.2026 14:30, with an ISO date instead; others stay.
+
+    With dots the day is first; with slashes or dashes a number above 12 in some text shows which one is the day, and
+    without such a text they stay.
+
+    >>> spell_dates(pl.Series(["1.11.2026", "18.11.2026 14:30", "2026-11-18"])).to_list()
+    ['2026-11-1', '2026-11-18 14:30', '2026-11-18']
+    >>> spell_dates(pl.Series(["11/30/2026", "11/1/2026"])).to_list(), spell_dates(pl.Series(["11/1/2026"])).to_list()
+    (['2026-11-30', '2026-11-1'], ['11/1/2026'])
+    """
+    parts = texts.str.extract_groups(r"^(\d\d?)([./-])(\d\d?)[./-](\d{4})(\D.*)?$").struct.unnest()
+    first, second = (parts[name].cast(pl.Int64) for name in ("1", "3"))
+    if (first > 12).any() or (parts["2"] == ".").any():
+        order = ("4", "3", "1")
+    elif (second > 12).any():
+        order = ("4", "1", "3")
+    else:
+        return texts
+    dates = pl.concat_str(*order, separator="-") + pl.col("5").fill_null("")
+    return parts.select(dates.alias("")).to_series().fill_null(texts).alias(texts.name)
 
 
 def look_like_phones(ids: pl.Series) -> bool:

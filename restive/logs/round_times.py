@@ -7,12 +7,14 @@ import numpy as np
 import polars as pl
 
 from restive.desk.table_files import quote
+from restive.desk.table_mapping import spell_dates
 from restive.logs.columns import HistoryTable
 from restive.logs.options import PERIOD
 from restive.types import Ints
 
 MONTHS = {"mo": 1, "y": 12}
 HOURS = {"h": 1, "d": 24, "w": 168}
+UNCLEAR_DATE = r"^\d\d?[/-]\d\d?[/-]\d{4}"
 
 
 def read_rounds(table: HistoryTable, every: str | None) -> tuple[pl.Series, Ints]:
@@ -68,12 +70,16 @@ def _read_times(table: HistoryTable) -> pl.Series:
     elif isinstance(cells.dtype, pl.Datetime):
         times = cells.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if cells.dtype.time_zone else cells
     else:
-        text = table.texts("time")
+        text = spell_dates(table.texts("time"))
         times = _parse_times(text)
-        table.add_faults(
-            "time", times.is_null() & text.is_not_null(),
-            lambda i: f"{quote(text[i])} is not a whole number and not a date like 2026-11-17 or 2026-11-17 14:30",
-        )  # fmt: skip
+        if len(confused := text.filter(times.is_null() & text.str.contains(UNCLEAR_DATE))):
+            header, example = table.headers["time"], quote(confused[0])
+            table.add_fault(None, header, f"day and month of {example} can be confused; write dates like 2026-11-17")
+        else:
+            table.add_faults(
+                "time", times.is_null() & text.is_not_null(),
+                lambda i: f"{quote(text[i])} is not a whole number and not a date like 2026-11-17 or 2026-11-17 14:30",
+            )  # fmt: skip
     empty = table.cells("time").is_null()
     table.add_faults("time", empty, lambda _: "empty; every row must say when it was")
     return times

@@ -40,9 +40,9 @@ def browser(site: Site) -> Browser:
     return site.browser("admin")
 
 
-def send(site: Site, browser: Browser, content: bytes, name: str = "calls.csv", **fields: str) -> str:
-    """Send a table, wait for the report, and return its address."""
-    answer = browser.post("/history", fields, (name, content))
+def send(site: Site, browser: Browser, fields: dict[str, str], content: bytes | None = None) -> str:
+    """Send a table or answers, wait for the report, and return its address."""
+    answer = browser.post("/history", fields, ("calls.csv", content) if content else None)
     assert answer.status_code == 303, read_text(answer.text)
     address = answer.headers["location"].removesuffix("#main")
     job = site.app.state.histories.find(address.partition("report=")[2], "the-admin (token 3)")
@@ -58,8 +58,19 @@ def send(site: Site, browser: Browser, content: bytes, name: str = "calls.csv", 
 
 
 def test_a_history_becomes_a_report_with_files_and_the_form_of_a_program(site: Site, browser: Browser) -> None:
-    asked = {"columns": "agent=who\naction=called", "action_is": "yes", "rewards": "low=0, high=1"}
-    address = send(site, browser, table(), budgets="3", rounds="4", **asked)
+    first = send(site, browser, {"budgets": "3", "rounds": "4"}, table())
+    report = first.partition("report=")[2]
+    questions = browser.get(first.replace("/history", "/history.json")).json()["report"]["table"]
+    assert (questions["acts"], questions["states"]) == (["no", "yes"], ["high", "low"])
+    chosen = {each["name"]: each["header"] for each in questions["columns"] if each["header"]}
+    assert chosen == {"time": "time", "state": "state", "action": "called"}
+    answers = {"column.agent": "who", "column.action": "called", "acts.1": "yes"}
+    worth = {"state.0": "high", "reward.0": "1", "state.1": "low", "reward.1": "0"}
+    address = send(site, browser, {"report": report, "budgets": "3", "rounds": "4", **answers, **worth})
+    assert address == first
+    again = browser.post("/history", {"report": report})
+    assert again.status_code == 422
+    assert "The table is no longer there; choose the file again." in read_text(again.text)
     text = read_text(browser.get(address).text)
     for words in ("What calls.csv says about a program", "In short", "3 actions a round bring", "Who gains"):
         assert words in text
@@ -88,7 +99,9 @@ def test_a_history_becomes_a_report_with_files_and_the_form_of_a_program(site: S
 
 
 def test_all_faults_are_shown_with_their_rows(site: Site, browser: Browser) -> None:
-    page = browser.get(send(site, browser, WRONG, rewards="low=0,high=1"))
+    page = browser.get(
+        send(site, browser, {"state.0": "low", "reward.0": "0", "state.1": "high", "reward.1": "1"}, WRONG)
+    )
     text = read_text(page.text)
     assert "The table has 3 errors" in text
     assert (
@@ -108,15 +121,16 @@ def test_all_faults_are_shown_with_their_rows(site: Site, browser: Browser) -> N
         ({"budgets": "many"}, ("a.csv", b"agent"), "budget is 'many'"),
         ({"budgets": "1,2,3,4,5,6,7"}, ("a.csv", b"agent"), "at most 6 are allowed"),
         ({"rounds": "0"}, ("a.csv", b"agent"), "rounds is 0"),
+        ({"state.0": "low", "reward.0": "much"}, ("a.csv", b"agent"), "reward of low is 'much'; it must be a number."),
     ],
 )
 def test_a_form_that_cannot_be_used_is_shown_again(
     browser: Browser, fields: dict[str, str], file: tuple[str, bytes] | None, sentence: str
 ) -> None:
-    answer = browser.post("/history", {"rewards": "kept=1", **fields}, file)
+    answer = browser.post("/history", {"rounds": "31", **fields}, file)
     assert answer.status_code == 422
     assert sentence in read_text(answer.text)
-    assert 'value="kept=1"' in answer.text
+    assert f'name="rounds" inputmode="numeric" class="short" value="{fields.get("rounds", 31)}"' in answer.text
 
 
 def test_too_many_reports_are_refused_and_old_ones_removed(tmp_path: Path) -> None:
