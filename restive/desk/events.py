@@ -177,6 +177,19 @@ def _narrow(columns: Columns) -> dict[str, Column]:
     return {name: column.astype(np.int16) if name in NARROW else column for name, column in columns.items()}
 
 
+def _feature_columns(features: Floats) -> dict[str, Column]:
+    """A column for each feature of [M, F]."""
+    return {f"{FEATURE}{place}": column.copy() for place, column in enumerate(features.T)}
+
+
+def _read_features(event: Event) -> Floats:
+    """The features of the agents of an event, [M, F]."""
+    features = np.zeros((event.columns["number"].size, sum(name.startswith(FEATURE) for name in event.columns)))
+    for place, column in enumerate(features.T):
+        column[:] = event.columns[f"{FEATURE}{place}"]
+    return features
+
+
 @dataclass(frozen=True)
 class Created(Change):
     """A program is created with a config."""
@@ -208,21 +221,22 @@ class WarmStarted(Change):
     kind: ClassVar[str] = "history"
     number: Ints
     moves: Ints  # [M, A, S, S] how often each of them moved under an action from a state to another
+    features: Floats  # [M, F], NaN where unknown
     about: Header
 
     def record(self) -> Record:
-        """The content of the event: a column for each action, state and next state."""
+        """The content of the event: a column for each action, state and next state, and for each feature."""
         cells = self.moves.reshape(self.number.size, -1)
-        return Record(
-            self.about, {"number": self.number} | {f"{MOVES}{k}": cells[:, k] for k in range(cells.shape[1])}, {}
-        )
+        moves = {f"{MOVES}{k}": cells[:, k] for k in range(cells.shape[1])}
+        return Record(self.about, {"number": self.number} | moves | _feature_columns(self.features), {})
 
     @classmethod
     def read(cls, event: Event) -> Self:
         """The meaning of the event."""
         states, number = len(event.header["value"]), event.columns["number"].astype(np.int64)
         cells = [event.columns[f"{MOVES}{k}"].astype(np.int64) for k in range(2 * states * states)]
-        return cls(number, np.stack(cells, axis=1).reshape(-1, 2, states, states), event.header)
+        moves = np.stack(cells, axis=1).reshape(-1, 2, states, states)
+        return cls(number, moves, _read_features(event), event.header)
 
 
 @dataclass(frozen=True)
@@ -237,17 +251,14 @@ class Joined(Change):
 
     def record(self) -> Record:
         """The content of the event: a column for each feature."""
-        features = {f"{FEATURE}{place}": column.copy() for place, column in enumerate(self.features.T)}
-        return Record({"groups": self.groups}, _narrow({"number": self.number, "group": self.group}) | features, {})
+        known = _narrow({"number": self.number, "group": self.group})
+        return Record({"groups": self.groups}, known | _feature_columns(self.features), {})
 
     @classmethod
     def read(cls, event: Event) -> Self:
         """The meaning of the event."""
         number, group = (event.columns[name].astype(np.int64) for name in ("number", "group"))
-        features = np.zeros((number.size, sum(name.startswith(FEATURE) for name in event.columns)))
-        for place, column in enumerate(features.T):
-            column[:] = event.columns[f"{FEATURE}{place}"]
-        return cls(number, group, event.header["groups"], features)
+        return cls(number, group, event.header["groups"], _read_features(event))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ columns: not known. Names are compared as headers are, categories without case.
 """
 
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,47 @@ def encode(table: pl.DataFrame, features: Features) -> Floats:
             values = np.where(np.isnan(values), np.nan, values == np.arange(len(categories)))
         parts.append(values)
     return np.concatenate(parts, axis=1)
+
+
+def encode_known(known: Mapping[str, Floats], features: Features, agents: int) -> Floats:
+    """The features of agents of a history as a policy gets them, [N, F].
+
+    `known` are numbers by header, and 1 or 0 by header and category. A category that the program does not have counts as
+    not known.
+
+    >>> known = {"Age": np.array([40.0]), "Region=South": np.array([1.0]), "Region=west": np.array([0.0])}
+    >>> encode_known(known, {"region": ("north", "south"), "age": ()}, 1)
+    array([[ 0.,  1., 40.]])
+    """
+    columns = {}
+    for header, values in known.items():
+        name, equals, category = header.partition("=")
+        columns[normalize_header(name), normalize_name(category).lower() if equals else None] = values
+    parts = [np.zeros((agents, 0))]
+    for name, categories in features.items():
+        there = [category for header, category in columns if header == name]
+        if not there or (None in there) == bool(categories):
+            kind = f"has the categories {', '.join(categories)}" if categories else "is a number"
+            raise InputError(
+                f"The feature {name} of the program {kind}; the history has no such column.", location="history"
+            )
+        codes: list[str | None] = [category.lower() for category in categories] or [None]
+        values = np.stack([columns.get((name, code), np.zeros(agents)) for code in codes], axis=1)
+        parts.append(np.where(values.sum(axis=1, keepdims=True) == 0, np.nan, values) if categories else values)
+    return np.concatenate(parts, axis=1)
+
+
+def find_declared(known: Iterable[str]) -> dict[str, list[str]]:
+    """The features that a program would declare to use those of a history, by their headers and categories.
+
+    >>> find_declared(["Age", "Region=north", "Region=south"])
+    {'Age': [], 'Region': ['north', 'south']}
+    """
+    declared = dict[str, list[str]]()
+    for header in known:
+        name, equals, category = header.partition("=")
+        declared.setdefault(name, []).extend([category] if equals else [])
+    return declared
 
 
 def decode(encoded: Floats, features: Features) -> dict[str, list[Any]]:

@@ -247,7 +247,7 @@ class Projection:
 
     def _warm_start(self, change: WarmStarted) -> None:
         agents, number = self.agents, change.number
-        agents.join(np.full(number.size, -1), self._draw_control(number), np.zeros((number.size, 0)))
+        agents.join(np.full(number.size, -1), self._draw_control(number), change.features)
         agents.active[:], agents.expected[:] = False, True
         self.tallies.grow(agents.count)
         moves = scale_counts(change.moves.astype(np.float64), change.about["power"])

@@ -13,6 +13,7 @@ import polars as pl
 from restive.contract import scale_counts
 from restive.desk.config import Config, make_learner
 from restive.desk.events import WarmStarted
+from restive.desk.features import encode_known
 from restive.desk.projection import MAX_BELIEF_BYTES, PolicyState
 from restive.desk.roster import find_key, normalize_names
 from restive.errors import InputError
@@ -36,8 +37,6 @@ def check_match(model: FittedModel, config: Config) -> None:
     policy = make_learner(config.policy)
     if type(policy).warm_start is Policy.warm_start:
         raise InputError(f"{policy.name} cannot start from a history; lagrange can.", location="history")
-    if config.features:
-        raise InputError("A program with features cannot start from a history.", location="history")
     if sorted(model.states) != sorted(config.states):
         raise InputError(
             f"The states of the history are {', '.join(model.states)}; those of the program are "
@@ -61,4 +60,5 @@ def make_warm_start(model: FittedModel, config: Config) -> tuple[pl.Series, Warm
     moves = scale_counts(model.counts, 1.0)[:, :, order][..., order].astype(np.int64)
     value = model.value[order] if config.rewards is None else config.rewards
     about = {"value": [float(each) for each in value], "power": float(model.power), "rounds": int(model.logged.rounds)}
-    return names, WarmStarted(np.arange(len(names)), moves, about)
+    features = encode_known(model.known_features, config.features, len(names))
+    return names, WarmStarted(np.arange(len(names)), moves, features, about)

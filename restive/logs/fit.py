@@ -126,6 +126,9 @@ def fit(
         (*history.notes, *notes),
         find_power(moves, center(priors)) if forgetting.half_life is None else 1.0,
         forgetting=forgetting,
+        known_features=dict(
+            zip(history.feature_names, () if history.features is None else history.features.T, strict=True)
+        ),
     )
 
 

@@ -5,7 +5,7 @@ about the prior itself is kept as draws of it. The file is one Parquet file: a r
 metadata.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -134,6 +134,9 @@ class FittedModel(Displayed):
     features, feature_names, feature_scale
         [N, F] of mean 0 and variance 1, 0 where unknown, and their names; [2, F] the mean and scale that they had. None and
         empty if features did not earn their place.
+    known_features
+        Of all features by name, also of those that did not earn their place: [N] in the units of the history, NaN where
+        unknown. A program that starts from the history takes its own from them.
     choice
         What was tried of types and features, and what it gained.
     held_out
@@ -179,6 +182,7 @@ class FittedModel(Displayed):
     verdicts: tuple[str, ...] = ()
     forgetting: Forgetting = field(default_factory=Forgetting)
     alternatives: tuple[Alternative, ...] = ()
+    known_features: Mapping[str, Floats] = field(default_factory=dict)
 
     def facts(self) -> dict[str, object]:
         """People, states, and what was chosen."""
@@ -247,9 +251,11 @@ class FittedModel(Displayed):
         counts = np.where(known[:, None, None, None], self.counts[row], 0.0)
         features = None if self.features is None else np.where(known[:, None], self.features[row], 0.0)
         last_state = np.where(known, self.last_state[row], 0)
+        given = {name: np.where(known, column[row], np.nan) for name, column in self.known_features.items()}
         return replace(
-            self, agents=pl.Series(names), counts=counts, last_state=last_state, features=features, alternatives=()
-        )
+            self, agents=pl.Series(names), counts=counts, last_state=last_state, features=features, alternatives=(),
+            known_features=given,
+        )  # fmt: skip
 
     def standardize(self, features: Floats) -> Floats:
         """Turn `features` in the units of the history, [N, F], into those of the model: 0 where unknown."""
@@ -277,6 +283,8 @@ class FittedModel(Displayed):
             "last_state": self.last_state,
             "counts": self.counts.astype(np.int32 if whole else np.float64).reshape(len(self.agents), -1),
         } | ({} if self.features is None else {"features": self.features})
+        if self.known_features:
+            columns["known_features"] = np.column_stack(list(self.known_features.values()))
         for each in self.alternatives:
             columns[f"counts_{each.key}"] = each.counts.astype(np.int32).reshape(len(self.agents), -1)
             columns[f"last_state_{each.key}"] = each.last_state
@@ -289,6 +297,7 @@ class FittedModel(Displayed):
             "logged": self.logged._asdict() | {"probability": self.logged.probability.tolist()},
             "feature_names": self.feature_names,
             "feature_scale": self.feature_scale.tolist(),
+            "known_features": list(self.known_features),
             "choice": self.choice._asdict(),
             "held_out": self.held_out,
             "notes": self.notes,
@@ -327,6 +336,7 @@ class FittedModel(Displayed):
             tuple(spec["verdicts"]),
             Forgetting(**{name: _as_tuples(part) for name, part in spec["forgetting"].items()}),
             tuple(_load_alternative(each, columns, len(states)) for each in spec["alternatives"]),
+            {name: columns["known_features"][:, place] for place, name in enumerate(spec["known_features"])},
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -183,6 +183,7 @@ def make(folder: Path) -> int:
 
 
 def _make_report(folder: Path) -> None:
+    from restive.desk.features import find_declared
     from restive.desk.table_files import read_table_file
     from restive.logs.options import ReadOptions
     from restive.logs.report import report
@@ -216,6 +217,7 @@ def _make_report(folder: Path) -> None:
         "sections": [_as_data(section) for section in sections],
         "states": list(history.states),
         "rewards": [float(f"{value:.6g}") for value in history.value],
+        "features": {} if answer.model.features is None else find_declared(answer.model.known_features),
         "budget": asked["budgets"][0] if asked["budgets"] else max(1, round(answer.model.logged.actions_per_round)),
     }
     (folder / RESULT).write_text(json.dumps(shown), encoding="utf-8")

@@ -139,7 +139,9 @@ CHOICE = {"chosen": np.array([True, False]), "probability": np.array([0.5, 0.25]
 CHANGES: list[Change] = [
     Created({"budget": 2}),
     Changed({"budget": 3}),
-    WarmStarted(NUMBER, np.arange(16).reshape(2, 2, 2, 2), {"value": [0.0, 1.0], "power": 0.5, "rounds": 8}),
+    WarmStarted(
+        NUMBER, np.arange(16).reshape(2, 2, 2, 2), np.zeros((2, 0)), {"value": [0.0, 1.0], "power": 0.5, "rounds": 8}
+    ),
     Joined(NUMBER, np.array([-1, 0]), ["north"], np.zeros((2, 0))),
     Joined(NUMBER, np.array([-1, 0]), [], np.array([[40.5, 0.0, 1.0], [np.nan, 1.0, 0.0]])),
     Grouped(NUMBER, np.array([0, 1]), []),

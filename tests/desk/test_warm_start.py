@@ -19,6 +19,7 @@ from restive.errors import InputError
 from restive.logs.fit import fit
 from restive.logs.generate import generate_history
 from restive.logs.model import FittedModel
+from restive.logs.tables import read_history
 
 PROBLEM = make_problems("two-state-v1", agents=30, budget=5, seed=3)[0]
 MODEL = fit(generate_history(PROBLEM, rounds=40, seed=5), draws=20, types=1, held_out=False)
@@ -118,13 +119,37 @@ def test_groups_given_later_are_no_move(desk: Desk) -> None:
     [
         ({"states": ["low", "high"]}, "The states of the history are bad, good; those of the program are low, high"),
         ({"policy": "egt"}, "egt cannot start from a history"),
-        ({"features": {"age": []}}, "A program with features cannot start from a history"),
+        ({"features": {"age": []}}, "The feature age of the program is a number; the history has no such column"),
     ],
 )
 def test_what_does_not_match_is_refused(desk: Desk, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         create(desk, **settings)
     assert desk.programs() == []
+
+
+def test_features_of_the_history_rank_newcomers(desk: Desk) -> None:
+    generator = np.random.default_rng(6)
+    rows: list[dict[str, object]] = []
+    for person in range(80):
+        young, now = person % 2 == 0, "low"
+        for week in range(12):
+            called = bool(generator.random() < 0.5)
+            about = {"Age": 20 if young else 60, "Region": ("North", "South", "West")[person % 3]}
+            rows.append({"agent": f"p{person}", "time": week, "state": now, "action": int(called), **about})
+            now = "high" if generator.random() < (0.9 if young and called else 0.2) else "low"
+    model = fit(read_history(rows, rewards={"low": 0, "high": 1}), draws=20, held_out=False)
+    program = create(desk, model, control=0.0, features={"age": [], "region": ["north", "south"]})
+    known = program.projection.agents.features
+    np.testing.assert_array_equal(known[:4], [[20, 1, 0], [60, 0, 1], [20, np.nan, np.nan], [60, 1, 0]])
+    newcomers = [{"agent": f"new {age} {k}", "state": "low", "age": age} for age in (20, 60) for k in range(5)]
+    found = program.decide(newcomers)
+    assert found.chosen == [f"new 20 {k}" for k in range(5)]
+    program.learn([{"agent": each["agent"], "next_state": "low"} for each in newcomers])
+    program.decide([{"agent": "p0", "state": "low", "age": 20, "region": "north"}])
+    assert replay(program).proven
+    program.cache.save(now=True)
+    np.testing.assert_array_equal(desk.program("warm").projection.agents.features[:80], known[:80])
 
 
 def test_two_spellings_of_one_id_are_refused(desk: Desk) -> None:

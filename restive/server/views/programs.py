@@ -215,7 +215,7 @@ def describe_form(template: str, report: Mapping[str, Any] | None = None) -> Dat
     chosen = TEMPLATES.get(template)
     given: Mapping[str, Any] = {} if chosen is None else from_template(template)
     if report is not None:
-        given = {**given, **{name: report[name] for name in ("states", "rewards", "budget")}}
+        given = {**given, **{name: report[name] for name in ("states", "rewards", "budget", "features")}}
     config = Config.from_json({"states": DEFAULT_STATES, "rewards": (0.0, 1.0)} | dict(given) | {"template": None})
     settings = asdict(config) | {"shares": dict(config.shares), "timezone": find_local_timezone()}
     if chosen is None:

@@ -81,9 +81,10 @@ def report(page: Page) -> None:
 
 
 def press(button: str, **fields: str) -> Callable[[Page], None]:
-    """Fill in fields and press a button that reloads the page."""
+    """Fill in fields, folded ones too, and press a button that reloads the page."""
 
     def act(page: Page) -> None:
+        open_all(page)
         for label, value in fields.items():
             page.locator(f"#{label}").fill(value)
         page.get_by_role("button", name=button).click()
