@@ -81,9 +81,10 @@ What would break first, in this order:
    read from one object store, its bandwidth is the limit long before the processors: the table has the bytes.
 2. **The states.** The tables of states must be written one for each partition. A single table for all is read by
    every task, which is fit for a few million people only.
-3. **The log.** A record names four files of each partition, with their digests. It is read and written as a whole, which is
+3. **The log.** A record names five files of each partition, with their digests. It is read and written as a whole, which is
    fit for some thousand partitions; more people need larger partitions.
-4. **Ids.** That no id appears twice is checked once, when the program is made, and every task of that check reads all ids.
+4. **Ids.** That no id appears twice is checked when the program is made, and every task of that check reads all ids. Of newcomers
+   it is checked in their round: every partition reads all of their ids.
 5. **Numbers.** Counts of a partition are 32 bits, numbers of people 63: no limit.
 """
 

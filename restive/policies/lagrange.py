@@ -297,16 +297,25 @@ class Lagrange(Learner[LagrangeBelief]):
         present = belief.value.shape[1] - newcomers
         if belief.step == 0 or present == 0:
             return
-        for mine in belief.value:
-            mine[present:] = add_blocks(add_rows(mine[:present])) / present
         reward = belief.reward.copy()
         _estimate_rewards(belief.counts.arrivals, belief.counts.total, belief.squared_deviations, reward)
         belief.reward[:, present:] = reward[:, present:]
+        sums = np.stack([add_blocks(add_known(belief, run, present)) for run in range(len(reward))])
+        self.introduce(belief, newcomers, sums / present)
+
+    def introduce(self, belief: LagrangeBelief, newcomers: int, means: Floats) -> None:
+        """Give the last agents the prior of the others and, with the sums of `add_known` as means, their values and types."""
+        runs, agents, states = belief.value.shape
+        first, rows = agents - newcomers, 2 * states * states
+        value, types, posterior, moves = np.split(means, np.cumsum([states, N_TYPES, rows]), axis=1)
+        belief.value[:, first:] = value[:, None]
         if self.prior is None:
-            belief.responsibility[:, present:] = belief.responsibility[:, :present].mean(axis=1, keepdims=True)
-            rows = np.repeat(_prior_rows(belief, present)[:, None], newcomers, axis=1)
-            _tilt_rows(belief.features, belief.coefficients, rows)
-            belief.posterior[:, present:] = rows
+            belief.responsibility[:, first:] = types[:, None]
+            # The rows of the types are not stored, but they are the posterior minus the moves, up to rounding.
+            priors = _prior_rows(belief, types, (posterior - moves).reshape(runs, 2, states, states))
+            repeated = np.repeat(priors[:, None], newcomers, axis=1)
+            _tilt_rows(belief.features, belief.coefficients, repeated)
+            belief.posterior[:, first:] = repeated
 
     def _max_pause(self) -> int:
         """The largest number of steps between two estimates."""
@@ -330,15 +339,18 @@ class Lagrange(Learner[LagrangeBelief]):
         return Plan(trial, forget, factor, self.prior is None, search, renew)
 
 
-def _prior_rows(belief: LagrangeBelief, present: int) -> Floats:
-    """Pseudo-counts for an agent without data, [R, A, S, S]: the pool, or the types by their frequency."""
+def add_known(belief: LagrangeBelief, run: int, agents: int) -> Floats:
+    """Values, types, posterior and moves of the first agents of a run, by block, [B, S + K + 2 · A · S · S]."""
+    known = belief.value, belief.responsibility, belief.posterior, belief.counts.moves
+    return np.hstack([add_rows(array[run, :agents].reshape(agents, -1)) for array in known])
+
+
+def _prior_rows(belief: LagrangeBelief, types: Floats, mixed: Floats) -> Floats:
+    """Pseudo-counts for an agent without data, [R, A, S, S]: the pool, or `mixed` if there are types."""
     pool, weight = belief.levels.pool, belief.weight[..., None]
-    moves, posterior = belief.counts.moves[:, :present], belief.posterior[:, :present]
-    # The rows of the types are not stored, but they are the posterior minus the moves, up to rounding.
-    mixed = np.maximum(posterior.mean(axis=1) - moves.mean(axis=1), MIN_SHARE * pool)
+    mixed = np.maximum(mixed, MIN_SHARE * pool)
     mixed *= weight / mixed.sum(axis=-1, keepdims=True)
-    used = belief.responsibility[:, 0].sum(axis=-1) > 0.0
-    rows: Floats = np.where(used[:, None, None, None], mixed, pool)
+    rows: Floats = np.where((types.sum(axis=-1) > 0.0)[:, None, None, None], mixed, pool)
     return rows
 
 

@@ -40,7 +40,15 @@ from restive.kernels.hierarchical_prior import (
     weigh_rewards,
 )
 from restive.kernels.priced_values import next_price, price_step, sweep_values
-from restive.policies.lagrange import Lagrange, LagrangeBelief, Observed, Plan, center_rewards, count_observed
+from restive.policies.lagrange import (
+    Lagrange,
+    LagrangeBelief,
+    Observed,
+    Plan,
+    add_known,
+    center_rewards,
+    count_observed,
+)
 from restive.types import Floats
 
 
@@ -99,6 +107,20 @@ def learn_in_passes(
     if sweeps:
         state = price_step(int(belief.step)), bool(belief.at_most[0]), float(belief.price[0])
         belief.price[0] = next_price(sums[squares.shape[1] :], agents, *state)
+
+
+def welcome_in_passes(policy: Lagrange, belief: LagrangeBelief, agents: int) -> Passes:
+    """Welcome newcomers to partitions of so many agents; the agent that follows the shared numbers becomes one of them."""
+    arrived, reward = (belief.counts.arrivals[0], belief.counts.total[0]), belief.reward[0]
+    states = reward.shape[1]
+    sums = yield Pass(lambda: np.hstack([add_arrivals(*arrived), add_known(belief, 0, len(reward))]))
+    totals, known = sums[: 4 * states].reshape(4, states), sums[4 * states :]
+    between = yield Pass(lambda: add_between(*arrived, totals))
+    weight = weigh_rewards(totals, float(between[0]), float(belief.squared_deviations[0]))
+    shrunk = yield Pass(lambda: add_shrunk(*arrived, weight))
+    fill_rewards(*arrived, weight, shrunk.reshape(2, states), reward)
+    center_rewards(reward)
+    policy.introduce(belief, 1, known[None] / agents)
 
 
 def _estimate(belief: LagrangeBelief, plan: Plan, squares: Floats, agents: int, first: bool) -> Passes:

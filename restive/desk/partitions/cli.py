@@ -126,13 +126,19 @@ def decide(
     states: Annotated[
         str,
         typer.Option(
-            help="A Parquet file, or a folder with part-00000.parquet and so on, one for each partition.",
+            help="A Parquet file, or a folder with part-00000.parquet and so on, one for each partition, and newcomers.parquet.",
             show_default=False,
         ),
     ],
     budget: Annotated[int | None, typer.Option(help="Actions in this round.", show_default="the program's")] = None,
     must: Annotated[Path | None, typer.Option(help="A table of people who are on the list in any case.")] = None,
     never: Annotated[Path | None, typer.Option(help="A table of people who are not on it.")] = None,
+    left: Annotated[
+        Path | None, typer.Option(help="A table of people who left, whose states are not carried over.")
+    ] = None,
+    new: Annotated[
+        bool, typer.Option("--new", help="Accept new ids that differ from known ones only by leading zeros or by case.")
+    ] = False,
     round: Annotated[int | None, typer.Option(help="The number that the round must have.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Decide another round from the same states.")] = False,
     engine: EngineOption = "threads",
@@ -147,7 +153,9 @@ def decide(
     program = PartitionedProgram(folder)
     with _open(engine, workers, "deciding") as (opened, progress):
         lists = _read_ids(must), _read_ids(never)
-        decided = program.decide(states, opened, budget, *lists, round, again, dry_run, progress)
+        decided = program.decide(
+            states, opened, budget, *lists, round, again, dry_run, progress, left=_read_ids(left), new=new
+        )
     if as_json:
         print_json(decided._asdict())
         return
@@ -157,6 +165,8 @@ def decide(
         f"Round {decided.round}: {decided.listed:,} of {decided.present:,} people {would}on the list; "
         f"learned from {decided.outcomes:,} outcomes of the round before."
     )
+    if decided.joined:
+        print(f"{decided.joined:,} new people {would.replace('be ', '')}joined: {decided.people:,} in all.")
     if not dry_run:
         print(f"The lists: {folder}/{decided.lists[0]}{' and so on' if len(decided.lists) > 1 else ''}.")
 
@@ -170,7 +180,7 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
     program = PartitionedProgram(folder)
     rounds = program.describe_rounds()
     parts = [
-        {"people": part.people, "first": part.first, "size": part.size, "list": part.files["list"].path if part.files else None}
+        {"people": part.people, "first": part.first, "size": part.size, "list": part.files["list"].path if program.rounds else None}
         for part in program.partitions
     ]  # fmt: skip
     if as_json:

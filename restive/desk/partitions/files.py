@@ -1,7 +1,7 @@
 """Files of a partitioned program, in a folder or below any URL that fsspec can open, and its log.
 
     log/00000.json             the config and the partitions; log/00012.json: the record of round 12
-    people/part-00003.parquet  the ids and groups of the people of partition 3, in the order of their numbers
+    people/part-00003.parquet  the ids and groups of the people of partition 3 at first, in the order of their numbers
     settings/ROUND-DIGEST.json what the tasks of a round share
     parts/00003/KIND-ROUND-DIGEST.parquet  what is known of them after a round, and the choices and list of the round
 
@@ -27,7 +27,8 @@ from fsspec.implementations.local import LocalFileSystem
 from restive.errors import Conflict, InputError, NotFound
 
 # What each kind of file holds; those of earlier rounds are kept of CHOICES and LIST only.
-GIVEN, BELIEF, RANKED, ACTIVITY, CHOICES, LIST = "given", "belief", "ranked", "activity", "choices", "list"
+PEOPLE, GIVEN, BELIEF, RANKED = "people", "given", "belief", "ranked"
+ACTIVITY, CHOICES, LIST = "activity", "choices", "list"
 KEPT = (CHOICES, LIST)
 
 

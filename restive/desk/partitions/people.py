@@ -83,7 +83,9 @@ def write_people(folder: str, config: str, partition: Partition, rows: Sequence[
     """Write the ids and groups of a partition; returns the groups in the order of their first member too."""
     tables = [_read_rows(part, config) for part in rows]
     table = pl.concat(tables)
-    file = Folder(folder).write(partition.people, {"agent": table["agent"], "group": table["group"]})
+    file = Folder(folder).write(
+        f"people/part-{partition.place:05d}.parquet", {"agent": table["agent"], "group": table["group"]}
+    )
     return file, table["group"].drop_nulls().unique(maintain_order=True).to_list()
 
 

@@ -15,14 +15,25 @@ import numpy as np
 
 from restive.desk.decision import RESERVE_SIZE
 from restive.desk.partitions.choices import Edge, Stage, look_at
-from restive.desk.partitions.files import BELIEF, CHOICES, GIVEN, RANKED
+from restive.desk.partitions.files import BELIEF, CHOICES, GIVEN, PEOPLE, RANKED
 from restive.desk.partitions.selection import Window, find_cut
-from restive.desk.partitions.tasks import Partition, Ranked, Setting, learn, load_belief, load_policy
+from restive.desk.partitions.tables import Newcomers
+from restive.desk.partitions.tasks import (
+    Learned,
+    Partition,
+    Ranked,
+    Setting,
+    join,
+    learn,
+    load_belief,
+    load_policy,
+    welcome,
+)
 from restive.desk.selection import find_minimums
 from restive.paper.engines import result_of
 from restive.policies.belief import agent_axes, flatten
 from restive.policies.lagrange import UNOBSERVED, Observed
-from restive.policies.lagrange_passes import learn_in_passes
+from restive.policies.lagrange_passes import Passes, learn_in_passes, welcome_in_passes
 from restive.types import Floats
 
 Result = TypeVar("Result")
@@ -55,28 +66,64 @@ class Tasks:
         return results
 
 
-def learn_round(tasks: Tasks, setting: Setting, partitions: Sequence[Partition]) -> tuple[list[Partition], Setting]:
-    """Learn what came of the round before: partitions with their beliefs, and the setting with the shared numbers."""
-    policy = load_policy(setting.config)
-    # One agent that is never observed: it follows what all agents share.
-    nobody = load_belief(setting, Partition(-1, 0, 1, {}))
-    unknown = np.full((1, 1), UNOBSERVED)
-    steps = learn_in_passes(policy, nobody, Observed(unknown, unknown, np.zeros((1, 1)), unknown), setting.agents)
-    expected, sums, learned = next(steps), list[Floats](), list(partitions)
+# A partition of one agent that is never observed: it follows what all agents share.
+NOBODY = Partition(-1, 0, 1, {})
+
+
+def _run_passes(
+    tasks: Tasks,
+    task: Callable[[Setting, Partition, Sequence[Floats]], Learned],
+    setting: Setting,
+    partitions: Sequence[Partition],
+    steps: Passes,
+) -> list[Learned]:
+    """Ask all partitions for one pass after the other, and send the sums to `steps`; the results of the last one."""
+    expected, sums = next(steps), list[Floats]()
     while True:
-        found = tasks.run("learn", learn, [(setting, each.brief(GIVEN, CHOICES, BELIEF), sums) for each in partitions])
+        found = tasks.run(task.__name__, task, [(setting, each, sums) for each in partitions])
         sums.append(expected.join([each.nodes for each in found], setting.agents))
-        files = [each.belief for each in found]
-        learned = [
-            part.having(**{BELIEF: file}) if file else part for part, file in zip(partitions, files, strict=True)
-        ]
         try:
             expected = steps.send(sums[-1].copy())
         except StopIteration:
-            break
+            return found
+
+
+def learn_round(tasks: Tasks, setting: Setting, partitions: Sequence[Partition]) -> tuple[list[Partition], Setting]:
+    """Learn what came of the round before: partitions with their beliefs, and the setting with the shared numbers."""
+    policy, nobody = load_policy(setting.config), load_belief(setting, NOBODY)
+    unknown = np.full((1, 1), UNOBSERVED)
+    steps = learn_in_passes(policy, nobody, Observed(unknown, unknown, np.zeros((1, 1)), unknown), setting.agents)
+    found = _run_passes(tasks, learn, setting, [each.brief(GIVEN, CHOICES, BELIEF) for each in partitions], steps)
+    learned = [
+        part.having(**{BELIEF: each.belief}) if each.belief else part
+        for part, each in zip(partitions, found, strict=True)
+    ]
     axes = agent_axes(policy, nobody)
     shared = {name: array for name, array in flatten(nobody).items() if axes[name] is None}
     return learned, setting._replace(shared=shared).save()
+
+
+def join_round(
+    tasks: Tasks, setting: Setting, partitions: Sequence[Partition], newcomers: Newcomers, size: int
+) -> tuple[list[Partition], Setting]:
+    """Add newcomers to the last partition, up to its size, and to new ones."""
+    policy, nobody = load_policy(setting.config), load_belief(setting, NOBODY)
+    newcomer = dict[str, Floats]()
+    if nobody.step > 0:
+        steps = welcome_in_passes(policy, nobody, setting.agents)
+        _run_passes(tasks, welcome, setting, [each.brief(BELIEF) for each in partitions], steps)
+        axes = agent_axes(policy, nobody)
+        newcomer = {name: array for name, array in flatten(nobody).items() if axes[name] is not None}
+    agents, grown, given = setting.agents + newcomers.people, list(partitions), list[tuple[Any, ...]]()
+    for place in range(setting.agents // size, (agents - 1) // size + 1):
+        part = partitions[place] if place < len(partitions) else Partition(place, place * size, 0, {})
+        larger = part._replace(size=min(agents - part.first, size))
+        grown[place:] = [larger]
+        first = max(part.first + part.size - setting.agents, 0)
+        given.append((setting, larger.brief(PEOPLE, GIVEN, BELIEF), part.size, newcomers.file.path, first, newcomer))
+    for (_, part, *_), files in zip(given, tasks.run("join", join, given), strict=True):
+        grown[part.place] = grown[part.place].having(**files)
+    return grown, setting._replace(agents=agents).save()
 
 
 def select(

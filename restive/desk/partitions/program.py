@@ -2,6 +2,7 @@
 
     read     every partition reads its states, and all faults are found before anything is computed
     learn    the policy learns what came of the round before, in passes: sums of a few numbers, up a fixed tree
+    join     newcomers are added to the last partition, and to new ones
     rank     every partition ranks its people by what was learned
     select   the exact top B of all, a stage for each group with a minimum share and one for all others
     record   every partition writes its choices and its part of the list
@@ -25,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from restive.desk.config import Config, make_learner
-from restive.desk.ingest import AlreadyDecided, name_few
+from restive.desk.ingest import AlreadyDecided, check_similar_ids, name_few
 from restive.desk.partitions.choices import Edge, Recorded, Stage, edge, record
 from restive.desk.partitions.files import (
     ACTIVITY,
@@ -34,6 +35,7 @@ from restive.desk.partitions.files import (
     GIVEN,
     KEPT,
     LIST,
+    PEOPLE,
     RANKED,
     File,
     Folder,
@@ -49,15 +51,14 @@ from restive.desk.partitions.people import (
     find_tables,
     write_people,
 )
-from restive.desk.partitions.phases import Progress, Tasks, learn_round, merge_edges, no_progress, select
+from restive.desk.partitions.phases import Progress, Tasks, join_round, learn_round, merge_edges, no_progress, select
+from restive.desk.partitions.tables import Given, Lists, Newcomers, find_known, read_newcomers, read_states
 from restive.desk.partitions.tasks import (
-    Given,
     Partition,
     Ranked,
     Setting,
     load_policy,
     rank,
-    read_states,
 )
 from restive.errors import Conflict, Hint, InputError, check_whole
 from restive.policies.belief import agent_axes, flatten
@@ -65,7 +66,7 @@ from restive.policies.lagrange import Lagrange
 from restive.version import __version__
 
 LOG_START = 0
-KNOWN = (BELIEF, ACTIVITY, CHOICES)  # what is known of people after a round
+KNOWN = (PEOPLE, BELIEF, ACTIVITY, CHOICES)  # what is known of people after a round
 
 
 class Decision(NamedTuple):
@@ -76,6 +77,7 @@ class Decision(NamedTuple):
     present: int
     carried_over: int
     outcomes: int  # of the round before, learned from
+    joined: int  # newcomers
     listed: int
     price: float
     lists: list[str]  # a file for each partition
@@ -97,7 +99,7 @@ def check_config(config: Config) -> None:
             raise InputError(f"A partitioned program learns from states only, so it needs {name}.", location=name)
     for name in ("shadow", "cost_unit", "features", "display", "pseudonyms"):
         if getattr(config, name):
-            raise InputError(f"A partitioned program has no {name}.", location=name)
+            raise InputError(f"A partitioned program has no {name}; use a program on one machine.", location=name)
 
 
 def create(
@@ -116,7 +118,7 @@ def create(
     settings = json.dumps(config.as_json())
     given = [(folder, settings, partition, part) for partition, part in zip(partitions, parts, strict=True)]
     written = tasks.run("people", write_people, given)
-    paths, shares = [partition.people for partition in partitions], -(-sum(sizes) // MAX_HASHES)
+    paths, shares = [file.path for file, _ in written], -(-sum(sizes) // MAX_HASHES)
     repeated = tasks.run("ids", find_repeated, [(folder, paths, share, shares) for share in range(shares)])
     if names := [name for some in repeated for name in some]:
         raise InputError(f"{people}: {name_few(names)}: more than once; keep one row of each.", location="people")
@@ -144,25 +146,26 @@ class PartitionedProgram:
         self.folder = Folder(folder)
         start, digest = self.folder.record(LOG_START)
         self.config = Config.from_json(start["config"])
-        self.groups = tuple(start["groups"])
+        self.size: int = start["size"]
         self.people = [File(*file) for _, *file in start["people"]]
-        first, self.partitions = 0, list[Partition]()
-        for index, (size, *_) in enumerate(start["people"]):
-            self.partitions.append(Partition(index, first, size, {}))
-            first += size
-        self.agents, self.rounds, self.digest = first, 0, digest
+        self._set_people([size for size, *_ in start["people"]], [{PEOPLE: file} for file in self.people])
+        self.groups, self.rounds, self.digest = tuple(start["groups"]), 0, digest
         self.last: dict[str, Any] | None = None
         self._load_last()
+
+    def _set_people(self, sizes: Sequence[int], files: Sequence[Mapping[str, Any]]) -> None:
+        self.agents, self.partitions = sum(sizes), list[Partition]()
+        for place, (size, known) in enumerate(zip(sizes, files, strict=True)):
+            named = {kind: File(*file) for kind, file in known.items()}
+            self.partitions.append(Partition(place, place * self.size, size, named))
 
     def _load_last(self) -> None:
         """Go on from the last record of the log."""
         self.rounds = self.folder.records() - 1
         if self.rounds:
             self.last, self.digest = self.folder.record(self.rounds)
-            self.partitions = [
-                partition.having(**{kind: File(*file) for kind, file in files.items()})
-                for partition, files in zip(self.partitions, self.last["partitions"], strict=True)
-            ]
+            self.groups = tuple(self.last["groups"])
+            self._set_people(self.last["sizes"], self.last["partitions"])
 
     def _setting(self) -> Setting:
         config = json.dumps(self.config.as_json())
@@ -190,70 +193,113 @@ class PartitionedProgram:
         again: bool = False,
         dry_run: bool = False,
         progress: Progress = no_progress,
+        left: Sequence[str] = (),
+        new: bool = False,
     ) -> Decision:
         """Decide the next round; its states are also what came of the round before.
 
-        states  a Parquet file, or a folder with part-00000.parquet and so on, one for each partition; the columns are agent,
-                state and, where it was not as advised, done: whether the action of the round before was done
+        states  a Parquet file, or a folder with part-00000.parquet and so on, one for each partition, and newcomers.parquet;
+                the columns are agent, state, if you like group and, where it was not as advised, done: whether the action of
+                the round before was done
+        left    people whose states are not carried over
+        new     accept newcomers whose ids differ from known ones only by leading zeros or by case
         """
         budget = self.config.budget if budget is None else check_whole("budget", budget, 0)
         if round is not None and round != self.rounds + 1:
             raise Conflict(f"The next round of {self.folder.url} is {self.rounds + 1}, not {round}.", location="round")
         tasks, setting = Tasks(engine, progress), self._setting()
-        given = self._read(tasks, setting, states, must, never)
-        request = sha256("|".join([str(budget), *(each.digest for each in given)]).encode()).hexdigest()
+        given, newcomers, groups = self._read(tasks, setting, states, Lists(must, never, left), new)
+        digests = [each.digest for each in given] + ([newcomers.file.digest] if newcomers else [])
+        request = sha256("|".join([str(budget), *digests]).encode()).hexdigest()
         if self.last is not None and self.last["input"] == request and not again:
             raise AlreadyDecided(
                 f"Round {self.rounds} of {self.folder.url} was decided on {self.last['at']} from the same states.",
                 hint=Hint.AGAIN,
             )
-        partitions = [part.having(**{GIVEN: each.file}) for part, each in zip(self.partitions, given, strict=True)]
+        partitions = [part.having(**each.files) for part, each in zip(self.partitions, given, strict=True)]
         outcomes = sum(each.outcomes for each in given)
         if outcomes:
             partitions, setting = learn_round(tasks, setting, partitions)
+        if groups != setting.groups:
+            setting = setting._replace(groups=groups).save()
+        if newcomers:
+            partitions, setting = join_round(tasks, setting, partitions, newcomers, self.size)
         ranked = tasks.run("rank", rank, [(setting, part.brief(GIVEN, *KNOWN)) for part in partitions])
         self._check_ranked(ranked, budget)
         partitions = [part.having(**{RANKED: each.file}) for part, each in zip(partitions, ranked, strict=True)]
-        stages, still_open = select(tasks, setting, partitions, ranked, self._shares(), budget)
+        stages, still_open = select(tasks, setting, partitions, ranked, self._shares(groups), budget)
         edges = merge_edges(tasks.run("edge", edge, [(setting, part.brief(RANKED), stages) for part in partitions]))
         recorded = tasks.run(
             "record",
             record,
-            [(setting, part.brief(RANKED, GIVEN, ACTIVITY, CHOICES), stages, edges, still_open) for part in partitions],
+            [
+                (setting, part.brief(PEOPLE, RANKED, GIVEN, ACTIVITY, CHOICES), stages, edges, still_open)
+                for part in partitions
+            ],
         )
         totals = {
             "budget": budget,
             "present": int(sum(each.states.sum() for each in ranked)) + sum(each.carried_over for each in ranked),
             "carried_over": sum(each.carried_over for each in ranked),
             "outcomes": outcomes,
+            "joined": newcomers.people if newcomers else 0,
             "listed": sum(each.advised for each in recorded),
             "states": sum(each.states for each in ranked).tolist(),  # type: ignore[union-attr]
         }
-        entry = self._describe(setting, partitions, recorded, stages, self._name_spares(edges), totals, request)
+        entry = self._describe(
+            setting, partitions, recorded, stages, self._name_spares(edges, partitions), totals, request
+        )
         if not dry_run:
             self.folder.commit(setting.round, entry)
         return self._finish(tasks, entry, dry_run)
 
-    def _shares(self) -> dict[int, float]:
-        known = {name: code for code, name in enumerate(self.groups)}
+    def _shares(self, groups: Sequence[str]) -> dict[int, float]:
+        known = {name: code for code, name in enumerate(groups)}
         return {known[name]: share for name, share in self.config.shares.items() if name in known and share > 0}
 
     def _read(
-        self, tasks: Tasks, setting: Setting, states: str, must: Sequence[str], never: Sequence[str]
-    ) -> list[Given]:
-        source = Folder(states)
+        self, tasks: Tasks, setting: Setting, states: str, lists: Lists, new: bool
+    ) -> tuple[list[Given], Newcomers | None, tuple[str, ...]]:
+        """What is given of each partition, the newcomers, and the groups with new ones."""
+        source, within = Folder(states), states.rstrip("/")
         whole = source.files.isfile(source.root)
-        names = [states if whole else f"{states.rstrip('/')}/part-{part.place:05d}.parquet" for part in self.partitions]
-        lists = whole, list(must), list(never)
-        parts = zip((part.brief(CHOICES) for part in self.partitions), names, strict=True)
-        given = tasks.run("read", read_states, [(setting, *each, *lists) for each in parts])
-        if whole and (missing := given[0].rows - sum(each.found for each in given)):
-            raise InputError(f"{states}: {missing} rows are about nobody in the program.", location="states")
-        if len(set(must)) != (found := sum(each.must for each in given)):
-            raise InputError(f"{len(set(must)) - found} on the must list are not in the program.", location="must")
-        if both := sorted(set(must) & set(never)):
+        names = [states if whole else f"{within}/part-{part.place:05d}.parquet" for part in self.partitions]
+        parts = zip((part.brief(PEOPLE, CHOICES) for part in self.partitions), names, strict=True)
+        given = tasks.run("read", read_states, [(setting, *each, whole, lists) for each in parts])
+        newcomers = None
+        if whole and given[0].rows > sum(each.found for each in given):
+            people = [part.people for part in self.partitions]
+            (newcomers,) = tasks.run("read", read_newcomers, [(setting, states, people, lists)])
+        elif not whole and source.files.exists(source.path("newcomers.parquet")):
+            (newcomers,) = tasks.run("read", read_newcomers, [(setting, f"{within}/newcomers.parquet", [], lists)])
+        newcomers = newcomers if newcomers and newcomers.people else None
+        if newcomers:
+            self._check_newcomers(tasks, setting, newcomers, new)
+        self._check_lists(lists, [*given, *([newcomers] if newcomers else [])])
+        found = sorted((0 if whole else place, *pair) for place, each in enumerate(given) for pair in each.groups)
+        if newcomers:
+            found = sorted([*found, *((0 if whole else len(given), *pair) for pair in newcomers.groups)])
+        return given, newcomers, tuple(dict.fromkeys([*self.groups, *(name for *_, name in found)]))
+
+    def _check_newcomers(self, tasks: Tasks, setting: Setting, newcomers: Newcomers, new: bool) -> None:
+        given = [(setting, part.brief(PEOPLE), newcomers.file.path) for part in self.partitions]
+        found = tasks.run("read", find_known, given)
+        if known := [name for some, _ in found for name in some]:
+            raise InputError(
+                f"newcomers.parquet: {name_few(known)}: in the program already; the states of known people are in the "
+                "files of their partitions.",
+                location="states",
+            )
+        if not new:
+            check_similar_ids({name: other for _, alike in found for name, other in alike.items()})
+
+    def _check_lists(self, lists: Lists, given: Sequence[Given | Newcomers]) -> None:
+        if both := sorted(set(lists.must) & set(lists.never)):
             raise InputError(f"{name_few(both)}: on the must list and on the never list.", location="must")
-        return given
+        counts = dict(zip(lists._fields, zip(*(each.listed for each in given), strict=True), strict=True))
+        for name, what in (("must", "on the must list"), ("left", "who left")):
+            if missing := len(set(getattr(lists, name))) - sum(counts[name]):
+                raise InputError(f"{missing} people {what} are not in the program.", location=name)
 
     def _check_ranked(self, ranked: Sequence[Ranked], budget: int) -> None:
         if wrong := [name for each in ranked for name in each.wrong_must]:
@@ -268,11 +314,11 @@ class PartitionedProgram:
         if any(each.no_number for each in ranked):
             raise InputError(f"A priority is NaN in round {self.rounds + 1}; nothing was recorded.")
 
-    def _name_spares(self, edges: Edge) -> list[dict[str, Any]]:
+    def _name_spares(self, edges: Edge, partitions: Sequence[Partition]) -> list[dict[str, Any]]:
         """The reserve list."""
         reserve = []
         for negative, _, number in edges.spares:
-            partition = next(part for part in self.partitions if part.first <= number < part.first + part.size)
+            partition = partitions[number // self.size]
             agent = self.folder.read(partition.people, ["agent"])["agent"][number - partition.first]
             margin = -negative - edges.chosen if edges.chosen < math.inf else None
             reserve.append({"agent": agent, "number": number, "priority": -negative, "margin": margin})
@@ -289,7 +335,7 @@ class PartitionedProgram:
         request: str,
     ) -> dict[str, Any]:
         """The record of a round."""
-        belief = [{BELIEF: part.files[BELIEF]} if BELIEF in part.files else {} for part in partitions]
+        known = [{kind: part.files[kind] for kind in (PEOPLE, BELIEF) if kind in part.files} for part in partitions]
         return {
             "round": setting.round,
             "previous": self.digest,
@@ -300,13 +346,16 @@ class PartitionedProgram:
             "cuts": [{"group": stage.group, **(stage.cut._asdict() if stage.cut else {})} for stage in stages],
             "reserve": reserve,
             "shared": {name: np.asarray(array).tolist() for name, array in setting.shared.items()},
-            "partitions": [{**known, **each.files} for known, each in zip(belief, recorded, strict=True)],
+            "groups": setting.groups,
+            "sizes": [part.size for part in partitions],
+            "partitions": [{**before, **each.files} for before, each in zip(known, recorded, strict=True)],
         }
 
     def _finish(self, tasks: Tasks, entry: Mapping[str, Any], dry_run: bool) -> Decision:
         """Go on from a decided round, and remove files that are not needed any more."""
         decided = Decision(
-            entry["round"], self.agents, entry["present"], entry["carried_over"], entry["outcomes"], entry["listed"],
+            entry["round"], sum(entry["sizes"]), entry["present"], entry["carried_over"], entry["outcomes"],
+            entry["joined"], entry["listed"],
             float(entry["shared"]["price"][0]), [files[LIST].path for files in entry["partitions"]], entry["reserve"],
             sum(cut.get("passes", 0) for cut in entry["cuts"]), tasks.moved, tasks.seconds,
         )  # fmt: skip
@@ -314,8 +363,8 @@ class PartitionedProgram:
             before = self.partitions
             self._load_last()
             known = [
-                [file.path for part in both for file in part.files.values()]
-                for both in zip(before, self.partitions, strict=True)
+                [file.path for part in (*before[place : place + 1], now) for file in part.files.values()]
+                for place, now in enumerate(self.partitions)
             ]
             parts = [f"parts/{part.place:05d}" for part in self.partitions]
             url, number = self.folder.url, entry["round"]
@@ -349,7 +398,8 @@ class PartitionedProgram:
             if entry["previous"] != previous:
                 faults.append(f"the record of round {number} does not follow that of round {number - 1}")
             previous = digest
-            kinds = KEPT if number < self.rounds else (BELIEF, ACTIVITY, *KEPT)
+            kinds = KEPT if number < self.rounds else (PEOPLE, BELIEF, ACTIVITY, *KEPT)
             files += [File(*part[kind]) for part in entry["partitions"] for kind in kinds if kind in part]
+        files = list(dict.fromkeys(files))
         found = Tasks(engine, progress).run("verify", check_file, [(self.folder.url, file) for file in files])
         return faults + [fault for fault in found if fault is not None]

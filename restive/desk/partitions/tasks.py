@@ -1,16 +1,17 @@
 """What is done with one partition in a round: each task is a pure function of files that are there and of a few numbers.
 
-    read_states   the table of states by the partition's numbers       -> GIVEN
     learn         one pass of the policy's step; the last one writes    -> BELIEF
+    welcome       one pass of what newcomers are told by the policy
+    join          people, states and beliefs with newcomers             -> PEOPLE, GIVEN, BELIEF
     rank          priorities, who may be chosen, counts for the rules   -> RANKED
 
-and then those of `restive.desk.partitions.choices`: what the selection asks, and the record of the choices.
+before them those of `restive.desk.partitions.tables`, which read the states -> GIVEN, and then those of
+`restive.desk.partitions.choices`: what the selection asks, and the record of the choices.
 
 So a task whose worker dies is run again by another one and gives the same; nothing that it leaves behind is read unless
 the round's record names it. Numbers of agents are those of the program; arrays are by place in the partition.
 """
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -24,20 +25,16 @@ from restive.contract import Draws
 from restive.desk.agents import NEVER, Activity
 from restive.desk.config import Config, make_learner
 from restive.desk.events import FREE, IN_CONTROL, ON_MUST
-from restive.desk.ingest import as_integers, mark_present, name_few
-from restive.desk.partitions.files import ACTIVITY, BELIEF, CHOICES, GIVEN, RANKED, File, Folder
+from restive.desk.ingest import as_integers, mark_present
+from restive.desk.partitions.files import ACTIVITY, BELIEF, CHOICES, GIVEN, PEOPLE, RANKED, File, Folder
 from restive.desk.partitions.selection import order_keys
 from restive.desk.projection import in_control
 from restive.desk.selection import find_exclusions
-from restive.desk.table_columns import Fault, TableError
-from restive.desk.table_files import ROW, read_parquet
-from restive.desk.table_schema import read_outcomes
-from restive.errors import InputError, NotFound
 from restive.kernels import rng
 from restive.kernels.block_sums import Nodes
 from restive.policies.belief import agent_axes, flatten, unflatten
 from restive.policies.lagrange import UNOBSERVED, Lagrange, LagrangeBelief, Observed
-from restive.policies.lagrange_passes import learn_in_passes
+from restive.policies.lagrange_passes import Pass, Passes, learn_in_passes, welcome_in_passes
 from restive.types import Bools, Floats, Ints
 
 ABSENT = -1  # instead of an exclusion: without a state in the round
@@ -54,7 +51,7 @@ class Partition(NamedTuple):
     @property
     def people(self) -> str:
         """The file of their ids and groups."""
-        return f"people/part-{self.place:05d}.parquet"
+        return self.files[PEOPLE].path
 
     @property
     def number(self) -> Ints:
@@ -125,74 +122,6 @@ def load_policy(text: str) -> Lagrange:
     return policy
 
 
-class Given(NamedTuple):
-    """What was read of a table of states."""
-
-    file: File
-    rows: int  # of the table
-    found: int  # of them, about people of this partition
-    outcomes: int  # people with a state who were in the round before
-    must: int  # people of the must list found here
-    digest: str  # of states and lists
-
-
-def read_states(
-    setting: Setting, partition: Partition, where: str, shared: bool, must: Sequence[str], never: Sequence[str]
-) -> Given:
-    """The states, and whether the action of the round before was done, by place; −1 where they are not given.
-
-    shared: whether the table is about the people of all partitions
-    """
-    config, folder = load_config(setting.config), Folder(setting.folder)
-    people = folder.read(partition.people, ["agent"])["agent"]
-    table, rows = _read_table(config, where, people, shared)
-    place = _find_places(table, people, where)
-    state, done = np.full(partition.size, -1, np.int16), np.full(partition.size, -1, np.int8)
-    state[place], done[place] = as_integers(table["after"]), as_integers(table["done"])
-    listed, refused = (
-        people.is_in(pl.Series(list(some), dtype=pl.String).implode()).to_numpy() for some in (must, never)
-    )
-    columns = {"state": state, "done": done, "must": listed, "never": refused}
-    file = folder.write(setting.name(partition, GIVEN), columns)
-    outcomes = 0
-    if CHOICES in partition.files:
-        before = folder.read(partition.files[CHOICES].path, ["state"])["state"].to_numpy()
-        outcomes = int(((before >= 0) & (state >= 0)).sum())
-    digest = hashlib.sha256(b"|".join(np.ascontiguousarray(array).tobytes() for array in columns.values())).hexdigest()
-    return Given(file, rows, len(place), outcomes, int(listed.sum()), digest)
-
-
-def _read_table(config: Config, where: str, people: pl.Series, shared: bool) -> tuple[pl.DataFrame, int]:
-    """A validated table of states of this partition, and its number of rows; `shared`: it may be about all partitions."""
-    source = Folder(where)
-    try:
-        frame = read_parquet(source.files.cat_file(source.root), where)
-    except FileNotFoundError:
-        raise NotFound(f"File not found: {where}.", location="states") from None
-    rows = len(frame)
-    if shared and "agent" in frame.columns:
-        frame = frame.filter(frame["agent"].cast(pl.String).str.strip_chars().is_in(people.implode()))
-    table = read_outcomes(
-        frame, where, config.states, config.rewards, lambda ids: bool(ids.equals(people)), config.mapping
-    )
-    if len(table) and table["after"].null_count() == len(table):
-        raise InputError(f"{where}: no row has a state; the columns are agent, state and, if you like, done.")
-    return table, rows
-
-
-def _find_places(table: pl.DataFrame, people: pl.Series, where: str) -> Ints:
-    """The places of people; those who are not in the partition are refused."""
-    if table["agent"].equals(people):
-        return np.arange(len(people))
-    places = pl.DataFrame({"agent": people, "place": np.arange(len(people))})
-    found = table.join(places, on="agent", how="left", maintain_order="left")
-    unknown = found.filter(pl.col("place").is_null())
-    if len(unknown):
-        why = f"{name_few(unknown['agent'].to_list())}: not in this partition of the program"
-        raise TableError(where, [Fault(unknown[ROW][0], "agent", why)])
-    return as_integers(found["place"])
-
-
 def load_belief(setting: Setting, partition: Partition, names: Sequence[str] | None = None) -> LagrangeBelief:
     """The belief about a partition; with `names`, the other arrays of agents are those of one agent without data."""
     policy, config = load_policy(setting.config), load_config(setting.config)
@@ -224,21 +153,56 @@ def _save_belief(setting: Setting, partition: Partition, belief: LagrangeBelief)
 
 
 class Learned(NamedTuple):
-    """What a partition adds up in a pass, and its belief after the last one."""
+    """What a partition adds up in a pass, and its belief after the last one of a step."""
 
     nodes: Nodes
-    belief: File | None
+    belief: File | None = None
 
 
 def learn(setting: Setting, partition: Partition, sums: Sequence[Floats]) -> Learned:
     """The pass that follows when these sums of earlier passes are known."""
     belief, observed = load_belief(setting, partition), observe(setting, partition)
     steps = learn_in_passes(load_policy(setting.config), belief, observed, setting.agents, first=partition.place == 0)
+    found = _repeat(steps, sums)
+    nodes = found.nodes(partition.first, setting.agents)
+    return Learned(nodes, _save_belief(setting, partition, belief) if found.last else None)
+
+
+def _repeat(steps: Passes, sums: Sequence[Floats]) -> Pass:
+    """The pass that follows those with these sums."""
     found = next(steps)
     for known in sums:
         found = steps.send(known.copy())
-    nodes = found.nodes(partition.first, setting.agents)
-    return Learned(nodes, _save_belief(setting, partition, belief) if found.last else None)
+    return found
+
+
+def welcome(setting: Setting, partition: Partition, sums: Sequence[Floats]) -> Learned:
+    """The pass for newcomers that follows when these sums of earlier passes are known."""
+    steps = welcome_in_passes(load_policy(setting.config), load_belief(setting, partition), setting.agents)
+    return Learned(_repeat(steps, sums).nodes(partition.first, setting.agents))
+
+
+def join(
+    setting: Setting, partition: Partition, before: int, path: str, first: int, newcomer: Mapping[str, Floats]
+) -> dict[str, File]:
+    """The files of a partition that had `before` people and is joined by newcomers, from row `first` of their file on.
+
+    newcomer: the arrays of the belief about one of them; none before the first step
+    """
+    folder = Folder(setting.folder)
+    news = folder.read(path).slice(first, partition.size - before)
+    files = {}
+    for kind, columns in ((PEOPLE, ["agent", "group", "joined"]), (GIVEN, ["state", "done", "must", "never", "left"])):
+        parts = [folder.read(partition.files[kind].path)] if before else []
+        table = pl.concat([*parts, news.select(columns)], how="diagonal")
+        files[kind] = folder.write(setting.name(partition, kind), table.to_dict())
+    if newcomer:
+        known = load_belief(setting, partition._replace(size=before))
+        arrays = flatten(known)
+        for name, array in newcomer.items():
+            arrays[name] = np.concatenate([arrays[name], np.repeat(array, partition.size - before, axis=1)], axis=1)
+        files[BELIEF] = _save_belief(setting, partition, unflatten(known, arrays))
+    return files
 
 
 class _Outcomes(NamedTuple):
@@ -256,8 +220,13 @@ def _read_outcomes(setting: Setting, partition: Partition) -> _Outcomes:
         nobody = np.full(partition.size, -1)
         return _Outcomes(nobody, nobody, after, given > 1)
     before = folder.read(partition.files[CHOICES].path, ["state", "chosen"])
-    done = np.where(given >= 0, given, before["chosen"].to_numpy())
-    return _Outcomes(before["state"].to_numpy().astype(np.int64), done, after, given >= 0)
+    state, chosen = (_pad(before[name].to_numpy().astype(np.int64), partition, -1) for name in before.columns)
+    return _Outcomes(state, np.where(given >= 0, given, chosen), after, given >= 0)
+
+
+def _pad(array: Ints, partition: Partition, blank: int) -> Ints:
+    """An array of the round before, with a blank for each newcomer."""
+    return np.concatenate([array, np.full(partition.size - array.size, blank)])
 
 
 def observe(setting: Setting, partition: Partition) -> Observed:
@@ -274,17 +243,20 @@ def observe(setting: Setting, partition: Partition) -> Observed:
 
 def update_activity(setting: Setting, partition: Partition) -> Activity:
     """States and actions of people, with the outcomes of the round before."""
-    if ACTIVITY not in partition.files:
-        none = np.full(partition.size, -1)
-        return Activity(none, none * -NEVER, none * -NEVER, none * -NEVER)
-    stored = Folder(setting.folder).read(partition.files[ACTIVITY].path)
-    activity = Activity(**{name: stored[name].to_numpy().astype(np.int64) for name in stored.columns})
+    folder = Folder(setting.folder)
+    blank = {"state": -1, "state_round": NEVER, "last_action": NEVER, "previous_action": NEVER}
+    stored = folder.read(partition.files[ACTIVITY].path) if ACTIVITY in partition.files else None
+    known = {name: np.zeros(0, np.int64) if stored is None else stored[name].to_numpy() for name in blank}
+    activity = Activity(**{name: _pad(array.astype(np.int64), partition, blank[name]) for name, array in known.items()})
     outcomes = _read_outcomes(setting, partition)
     seen = (outcomes.before >= 0) & (outcomes.after >= 0)
-    known = np.flatnonzero(seen | ((outcomes.before >= 0) & outcomes.reported))
-    activity.record_done(known, outcomes.done[known] > 0, setting.round - 1)
+    reported = np.flatnonzero(seen | ((outcomes.before >= 0) & outcomes.reported))
+    activity.record_done(reported, outcomes.done[reported] > 0, setting.round - 1)
     numbers = np.flatnonzero(seen)
     activity.record_states(numbers, outcomes.after[numbers], setting.round)
+    # A state of somebody who left is not carried over.
+    left = folder.read(partition.files[GIVEN].path, ["left"])["left"].to_numpy() & (outcomes.after < 0)
+    activity.state_round[left] = NEVER
     return activity
 
 
@@ -321,6 +293,8 @@ def rank(setting: Setting, partition: Partition) -> Ranked:
     state, carried_over = np.full(partition.size, -1), np.zeros(partition.size, np.bool_)
     state[present.number], carried_over[present.number] = present.state, present.carried_over
     drawn = in_control(config.seed, config.control, partition.number)
+    if config.control_until is not None and "joined" in people.columns:
+        drawn &= people["joined"].fill_null(0).to_numpy() <= config.control_until
     cooling = round_ - activity.last_action < config.cool_down
     never, must = (given[name].to_numpy() for name in ("never", "must"))
     exclusion, as_treated = find_exclusions(cooling, never, must, drawn & config.has_control(round_))

@@ -24,20 +24,49 @@ CONFIG: dict[str, Any] = {
 }  # fmt: skip
 
 
-class World:
-    """People who move between states; some are missing from some tables, and some actions are not as advised."""
+GROUPS = ["north", "south", "west"]
 
-    def __init__(self, people: int, seed: int = 1, missing: float = 0.0, unlike: float = 0.0) -> None:
-        self.numbers, self.people, self.missing, self.unlike = np.random.default_rng(seed), people, missing, unlike
-        self.agent = [f"p{n:07d}" for n in range(people)]
-        self.group = self.numbers.choice(["north", "south", "west"], people).tolist()
+
+class World:
+    """People who move between states; some are missing from some tables, and some actions are not as advised.
+
+    moving    the share of people who change their group in a round
+    arriving  the number of people who come in each round
+    """
+
+    def __init__(
+        self,
+        people: int,
+        seed: int = 1,
+        missing: float = 0.0,
+        unlike: float = 0.0,
+        moving: float = 0.0,
+        arriving: int = 0,
+    ) -> None:
+        self.numbers, self.people, self.missing, self.unlike = np.random.default_rng(seed), 0, missing, unlike
+        self.moving, self.arriving = moving, arriving
+        self.agent, self.group = list[str](), np.zeros(0, "<U9")
+        self.stay, self.gain, self.state = np.zeros(0), np.zeros(0), np.zeros(0, np.int64)
+        self.advised = np.zeros(0, np.bool_)
+        self.arrive(people, GROUPS)
+
+    def arrive(self, people: int, groups: list[str]) -> None:
+        """People of these groups come."""
+        self.agent += [f"p{n:07d}" for n in range(self.people, self.people + people)]
         kind = self.numbers.integers(0, 3, people)
-        self.stay, self.gain = 0.2 + 0.3 * kind, self.numbers.beta(1, 4, people)
-        self.state = self.numbers.integers(0, 2, people)
-        self.advised = np.zeros(people, np.bool_)
+        self.people += people
+        self.group = np.concatenate([self.group, self.numbers.choice(groups, people)])
+        self.stay = np.concatenate([self.stay, 0.2 + 0.3 * kind])
+        self.gain = np.concatenate([self.gain, self.numbers.beta(1, 4, people)])
+        self.state = np.concatenate([self.state, self.numbers.integers(0, 2, people)])
+        self.advised = np.concatenate([self.advised, np.zeros(people, np.bool_)])
 
     def next_table(self, first: bool) -> pl.DataFrame:
         """The states of everybody, null where they are missing, and `done`, null where it is as advised."""
+        if not first:
+            moved = self.numbers.random(self.people) < self.moving
+            self.group = np.where(moved, self.numbers.choice([*GROUPS, "elsewhere"], self.people), self.group)
+            self.arrive(self.arriving, [*GROUPS, "abroad"])
         wrong = self.numbers.random(self.people) < self.unlike
         done = self.advised ^ (wrong & self.advised) if not first else self.advised
         up = np.clip(np.where(self.state == 1, self.stay, 0.3) + done * self.gain, 0, 1)
@@ -64,29 +93,45 @@ class Pair:
         self.desk = Desk(str(folder / "store.db"))
         self.whole: Program = self.desk.create("whole", config)
 
-    def decide(self, must: int = 0, **given: Any) -> Decision:
+    def decide(self, must: int = 0, in_one_file: bool = False, **given: Any) -> Decision:
         """Decide the next round of both from the same states, with so many people on the must list."""
         first = self.parts.rounds == 0
         table = self.world.next_table(first)
         if must:
-            treated = table.filter(pl.Series(~self.whole.projection.agents.control) & pl.col("state").is_not_null())
+            known = table[: self.parts.agents]
+            treated = known.filter(pl.Series(~self.whole.projection.agents.control) & pl.col("state").is_not_null())
             given["must"] = treated["agent"][-must:].to_list()
-        where = self.folder / f"states-{self.parts.rounds + 1}"
-        where.mkdir(exist_ok=True)
-        for part in self.parts.partitions:
-            rows = table[part.first : part.first + part.size].select("agent", "state", "done")
-            kept = rows.filter(rows["state"].is_not_null() | rows["done"].is_not_null())
-            kept.sample(fraction=1.0, shuffle=True, seed=part.place).write_parquet(
-                where / f"part-{part.place:05d}.parquet"
-            )
+        where = self.write(table, in_one_file)
         if not first and (unlike := table.filter(pl.col("done").is_not_null())).height:
             self.whole.learn(unlike.select("agent", "done"), round=self.parts.rounds)
+        left = given.pop("left", ())
+        if left:
+            self.whole.leave(left)
         self.whole.decide(table.select("agent", "state", "group"), **given)
-        decided = self.parts.decide(str(where), self.engine, **given)
+        decided = self.parts.decide(str(where), self.engine, left=left, **given)
         found = self.whole.get_round(decided.round)
         self.world.advised[:] = False
         self.world.advised[found.number[found.chosen]] = True
         return decided
+
+    def write(self, table: pl.DataFrame, in_one_file: bool) -> Path:
+        """Write a table of states for the partitions."""
+        where = self.folder / f"states-{self.parts.rounds + 1}"
+        columns = ["agent", "state", "done", *(["group"] if self.world.moving else [])]
+        if in_one_file:
+            table.select("agent", "state", "done", "group").write_parquet(where.with_suffix(".parquet"))
+            return where.with_suffix(".parquet")
+        where.mkdir(exist_ok=True)
+        if len(table) > self.parts.agents:
+            newcomers = table[self.parts.agents :].select("agent", "state", "group")
+            newcomers.write_parquet(where / "newcomers.parquet")
+        for part in self.parts.partitions:
+            rows = table[part.first : part.first + part.size].select(columns)
+            if not self.world.moving:
+                rows = rows.filter(rows["state"].is_not_null() | rows["done"].is_not_null())
+                rows = rows.sample(fraction=1.0, shuffle=True, seed=part.place)
+            rows.write_parquet(where / f"part-{part.place:05d}.parquet")
+        return where
 
     def choices(self) -> dict[str, Any]:
         """The choices of the last round in partitions, of everybody present."""
@@ -126,7 +171,14 @@ class Pair:
         for part in self.parts.partitions:
             stored = self.parts.folder.read(part.files["activity"].path)
             for name in stored.columns:
-                assert (stored[name].to_numpy() == getattr(agents, name)[part.number]).all(), name
+                same = stored[name].to_numpy() == getattr(agents, name)[part.number]
+                # What is known of people who left is not kept.
+                assert (same | ~agents.active[part.number] if name == "state_round" else same).all(), name
+        people = pl.concat([self.parts.folder.read(part.people, ["agent", "group"]) for part in self.parts.partitions])
+        codes = people["group"].replace_strict(self.whole.projection.groups, range(len(self.whole.projection.groups)))
+        assert (codes.to_numpy() == agents.group).all()
+        assert list(self.parts.groups) == self.whole.projection.groups
+        assert self.whole.names.call(np.arange(len(people))) == people["agent"].to_list()
 
     def has_types(self) -> bool:
         """Whether a mixture of types is used."""

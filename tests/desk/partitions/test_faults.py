@@ -63,7 +63,11 @@ def test_any_file_system_of_fsspec_holds_a_program(
 @pytest.mark.parametrize(
     ("columns", "error", "message"),
     [
-        ({"agent": ["nobody", *AGENTS[1:]]}, InputError, "1 rows are about nobody in the program"),
+        (
+            {"agent": ["P0000", *AGENTS[1:]]},
+            InputError,
+            r"1 new ids differ from known ones only .* \(P0000 for p0000\)",
+        ),
         ({"state": ["gone", "away"] * 750}, TableError, "gone"),
         ({"agent": [AGENTS[1], *AGENTS[1:]]}, TableError, "p0001"),
         ({"state": [None, None] * 750}, InputError, "no row has a state"),
@@ -92,12 +96,30 @@ def test_a_table_of_a_partition_with_others_is_refused(
         program.decide(str(tmp_path), engine)
 
 
+def test_people_who_are_known_are_no_newcomers(tmp_path: Path, engine: Executor, program: PartitionedProgram) -> None:
+    for place, some in enumerate((AGENTS[:1024], AGENTS[1024:])):
+        states = {"agent": some, "state": [0] * len(some)}
+        pl.DataFrame(states).write_parquet(tmp_path / f"part-{place:05d}.parquet")
+    for new, message in (
+        ("p0003", r"newcomers\.parquet: p0003: in the program already"),
+        ("P0003", "P0003 for p0003"),
+    ):
+        pl.DataFrame({"agent": ["q1", new], "state": [1, 0]}).write_parquet(tmp_path / "newcomers.parquet")
+        with pytest.raises(InputError, match=message):
+            program.decide(str(tmp_path), engine)
+    assert program.decide(str(tmp_path), engine, new=True, dry_run=True).joined == 2
+    decided = program.decide(str(tmp_path), engine, new=True, must=["q1"])
+    assert (decided.joined, decided.people, program.agents) == (2, 1502, 1502)
+    assert program.folder.read(program.partitions[1].people)["agent"][-2:].to_list() == ["q1", "P0003"]
+
+
 def test_lists_and_rounds_that_contradict_are_refused(
     tmp_path: Path, engine: Executor, program: PartitionedProgram
 ) -> None:
     states = table(tmp_path)
     for given, message in (
-        ({"must": ["nobody"]}, "1 on the must list are not in the program"),
+        ({"must": ["nobody"]}, "1 people on the must list are not in the program"),
+        ({"left": ["nobody", "p0001"]}, "1 people who left are not in the program"),
         ({"must": AGENTS[:2], "never": AGENTS[1:3]}, "p0001.*: on the must list and on the never list"),
         ({"must": AGENTS}, "in the control group or without a state"),
         ({"budget": -1}, "budget is -1"),

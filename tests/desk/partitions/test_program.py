@@ -53,6 +53,23 @@ def test_rounds_are_decided_as_on_one_machine(
     pair.close()
 
 
+@pytest.mark.parametrize(("size", "in_one_file"), [(1024, False), (4096, False), (2048, True)])
+def test_people_come_leave_and_change_their_group(
+    tmp_path: Path, engine: Executor, size: int, in_one_file: bool
+) -> None:
+    shares = {"south": 0.5, "abroad": 0.2, "elsewhere": 0.2}
+    world = World(2000, missing=0.2, unlike=0.1, moving=0.05, arriving=400)
+    pair = Pair(tmp_path, world, size, engine, **{**RULES, "shares": shares, "control_until": 4})
+    for round_ in range(7):
+        given: dict[str, Any] = {"left": some_free(pair, 300), "must": 3} if round_ > 2 else {}
+        decided = pair.decide(in_one_file=in_one_file, **given)
+        assert (decided.joined, decided.people) == (400 if round_ else 0, 2000 + 400 * round_)
+        pair.compare(decided)
+    assert pair.parts.verify(engine) == []
+    assert pair.has_types()
+    pair.close()
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize(("partitions", "size"), [(1, 1 << 20), (3, 341 * 1024), (16, 62 * 1024)])
 def test_a_million_people_are_decided_as_on_one_machine(
