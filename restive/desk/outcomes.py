@@ -42,9 +42,13 @@ def split_rounds(
         check_whole("round", round_, 1, last)
     given = table["round"]
     default = round_
+    unnamed = given.null_count()
+    if default is None and unnamed:
+        without = table if unnamed == len(table) else table.filter(given.is_null())
+        default = _default_round(without, where, cache, projection)
     if default is None:
-        default = _default_round(table.filter(given.is_null()), where, cache, projection) if given.null_count() else 1
-    if given.null_count() == len(given):
+        default = 1
+    if unnamed == len(table):
         return {default: table}
     wrong = ((given < 1) | (given > last) | (given != (round_ if round_ is not None else given))).fill_null(False)
     if wrong.any():
@@ -138,7 +142,7 @@ def sort_outcomes(
     chosen, old_done, assumed = found.chosen[places], found.done[places], found.assumed[places]
     old_reward, old_after = found.reward[places], found.after[places]
     given, after = as_integers(table["done"]), as_integers(table["after"])
-    reward = table["reward"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    reward = table["reward"].cast(pl.Float64).to_numpy()  # NaN for null
     done = np.where(given >= 0, given > 0, np.where(old_done == UNKNOWN, chosen, old_done == DONE))
     known, has_state, had_state = old_done != UNKNOWN, after >= 0, old_after >= 0
     has_done, had_done, other = given >= 0, known & ~assumed, done != (old_done == DONE)

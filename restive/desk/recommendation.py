@@ -13,7 +13,7 @@ from restive.api import types
 from restive.desk.agents import RoundTotals
 from restive.desk.config import Config
 from restive.desk.decision import CHOSEN, MUST, RESERVE
-from restive.desk.display import as_series
+from restive.desk.display import decode_cells
 from restive.desk.events import EXCLUSIONS, ON_MUST
 from restive.desk.explanations import Followed, Person, describe_followed, explain, show_amount
 from restive.desk.outcomes import PreviousResults, describe_previous
@@ -30,10 +30,9 @@ COLUMNS = {
     **dict.fromkeys(("round", "rank"), pl.Int64),
     **dict.fromkeys(("agent", "group", "list", "state_now"), pl.String),
     "exploration": pl.Boolean,
-    **dict.fromkeys(("probability", "priority", "margin"), pl.Float64),
+    **dict.fromkeys(("cost", "probability", "priority", "margin"), pl.Float64),
     "reason": pl.String,
 }
-FIRST = ("round", "rank", "agent")
 DONE_CHOICES = ("yes", "no", NOT_REACHED)
 
 
@@ -169,43 +168,50 @@ class Recommendation:
 
     def people(self, part: slice = slice(None)) -> list[types.ListedPerson]:
         """Some rows of the table as plain data, the display columns in an object of their own."""
-        names = self.config.display
-        rows = self._rows(part).to_dicts()
-        for row in rows:
-            row.setdefault("cost", None)
-            row["display"] = {name: row.pop(name) for name in names}
+        columns = self._columns(part)
+        shown = [columns.pop(name) for name in self.config.display]
+        display = [dict(zip(self.config.display, cells, strict=True)) for cells in zip(*shown, strict=True)]
+        size = len(columns["agent"])
+        columns = {"cost": [None] * size} | columns | {"display": display or [{} for _ in range(size)]}
+        rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
         return cast("list[types.ListedPerson]", rows)
 
     def _rows(self, part: slice = slice(None)) -> pl.DataFrame:
+        columns = self._columns(part)
+        return pl.DataFrame(columns, schema={name: COLUMNS.get(name, pl.String) for name in columns})
+
+    def _columns(self, part: slice) -> dict[str, list[Any]]:
+        """Some rows of the table, column by column."""
         listed = {name: column[part] for name, column in self.found.listed.items()}
         kind, chosen = listed["kind"], np.count_nonzero(self._list != RESERVE)
         place = np.arange(self.size)[part]
-        columns = {
-            "round": np.full(kind.size, self.round),
-            "rank": np.where(kind == RESERVE, place - chosen, place) + 1,
+        return {
+            "round": [self.round] * kind.size,
+            "rank": (np.where(kind == RESERVE, place - chosen, place) + 1).tolist(),
             "agent": self.names.call(listed["agent"]),
+            **self._display(listed["agent"]),
+            **{name: listed[name].tolist() for name in self._cost},
             "group": [self.groups[code] if code >= 0 else None for code in listed["group"].tolist()],
             "list": [LISTS[code] for code in kind.tolist()],
             "state_now": [self.config.states[code] for code in listed["state"].tolist()],
-            "exploration": listed["explored"],
-            "probability": listed["probability"],
+            "exploration": listed["explored"].astype(np.bool_).tolist(),
+            "probability": listed["probability"].tolist(),
             "priority": _finite(listed["priority"]),
             "margin": _finite(listed["margin"]),
             "reason": self._reasons(listed),
         }
-        frame = pl.DataFrame(columns, schema=COLUMNS)
-        cost = [pl.Series(name, listed[name]) for name in self._cost]
-        return frame.select(*FIRST, *self._display(listed["agent"]), *cost, pl.all().exclude(FIRST))
 
     @property
     def _cost(self) -> list[str]:
         """The column of costs, if people have costs."""
         return ["cost"] if "cost" in self.found.listed else []
 
-    def _display(self, agents: Ints) -> list[pl.Series]:
+    def _display(self, agents: Ints) -> dict[str, list[Any]]:
         """The display columns of some agents."""
         names = self.config.display
-        return as_series(self.find_cells(agents), agents, names) if names else []
+        cells = self.find_cells(agents) if names else {}
+        rows = [decode_cells(cells.get(agent), names) for agent in agents.tolist()]
+        return {name: [row[name] for row in rows] for name in names}
 
     def _reasons(self, listed: dict[str, Any]) -> list[str]:
         known = listed | {"must": listed["kind"] == MUST}

@@ -238,7 +238,7 @@ class TableColumns:
 
         A row that says something else than an earlier one with the same keys is a fault.
         """
-        numbered = table.with_columns(self.row.alias(ROW))
+        numbered = table.hstack([self.row.alias(ROW)])
         agent = table["agent"]
         if not self.distinct and agent.n_unique() < len(table):
             for key in keys[1:]:  # two invalid rounds are not the same round
