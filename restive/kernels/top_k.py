@@ -20,6 +20,7 @@ from restive.types import Floats, Ints, Keys
 
 # For more values than this a sample first brackets the cutoff.
 MAX_SCAN, SAMPLE_SIZE = 4096, 16384
+MAX_CUTS = 6  # of an interval into four
 
 
 class Cutoff(NamedTuple):
@@ -117,6 +118,51 @@ def _between(values: Floats, low: float, high: float) -> tuple[int, Floats]:
 
 
 @compiled
+def _separate(values: Floats, k: int) -> float:
+    """A number that exactly k values are above, found by cutting their interval into four several times; NaN: none found.
+
+    There is none if the k-th largest value is tied with the next. It is not looked for among infinite values.
+    """
+    low, high = _extremes(values)
+    if low == -np.inf or high == np.inf:
+        return np.nan
+    for _ in range(MAX_CUTS):
+        second = 0.5 * low + 0.5 * high
+        first, third = 0.5 * low + 0.5 * second, 0.5 * second + 0.5 * high
+        most, many, few = _count_thrice(values, first, second, third)
+        if (most == k) | (many == k) | (few == k):
+            return first if most == k else second if many == k else third
+        low, high = (
+            third if few > k else second if many > k else first if most > k else low,
+            high if few > k else third if many > k else second if most > k else first,
+        )
+    return np.nan
+
+
+@compiled
+def _extremes(values: Floats) -> tuple[float, float]:
+    """The smallest and the largest value, two at a time, because each comparison waits for the one before."""
+    low, high, low_2, high_2 = np.inf, -np.inf, np.inf, -np.inf
+    for m in range(0, values.size - 1, 2):
+        value, value_2 = values[m], values[m + 1]
+        low, low_2 = value if value < low else low, value_2 if value_2 < low_2 else low_2
+        high, high_2 = value if value > high else high, value_2 if value_2 > high_2 else high_2
+    last = values[values.size - 1]
+    return min(low, low_2, last), max(high, high_2, last)
+
+
+@compiled
+def _count_thrice(values: Floats, first: float, second: float, third: float) -> tuple[int, int, int]:
+    """The numbers of values above three candidates."""
+    most, many, few = 0, 0, 0
+    for m in range(values.size):
+        most += values[m] > first
+        many += values[m] > second
+        few += values[m] > third
+    return most, many, few
+
+
+@compiled
 def _mark_at_random(key: np.uint64, agents: Ints, tied: Ints, wanted: int, marks: Ints) -> None:
     """Mark `wanted` of the positions in `tied`, all subsets of that size equally likely."""
     drawn = np.empty(tied.size)
@@ -133,6 +179,12 @@ def _mark_at_random(key: np.uint64, agents: Ints, tied: Ints, wanted: int, marks
 @compiled
 def _mark_highest(priority: Floats, budget: int, key: np.uint64, agents: Ints, marks: Ints) -> None:
     """Mark the `budget` highest; `budget` is at least 1."""
+    if priority.size <= MAX_SCAN:
+        border = _separate(priority, budget)
+        if border == border:
+            for n in range(priority.size):
+                marks[n] = priority[n] > border
+            return
     cutoff = find_cutoff(priority, budget)
     if cutoff.above + cutoff.tied == budget:
         for n in range(priority.size):
