@@ -175,24 +175,25 @@ def local_path(given: str | None) -> str:
     return path if own else "/"
 
 
-async def sign_in(request: Request, response: Response, secret: str) -> bool:
-    """Open a session by a token or an invitation and set its cookie; False: it is not valid. Attempts are rate limited."""
+async def sign_in(request: Request, response: Response, secret: str) -> Principal | None:
+    """Open a session by a token or an invitation and set its cookie; None: it is not valid. Attempts are rate limited."""
     wait = _rates(request).sign_ins.take(client_address(request.scope))
     if wait > 0:
         raise HTTPException(429, "Too many sign-in attempts; wait a minute.", {"Retry-After": str(math.ceil(wait))})
     given, store = secret.strip(), _store(request)
     find = find_invited if INVITATION.fullmatch(given) else find_principal
-    if len(given) > MAX_SECRET_CHARACTERS or await _look_up(find, store, given) is None:
-        return False
+    principal = None if len(given) > MAX_SECRET_CHARACTERS else await _look_up(find, store, given)
+    if principal is None:
+        return None
     settings: Settings = request.app.state.settings
     cookie = await _write(open_session, store, given, settings.session_days)
     if cookie is None:
-        return False
+        return None
     name, max_age = settings.cookie_name, round(settings.session_days * DAY_SECONDS)
     response.set_cookie(
         name, cookie, max_age, path=cookie_path(), secure=settings.secure, httponly=True, samesite="lax"
     )
-    return True
+    return principal
 
 
 async def sign_out(request: Request, response: Response) -> None:

@@ -75,7 +75,7 @@ def add_routes(app: FastAPI) -> None:
 
     @app.post("/test/in")
     async def enter(request: Request, response: Response, secret: Annotated[str, Form()]) -> bool:
-        return await sign_in(request, response, secret)
+        return await sign_in(request, response, secret) is not None
 
     @app.post("/test/out")
     async def leave(request: Request, response: Response) -> None:

@@ -97,11 +97,15 @@ async def show_sign_in(request: Request, next: str = "/") -> Response:
 
 @router.post("/login")
 async def take_token(request: Request) -> Response:
-    """Sign in, and redirect to the page that was asked for."""
+    """Sign in, and redirect to the page that was asked for; who has one program only starts there."""
     async with take_form(request) as form:
         target = local_path(form.text("next"))
         response = RedirectResponse(at_root(target), 303)
-        if await sign_in(request, response, form.text("token")):
+        principal = await sign_in(request, response, form.text("token"))
+        if principal is not None:
+            (only,) = principal.grants if len(principal.grants) == 1 else (None,)
+            if target == "/" and only is not None:
+                response.headers["location"] = link("programs", only, "status")
             return response
         refused = WRONG_LINK if form.text("token").startswith("rsi_") else WRONG_TOKEN
         lasts = describe_session(request)

@@ -24,9 +24,9 @@ def test_an_invited_person_signs_in_by_the_link(closed_server: Live, windows: Wi
     phone.context.on("request", lambda request: referers.append(request.all_headers().get("referer", "")))
     guest = phone.tab(urlsplit(link)._replace(scheme="", netloc="").geturl())
     guest.get_by_role("button", name="Sign in on this device").click()
-    expect(guest.get_by_role("heading", name="demo")).to_be_visible()
+    expect(guest.get_by_role("heading", level=1)).to_be_visible()
     expect(guest.get_by_role("link", name="Users")).to_have_count(0)
-    assert guest.url == f"{closed_server.place}/"
+    assert guest.url == f"{closed_server.place}/programs/demo/status"
     assert not any("code" in referer for referer in referers)
 
     again = windows(closed_server, refused=[401]).tab(link)

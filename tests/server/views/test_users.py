@@ -40,7 +40,7 @@ def test_an_invited_person_signs_in_once(site: Site) -> None:
     assert page.headers["referrer-policy"] == "strict-origin"
     code = address.partition("=")[2]
     answer = browser.post("/login", {"token": code})
-    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/programs/coupons/status")
     assert browser.get("/programs/coupons/states").status_code == 200
     assert browser.get("/users").status_code == 403
     again = site.browser().post("/login", {"token": code})
