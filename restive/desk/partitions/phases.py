@@ -5,7 +5,6 @@ The coordinator sends what is known so far and gets sums or counts back. `Tasks`
 is run by another one.
 """
 
-import pickle
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -16,6 +15,7 @@ import numpy as np
 from restive.desk.decision import RESERVE_SIZE
 from restive.desk.partitions.choices import Edge, Stage, look_at
 from restive.desk.partitions.files import BELIEF, CHOICES, GIVEN, PEOPLE, RANKED
+from restive.desk.partitions.messages import call, pack, unpack
 from restive.desk.partitions.selection import Window, find_cut
 from restive.desk.partitions.tables import Newcomers
 from restive.desk.partitions.tasks import (
@@ -55,13 +55,14 @@ class Tasks:
     def run(self, phase: str, function: Callable[..., Result], arguments: Sequence[tuple[Any, ...]]) -> list[Result]:
         """The results in order; the first error ends the phase."""
         begun = time.monotonic()
-        futures = [self.engine.submit(function, *each) for each in arguments]
+        messages = [pack(each) for each in arguments]
+        futures = [self.engine.submit(call, function, each) for each in messages]
         results: list[Result] = []
         for future in futures:
-            results.append(result_of(future, f"{phase} of partition {len(results)}"))
+            messages.append(result_of(future, f"{phase} of partition {len(results)}"))
+            results.append(unpack(messages[-1]))
             self.progress(phase, len(results), len(futures))
-        size = sum(len(pickle.dumps(each)) for each in (*arguments, *results))
-        self.moved[phase] = self.moved.get(phase, 0) + size
+        self.moved[phase] = self.moved.get(phase, 0) + sum(len(each) for each in messages)
         self.seconds[phase] = self.seconds.get(phase, 0.0) + time.monotonic() - begun
         return results
 

@@ -12,7 +12,7 @@ Decisions are those of one machine (`restive.desk.program`), bit for bit and for
 of the number of a person, sums do not depend on partitions, the top B is exact with the same ties, and rules need
 counts only. What a phase computes is in files and in the arguments of tasks, so a worker that dies, and a coordinator
 that dies before the commit, change nothing: the task or the round is done again. The coordinator sends and receives a
-few kilobytes for each partition, whatever its size.
+few kilobytes for each partition, whatever its size (`restive.desk.partitions.messages`).
 """
 
 import json
@@ -233,7 +233,13 @@ class PartitionedProgram:
             "record",
             record,
             [
-                (setting, part.brief(PEOPLE, RANKED, GIVEN, ACTIVITY, CHOICES), stages, edges, still_open)
+                (
+                    setting,
+                    part.brief(PEOPLE, RANKED, GIVEN, ACTIVITY, CHOICES),
+                    stages,
+                    edges._replace(spares=()),
+                    still_open,
+                )
                 for part in partitions
             ],
         )

@@ -1,4 +1,4 @@
-"""The exact top k of priorities that are divided into partitions, by histograms of 256 bytes each.
+"""The exact top k of priorities that are divided into partitions, by histograms of a few bins each.
 
 A priority becomes an unsigned integer of the same order. Each pass asks every partition for the keys between two
 bounds: the distinct ones with their counts if they are few, otherwise a histogram of BINS bins. The bin that holds the
@@ -16,7 +16,7 @@ from restive.kernels import rng
 from restive.types import Bools, Floats, Ints, Keys
 
 KeyArray = npt.NDArray[np.uint64]
-BINS, MAX_DISTINCT = 64, 16
+BINS, MAX_DISTINCT = 64, 32
 _SIGN, _MAX = np.uint64(1 << 63), (1 << 64) - 1
 _DRAWS = 1 << 53  # different draws; they are multiples of 1 / _DRAWS
 

@@ -47,9 +47,18 @@ def test_rounds_are_decided_as_on_one_machine(
         if round_ in (3, 6):
             names = some_free(pair, 8)
             given = {"never": names, "must": 5, "budget": 123}
-        pair.compare(pair.decide(**given))
+        decided = pair.decide(**given)
+        pair.compare(decided)
     assert pair.parts.verify(engine) == []
     assert pair.has_types()
+    pair.close()
+
+
+def test_the_coordinator_moves_few_bytes(tmp_path: Path, engine: Executor) -> None:
+    pair = Pair(tmp_path, World(PEOPLE), 1024, engine, budget=300)
+    for _ in range(2):
+        moved = pair.decide().moved
+    assert 2000 < sum(moved.values()) / len(pair.parts.partitions) < 5000
     pair.close()
 
 
