@@ -34,7 +34,9 @@ Task = Callable[[], object]
 
 
 @contextmanager
-def compile_ahead(problem: Problem, policies: Sequence[Policy[Any]], bound: int | None = None) -> Iterator[None]:
+def compile_ahead(
+    problem: Problem, policies: Sequence[Policy[Any]], bound: int | None = None, newcomers: int = 0
+) -> Iterator[None]:
     """Compile the kernels of policies in other processes too, if anything is compiled in this context.
 
     Parameters
@@ -45,13 +47,15 @@ def compile_ahead(problem: Problem, policies: Sequence[Policy[Any]], bound: int 
         The policies in the order of their use; others begin with the last.
     bound
         The horizon of the fluid bound, if it is computed at the end.
+    newcomers
+        The number of agents that join later, if any do.
     """
     started: list[subprocess.Popen[bytes]] = []
 
     def start() -> None:
         known = [policy for policy in reversed(policies) if type(policy) in POLICIES.values()]
         known.sort(key=lambda policy: policy.name not in SLOWEST)
-        tasks: list[Task] = [partial(exercise, *_cut(problem), policy) for policy in known]
+        tasks: list[Task] = [partial(exercise, *_cut(problem), policy, newcomers) for policy in known]
         if bound is not None:
             tasks.insert(bool(known) and known[0].name in SLOWEST, partial(exercise_bound, *_cut(problem), bound))
         started.extend(_start_processes(tasks))
@@ -95,13 +99,15 @@ def _cut(problem: Problem) -> tuple[dict[str, Any], int]:
     return {**few, "spend": problem.spend}, min(problem.budget, len(few["transition"]) // 2)
 
 
-def exercise(arguments: dict[str, Any], budget: int, policy: Policy[Any]) -> None:
+def exercise(arguments: dict[str, Any], budget: int, policy: Policy[Any], newcomers: int = 0) -> None:
     """Call the kernels of a policy on a problem: those that learn first, since who decides compiles the others first."""
     world = World(Problem(**arguments, budget=budget), horizon=STEPS)
     simulation = Simulation(world, policy)
     policy.call_slowest(simulation.belief)
     state, nothing = simulation.state, np.zeros(simulation.state.shape)
     policy.learn(simulation.belief, state, np.zeros_like(state), nothing, state)
+    if newcomers > 0:
+        policy.welcome(simulation.belief, 1)
     Simulation(world, policy).advance(STEPS)
 
 

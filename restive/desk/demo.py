@@ -81,7 +81,8 @@ def run_demo(
     past = desk.with_clock(lambda: _go_back(now, find_template(template)["every"], rounds - played))
     program = past.create(name, template=template, **{"seed": seed, "shadow": "egt", **settings})
     config = program.config
-    with compile_ahead(people.problem, [make_policy(each) for each in (config.policy, config.shadow) if each]):
+    used = [make_policy(each) for each in (config.policy, config.shadow) if each]
+    with compile_ahead(people.problem, used, newcomers=int(people.late.sum())):
         for played in range(1, rounds + 1):
             _play_round(program, people, last=played == rounds)
             progress(played, rounds)

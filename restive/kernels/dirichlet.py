@@ -8,12 +8,12 @@ A row of counts with prior p has the posterior Dirichlet(p + counts). It is samp
 
 import numpy as np
 
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.kernels.rng import fold, normal_quantile, unit_open
 from restive.types import Floats, Ints, Keys
 
 
-@compiled
+@inlined
 def sample_gamma(shape: float, key: np.uint64, used: int) -> tuple[float, int]:
     """A gamma variate of the given shape and scale 1, and how many random numbers of `key` are used up now.
 

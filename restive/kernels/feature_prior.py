@@ -20,7 +20,7 @@ where features matter, and cost more than 0.01 of the gap with 50 agents where t
 
 import numpy as np
 
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.types import Floats
 
 # The variance of the coefficients at first, and the number of pseudo-coefficients that have it.
@@ -81,7 +81,7 @@ def tilt(features: Floats, coefficients: Floats, row: Floats) -> None:
         row[t] /= total
 
 
-@compiled
+@inlined
 def learn_feature_prior(
     features: Floats, moves: Floats, coefficients: Floats, variance: Floats, weight: Floats, posterior: Floats
 ) -> None:
@@ -112,7 +112,7 @@ def learn_feature_prior(
         variance[f] = squares[f] / known[f]
 
 
-@compiled
+@inlined
 def _update_coefficients(
     features: Floats,
     moves: Floats,
@@ -152,7 +152,7 @@ def _update_coefficients(
             known[f] += 1.0 - curvature[t, f, f] / variance[f]
 
 
-@compiled
+@inlined
 def _invert(matrix: Floats) -> None:
     """Replace the lower triangle of a positive definite matrix by that of its inverse, by Cholesky factors."""
     size = matrix.shape[0]

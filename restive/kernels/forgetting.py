@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restive.kernels.block_sums import LAST, SHIFT, add_blocks, count_blocks
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.types import Floats
 
 FACTORS = (0.9, 0.75, 0.5, 0.25, 0.0)
@@ -36,7 +36,7 @@ class Sums(NamedTuple):
     known_known: float
 
 
-@compiled
+@inlined
 def find_factor(moves: Floats, known: Floats, posterior: Floats) -> float:
     """The factor of older moves, 1 if nothing should be forgotten.
 
@@ -86,7 +86,7 @@ def best_factor(sums: Floats) -> float:
     return factor
 
 
-@compiled
+@inlined
 def _add_row(moves: Floats, known: Floats, posterior: Floats, n: int, a: int, s: int) -> Sums:
     """What the losses of one row depend on; with them each factor takes a few operations however many states there are."""
     latest, priors, old, new_prior, new_old, prior_prior, prior_old, old_old = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.kernels.variates import (
     TINY,
     Symmetric,
@@ -105,7 +105,7 @@ def gather(moves: Floats, teachers: int, features: Floats) -> Data:
     return Data(teachers, order, trials, excess, features)
 
 
-@compiled
+@inlined
 def begin(stream: Keys, data: Data) -> Sample:
     """A first sample: types at random, and logits as of the pooled moves."""
     agents, choices, actions = data.trials.shape
@@ -154,7 +154,7 @@ def sweep(stream: Keys, data: Data, sample: Sample, agents: int) -> None:
     _stretch(stream, data, sample, move // 3, move % 3)
 
 
-@compiled
+@inlined
 def _observe(stream: Keys, data: Data, sample: Sample, agents: int) -> None:
     """Draw the augmented observations of all logits, and find what they say on the means."""
     _, choices, actions = data.trials.shape
@@ -172,7 +172,7 @@ def _observe(stream: Keys, data: Data, sample: Sample, agents: int) -> None:
             pull[n, c] = one - wait * (e * one + f * two), two - act * (f * one + g * two)
 
 
-@compiled
+@inlined
 def _draw_types(stream: Keys, data: Data, sample: Sample, agents: int) -> None:
     choices = data.trials.shape[1]
     number, score = np.full(N_TYPES, PSEUDO_AGENTS / N_TYPES), np.empty(N_TYPES)
@@ -192,7 +192,7 @@ def _draw_types(stream: Keys, data: Data, sample: Sample, agents: int) -> None:
     draw_dirichlet(stream, number, sample.share)
 
 
-@compiled
+@inlined
 def _draw_index(stream: Keys, score: Floats) -> int:
     """An index by probabilities whose logarithms are given up to a constant."""
     best, total = score.max(), 0.0
@@ -206,7 +206,7 @@ def _draw_index(stream: Keys, score: Floats) -> int:
     return k
 
 
-@compiled
+@inlined
 def _draw_type_means(stream: Keys, data: Data, sample: Sample) -> None:
     """Draw the means of types, logits of agents integrated out, and the means around which they lie."""
     _, choices, _ = data.trials.shape
@@ -245,7 +245,7 @@ def _draw_type_means(stream: Keys, data: Data, sample: Sample) -> None:
                 sample.type_mean[k, c] = draw_pair(stream, (a, b, d), (a * x + b * y, b * x + d * y))
 
 
-@compiled
+@inlined
 def _draw_mean(stream: Keys, sample: Sample, used: Bools, c: int) -> None:
     """Draw the mean of a choice from the means of the types that are used."""
     a, b, d = sample.covariance[0]
@@ -271,7 +271,7 @@ def draw_inverse(stream: Keys, freedom: float, scale: float, squares: Floats) ->
     return draw_wishart(stream, freedom, invert(squares[0] + scale, squares[1], squares[2] + scale))
 
 
-@compiled
+@inlined
 def _draw_slopes(stream: Keys, data: Data, sample: Sample) -> None:
     """Draw what features add to the means, one feature after the other."""
     agents, choices, _ = data.trials.shape
@@ -299,7 +299,7 @@ def _draw_slopes(stream: Keys, data: Data, sample: Sample) -> None:
         sample.covariance[1] = draw_inverse(stream, FREEDOM + choices * data.features.shape[1], BEND_SCALE, bend)
 
 
-@compiled
+@inlined
 def _draw_logits(stream: Keys, data: Data, sample: Sample, agents: int) -> None:
     choices = data.trials.shape[1]
     for n in range(agents):
@@ -312,7 +312,7 @@ def _draw_logits(stream: Keys, data: Data, sample: Sample, agents: int) -> None:
             sample.logit[n, c] = draw_pair(stream, known, (one + p * x + q * y, two + q * x + r * y))
 
 
-@compiled
+@inlined
 def _draw_within(stream: Keys, data: Data, sample: Sample) -> None:
     """Draw the covariances within types, and the scale that they share."""
     choices = sample.within.shape[0]
@@ -331,7 +331,7 @@ def _draw_within(stream: Keys, data: Data, sample: Sample) -> None:
         sample.within[c] = draw_inverse(stream, WITHIN_FREEDOM + data.teachers, 0.0, squares)
 
 
-@compiled
+@inlined
 def _stretch(stream: Keys, data: Data, sample: Sample, level: int, kind: int) -> None:
     """Stretch or shear all deviations of one level together with their covariances, by a Metropolis step.
 
@@ -386,7 +386,7 @@ def _log_odds(data: Data, sample: Sample, n: int, c: int, a: int, step: float) -
     return float(data.excess[n, c, a] * step - trials * spread)
 
 
-@compiled
+@inlined
 def _move(data: Data, sample: Sample, level: int, p: float, q: float, r: float) -> None:
     """Apply the map (x, y) → (p x, q x + r y) to all deviations of a level, and to their covariances."""
     choices = data.trials.shape[1]
@@ -417,7 +417,7 @@ def _map_inverse(precision: Floats, p: float, q: float, r: float) -> Symmetric:
     return u * u * a + 2.0 * u * v * b + v * v * d, (u * b + v * d) / r, d / (r * r)
 
 
-@compiled
+@inlined
 def fill_rows(data: Data, sample: Sample, n: int, rows: Floats) -> None:
     """Fill the transition rows of an agent, [A, S, S], from its logits."""
     actions, states, _ = rows.shape

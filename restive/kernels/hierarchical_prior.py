@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restive.kernels.block_sums import LAST, SHIFT, add_blocks, count_blocks
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.types import Floats
 
 # Candidates of the base row, their first shares, and the pseudo-moves that keep each from vanishing.
@@ -77,7 +77,7 @@ def first_shares() -> Floats:
     return shares
 
 
-@compiled
+@inlined
 def learn_pool(moves: Floats, levels: Levels) -> Floats:
     """Update all levels of the prior from the moves, starting from their present weights and shares; returns `seen`."""
     seen, parts = add_pairs(moves, levels.agent_weight)
@@ -159,7 +159,7 @@ def add_pairs(moves: Floats, agent_weight: Floats) -> tuple[Floats, Floats]:
     return seen, parts
 
 
-@compiled
+@inlined
 def _find_candidates(common: Floats, size: Floats) -> Floats:
     """Rows that the common row [a, s] may resemble, found from other rows than itself, [A, S, S, K]."""
     actions, states, _ = common.shape
@@ -204,7 +204,7 @@ def _mix_candidates(candidates: Floats, base_share: Floats, a: int, s: int, t: i
     return probability
 
 
-@compiled
+@inlined
 def _update_shares(common: Floats, size: Floats, base_weight: float, candidates: Floats, base_share: Floats) -> None:
     """One iteration of expectation-maximisation for the shares of the candidates."""
     actions, states, _ = common.shape
@@ -224,7 +224,7 @@ def _update_shares(common: Floats, size: Floats, base_weight: float, candidates:
         base_share[k] = found[k] / total
 
 
-@compiled
+@inlined
 def _next_base_weight(common: Floats, size: Floats, base: Floats, base_weight: float) -> float:
     """The base weight that the distances of the common rows from the base rows imply, approached by half."""
     actions, states, _ = common.shape
@@ -246,7 +246,7 @@ def _next_base_weight(common: Floats, size: Floats, base: Floats, base_weight: f
     return next_weight(base_weight, correlation / total, MIN_BASE_WEIGHT, MAX_BASE_WEIGHT)
 
 
-@compiled
+@inlined
 def _update_agent_weight(pairs: Pairs, row: Floats, agent_weight: Floats) -> None:
     """Update the weight of each common row from the intra-agent correlation around it, and around all rows.
 
@@ -269,7 +269,7 @@ def _update_agent_weight(pairs: Pairs, row: Floats, agent_weight: Floats) -> Non
             agent_weight[a, s] = next_weight(agent_weight[a, s], own)
 
 
-@compiled
+@inlined
 def _pool_weight(agent_weight: float, known: float) -> float:
     """The weight of the common row for an agent, less while the row rests on few moves, `known`.
 
@@ -280,14 +280,14 @@ def _pool_weight(agent_weight: float, known: float) -> float:
     return max((agent_weight + 1.0) * agents / (agents + 1.0) - 1.0, MIN_WEIGHT)
 
 
-@compiled
+@inlined
 def prior_correlation(weight: float, states: int) -> tuple[float, float]:
     """Pseudo-observations of the intra-agent correlation: its weighted sum and the weight."""
     trust = PSEUDO_AGENTS * (MOVES_OF_PSEUDO_AGENT / (MOVES_OF_PSEUDO_AGENT + weight)) ** 2
     return trust / (states + 1.0), trust
 
 
-@compiled
+@inlined
 def agent_correlation(seen: float, pairs: float, cross: float, square: float, weight: float) -> tuple[float, float]:
     """Weighted intra-agent correlation of an agent's destinations, and its weight.
 
@@ -306,7 +306,7 @@ def next_weight(weight: float, correlation: float, lowest: float = MIN_WEIGHT, h
     return float(np.sqrt(weight * wanted))
 
 
-@compiled
+@inlined
 def learn_rewards(arrivals: Floats, total: Floats, squared_deviations: float, reward: Floats) -> None:
     """Fill `reward` [N, S] with each agent's mean reward in each state, shrunk towards the mean of all agents.
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.kernels.rng import fold, near_normal
 from restive.kernels.top_k import find_cutoff
 from restive.types import Bools, Floats, Ints
@@ -35,7 +35,7 @@ class Places(NamedTuple):
     tied: Floats  # [G + 2] the probability of a place for those tied with the last
 
 
-@compiled
+@inlined
 def near_normal_above(x: float) -> float:
     """P(Z > x) for Z from `rng.near_normal`: the Irwin-Hall distribution of four uniforms, standardised.
 
@@ -110,7 +110,7 @@ def find_standard_errors(total: Floats, squares: Floats, fixed: Bools, draws: in
     return error
 
 
-@compiled
+@inlined
 def _mark_fixed(mean: Floats, noise: Floats) -> Bools:
     """The agents whose priority noise cannot change: it is 0 or lost in rounding, or the mean is infinite."""
     fixed = np.empty(mean.size, np.bool_)
@@ -119,7 +119,7 @@ def _mark_fixed(mean: Floats, noise: Floats) -> Bools:
     return fixed
 
 
-@compiled
+@inlined
 def _sort_groups(group: Ints, quota: Ints) -> tuple[Ints, Ints]:
     """The positions of agents by group, those without a quota last; and where each group begins, [G + 2]."""
     groups = quota.size
@@ -143,7 +143,7 @@ def _quota_group(group: int, quota: Ints) -> int:
     return group if 0 <= group < quota.size and quota[group] > 0 else quota.size
 
 
-@compiled
+@inlined
 def _find_places(priority: Floats, quota: Ints, budget: int, order: Ints, first: Ints, break_even: float) -> Places:
     """Fill the places of the groups, then those of the rest."""
     rest, reserved = quota.size, quota.sum()
@@ -172,7 +172,7 @@ def _gather(priority: Floats, order: Ints, begin: int, end: int) -> Floats:
     return inside
 
 
-@compiled
+@inlined
 def _append_left(inside: Floats, wanted: int, cutoff: float, break_even: float, left: Floats, count: int) -> int:
     """Append all but the `wanted` best to `left` and return its new length; ties at the cutoff are interchangeable."""
     for m in range(inside.size):
@@ -211,7 +211,7 @@ def _share(value: float, last: float, tied: float) -> float:
     return 1.0 if value > last else tied if value == last else 0.0
 
 
-@compiled
+@inlined
 def _add_probabilities(
     mean: Floats, noise: Floats, fixed: Bools, priority: Floats, group: Ints, places: Places, total: Floats,
     squares: Floats,

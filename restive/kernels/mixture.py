@@ -22,7 +22,7 @@ import numpy as np
 
 from restive.kernels.block_sums import SHIFT, add_blocks, count_blocks
 from restive.kernels.hierarchical_prior import agent_correlation, next_weight, prior_correlation
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.types import Floats
 
 # The number of types; a constant, because that makes the loops over types fast.
@@ -45,7 +45,7 @@ class Types(NamedTuple):
     log_share: Floats  # [K] of the share of agents
 
 
-@compiled
+@inlined
 def learn_mixture(
     moves: Floats,
     seen: Floats,
@@ -98,7 +98,8 @@ def divide_pool(pool: Floats, used: bool, weight: Floats) -> Floats:
     for a in range(pool.shape[0]):
         for s in range(pool.shape[1]):
             total = pool[a, s].sum()
-            row[a, s] = pool[a, s] / total
+            for t in range(pool.shape[2]):
+                row[a, s, t] = pool[a, s, t] / total
             if not used:
                 weight[a, s] = total
     return row
@@ -188,7 +189,7 @@ def explain(
         explained[n] = max(explained[n], responsibility[n, k])
 
 
-@compiled
+@inlined
 def _log_likelihood(moves: Floats, seen: Floats, weight: Floats, n: int, log_ratio: Floats) -> float:
     """The sum of `log_ratio` over the moves of agent n, as far as they count."""
     total = 0.0
@@ -271,10 +272,12 @@ def find_types(sums: Floats, agents: int, row: Floats) -> Types:
         for s in range(states):
             total[:] = 0.0
             for t in range(states):
-                total += rows[a, s, t]
+                for k in range(N_TYPES):
+                    total[k] += rows[a, s, t, k]
             for t in range(states):
-                rows[a, s, t] /= total
-                log_ratio[a, s, t] = np.log(rows[a, s, t] / row[a, s, t])
+                for k in range(N_TYPES):
+                    rows[a, s, t, k] /= total[k]
+                    log_ratio[a, s, t, k] = np.log(rows[a, s, t, k] / row[a, s, t])
     for k in range(N_TYPES):
         log_share[k] = np.log((sums[row.size * N_TYPES + k] + PSEUDO_AGENTS) / (agents + PSEUDO_AGENTS * N_TYPES))
     return Types(rows, log_ratio, log_share)

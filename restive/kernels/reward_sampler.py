@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.kernels.variates import TINY, draw_gamma, draw_normal, draw_uniform
 from restive.types import Floats, Keys
 
@@ -25,7 +25,7 @@ class Rewards(NamedTuple):
     squared_deviations: float  # of rewards from the mean of their agent and state
 
 
-@compiled
+@inlined
 def begin_rewards(data: Rewards) -> tuple[Floats, Floats]:
     """Mean rewards of the states and moment estimates of both variances, of which none is exactly 0."""
     arrivals, total = data.arrivals, data.total

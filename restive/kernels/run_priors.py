@@ -11,7 +11,7 @@ import numpy as np
 from restive.kernels.feature_prior import learn_feature_prior, standardise
 from restive.kernels.forgetting import find_factor, forget
 from restive.kernels.hierarchical_prior import Levels, learn_pool
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.kernels.mixture import learn_mixture
 from restive.kernels.trust import learn_trust
 from restive.types import Floats
@@ -24,7 +24,7 @@ def hold_against_histories(moves: Floats, past: Floats, posterior: Floats, trust
         _hold_against_history(moves[r], past[r], posterior[r], trust[r])
 
 
-@compiled
+@inlined
 def _hold_against_history(moves: Floats, past: Floats, posterior: Floats, trust: Floats) -> None:
     """Take the moves of a history out, or in again, where the moves since make it unlikely, or likely, that it holds."""
     agents, actions, states, _ = moves.shape

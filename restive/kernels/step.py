@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.kernels.rng import fold, normal_quantile, unit, unit_open
 from restive.types import Floats, Ints, Keys
 
@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
     cost: Floats  # [R] threshold − benefit, summed over the agents acted on below the threshold
 
 
-@compiled
+@inlined
 def land(cumulative: Floats, i: int, n: int, a: int, s: int, draw: float) -> int:
     """The state that a uniform `draw` selects from the cumulative row [i, n, a, s].
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.kernels.rng import fold, unit
 from restive.types import Floats, Ints, Keys
 
@@ -71,7 +71,7 @@ def _scan(values: Floats, k: int) -> Cutoff:
     return Cutoff(-np.inf, above, least - above)
 
 
-@compiled
+@inlined
 def _stride(size: int) -> int:
     """A step that visits every position once in a scattered order, because values may be sorted."""
     stride = 1 if size < 64 else int(0.618 * size)
@@ -90,7 +90,7 @@ def _count(values: Floats, candidate: float) -> tuple[int, int]:
     return above, least
 
 
-@compiled
+@inlined
 def _bracket(values: Floats, k: int) -> tuple[float, float]:
     """Two values that very likely bracket the k-th largest, from a systematic sample."""
     stride = max(1, values.size // SAMPLE_SIZE)
@@ -103,7 +103,7 @@ def _bracket(values: Floats, k: int) -> tuple[float, float]:
     return low, high
 
 
-@compiled
+@inlined
 def _between(values: Floats, low: float, high: float) -> tuple[int, Floats]:
     """The number of values above `high`, and the values from `low` to `high`."""
     above, _ = _count(values, high)
@@ -176,7 +176,7 @@ def _mark_at_random(key: np.uint64, agents: Ints, tied: Ints, wanted: int, marks
             wanted -= 1
 
 
-@compiled
+@inlined
 def _mark_highest(priority: Floats, budget: int, key: np.uint64, agents: Ints, marks: Ints) -> None:
     """Mark the `budget` highest; `budget` is at least 1."""
     if priority.size <= MAX_SCAN:

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.types import Floats
 
 SHARES = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)
@@ -27,7 +27,7 @@ LINK = 0.75
 SMALL, MAX_FACTORS = 1e-100, 20
 
 
-@compiled
+@inlined
 def learn_trust(past: Floats, fresh: Floats, prior: Floats, trust: Floats) -> None:
     """Fill `trust` with the probability that the history of each agent holds, given the moves since.
 
@@ -69,7 +69,7 @@ def _holds(wrong: float, first_trust: float, action: int) -> float:
     return (1.0 - wrong) * (1.0 - LINK * (1.0 - first_trust)) if action > 0 else 1.0 - wrong
 
 
-@compiled
+@inlined
 def _log_ratio(past: Floats, fresh: Floats, prior: Floats) -> float:
     """The log-likelihood of moves [S, S] with the history minus that without it."""
     total, product = 0.0, 1.0

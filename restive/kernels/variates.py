@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.kernels.rng import fold, normal_quantile, unit_open
 from restive.types import Floats, Keys
 
@@ -52,7 +52,7 @@ def draw_gamma_above(stream: Keys, shape: float) -> float:
             return d * v
 
 
-@compiled
+@inlined
 def draw_dirichlet(stream: Keys, shape: Floats, row: Floats) -> None:
     """Fill `row` with a Dirichlet draw; if all gamma variates underflow, the largest cell gets everything."""
     total = 0.0
@@ -66,7 +66,7 @@ def draw_dirichlet(stream: Keys, shape: Floats, row: Floats) -> None:
         row[np.argmax(shape)] = 1.0
 
 
-@compiled
+@inlined
 def find_polya_gamma_moments(count: float, argument: float) -> tuple[float, float]:
     """Mean and variance of a Pólya-gamma variate PG(count, argument).
 
@@ -82,7 +82,7 @@ def find_polya_gamma_moments(count: float, argument: float) -> tuple[float, floa
     return count * math.tanh(z / 2.0) / (2.0 * z), count * bend / (4.0 * z**3)
 
 
-@compiled
+@inlined
 def draw_polya_gamma(stream: Keys, count: float, argument: float) -> float:
     """A Pólya-gamma variate PG(count, argument), the augmentation of a logit (Polson, Scott and Windle 2013).
 

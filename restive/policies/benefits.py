@@ -17,7 +17,7 @@ import numpy as np
 from restive.contract import Benefits
 from restive.kernels.feature_prior import standardise
 from restive.kernels.gibbs import Data, begin, fill_rows, gather, sweep
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.kernels.reward_sampler import Rewards, begin_rewards, draw_reward, draw_rewards
 from restive.kernels.rng import run_keys
 from restive.policies.transition_counts import Counts
@@ -142,7 +142,7 @@ def _draw_benefits(
     return drawn
 
 
-@compiled
+@inlined
 def _solve(row: Floats, reward: Floats, price: float, discount: float, worth: Floats) -> None:
     """Fill `worth` [A, S] with wait(s) and act(s) under optimal values, by policy iteration from its last policy."""
     states = reward.size
@@ -171,7 +171,7 @@ def _solve(row: Floats, reward: Floats, price: float, discount: float, worth: Fl
             break
 
 
-@compiled
+@inlined
 def _eliminate(matrix: Floats, value: Floats) -> None:
     """Solve matrix · x = value in place; no pivots, because the matrix is diagonally dominant."""
     states = value.size

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from restive.contract import Draws, Estimate, Ranking, Shape
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.policies.base import Learner, Presets, check_setting
 from restive.types import Floats, Ints
 
@@ -185,7 +185,7 @@ def _rank(
         count[r] = extreme
 
 
-@compiled
+@inlined
 def _place_below(
     visits: Floats, state: Ints, gamma: float, rule: Rule, top: float, floor: float, priority: Floats
 ) -> None:

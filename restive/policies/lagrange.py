@@ -271,8 +271,11 @@ class Lagrange(Learner[LagrangeBelief]):
         if plan is not None:
             _estimate(belief, plan)
         if self.sweeps(belief):
-            seen = belief.posterior, belief.reward, state, action, float(self.discount), price_step(int(belief.step))
-            sweep(*seen, belief.cost, belief.at_most, belief.value, belief.price)
+            self._sweep(belief, state, action)
+
+    def _sweep(self, belief: LagrangeBelief, state: Ints, action: Ints) -> None:
+        seen = belief.posterior, belief.reward, state, action, float(self.discount), price_step(int(belief.step))
+        sweep(*seen, belief.cost, belief.at_most, belief.value, belief.price)
 
     def next_step(self, belief: LagrangeBelief) -> Plan | None:
         """Count a step; what to estimate in it, None for nothing."""
@@ -289,8 +292,10 @@ class Lagrange(Learner[LagrangeBelief]):
         return step < DENSE_SWEEPS or step % max(2, belief.value.shape[2] // 2) == 0
 
     def call_slowest(self, belief: LagrangeBelief) -> None:
-        """Estimate the prior of all agents."""
+        """Estimate the prior of all agents, and sweep values, which `learn` comes to last."""
         learn_pools(belief.counts.moves, belief.levels)
+        nobody = np.zeros(belief.value.shape[:2], dtype=np.int64)
+        self._sweep(belief, nobody, nobody)
 
     def welcome(self, belief: LagrangeBelief, newcomers: int) -> None:
         """Give new agents the prior, the pooled rewards and the mean values of the others."""
@@ -488,4 +493,5 @@ def _tilt_rows(features: Floats, coefficients: Floats, rows: Floats) -> None:
                 for s in range(states):
                     weight = rows[r, n, a, s].sum()
                     tilt(known[n], coefficients[r, a, s], rows[r, n, a, s])
-                    rows[r, n, a, s] *= weight
+                    for t in range(states):
+                        rows[r, n, a, s, t] *= weight

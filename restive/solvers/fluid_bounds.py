@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restive.errors import check_whole
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.solvers.fluid import bound_at, plan
 from restive.solvers.fluid_kernels import Agents, propagate
 from restive.types import Floats, Ints
@@ -321,7 +321,7 @@ def bound_constant(model: BoundModel, price: float, horizon: int) -> float:
     return total
 
 
-@compiled
+@inlined
 def _add_agent(model: BoundModel, n: int, path: Floats, price: float, bounds: Floats) -> None:
     """Add one agent's part to the bounds on horizons longer than the path."""
     horizon, half, states = bounds.size, path.size // 2, model.start.shape[1]

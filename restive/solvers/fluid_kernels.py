@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.kernels.optimistic_row import best_row, sort_descending
 from restive.types import Floats, Ints
 
@@ -44,7 +44,7 @@ class Workspace(NamedTuple):
     fraction: Floats  # [N, S] the share of each pair that is acted on
 
 
-@compiled
+@inlined
 def _is_order(order: Ints, n: int, target: Floats) -> bool:
     """Whether `order[n]` sorts the targets from the largest to the smallest, ties by position."""
     for k in range(target.size - 1):
@@ -130,7 +130,7 @@ def _acted_cost(mass: Floats, cost: Floats, advantage: Floats, level: float, wid
     return acted, inside
 
 
-@compiled
+@inlined
 def _level_range(advantage: Floats, width: float) -> tuple[float, float]:
     """The levels at and below which all mass is acted on, and at and above which none is."""
     low, high = np.inf, -np.inf
@@ -140,7 +140,7 @@ def _level_range(advantage: Floats, width: float) -> tuple[float, float]:
     return low - width, high + width
 
 
-@compiled
+@inlined
 def find_level(
     mass: Floats, cost: Floats, advantage: Floats, budget: float, width: float, guess: float, lowest: float
 ) -> tuple[float, float]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from restive.errors import check_whole
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.parallel import available_processors, map_chunks
 from restive.solvers.joint_dp import require_fit
 from restive.types import Bools, Floats, Ints
@@ -133,7 +133,7 @@ def _count_transitions(move: Floats, agents: int, tables: _Tables) -> Floats:
     return probability
 
 
-@compiled
+@inlined
 def _benefit_shortfall(transition: Floats, reward: Floats, tables: _Tables) -> Floats:
     """How much smaller the one-step benefit of a pair [waiting, acted] is than that of the greedy pairs of its sum."""
     benefit = ((transition[1] - transition[0]) * reward).sum(axis=1)
@@ -169,7 +169,7 @@ def _expect(total: Floats, values: Floats, wait: Floats, act: Floats, together: 
     return _multiply(_multiply(wait, after), act)
 
 
-@compiled
+@inlined
 def _find_margin(lead: Floats, mean: Floats, together: Ints, weight: Floats) -> float:
     """The minimum of (value of the greedy choice − value of the pair) · weight over the pairs with a weight."""
     margin = np.inf

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from restive.errors import InputError
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.kernels.optimistic_row import best_row, sort_descending
 from restive.types import Floats, Ints
 
@@ -99,7 +99,7 @@ def _solve(problem: _Problem, tolerance: float, rounds: int, found: OptimisticMo
     return -1
 
 
-@compiled
+@inlined
 def _improve(problem: _Problem, m: int, values: Floats, order: Ints, model: Floats, action: Ints) -> float:
     """Fill the best rows and actions for `values` of agent m; return the largest change of a value by one sweep."""
     sort_descending(values, order)
@@ -118,7 +118,7 @@ def _improve(problem: _Problem, m: int, values: Floats, order: Ints, model: Floa
     return change
 
 
-@compiled
+@inlined
 def _evaluate(problem: _Problem, m: int, model: Floats, action: Ints, system: Floats, values: Floats) -> None:
     """Fill `values` of agent m under `action`: V(s) = reward[s] − price·a + discount · Σ_j model[a, s, j] V(j)."""
     states, discount = values.size, problem.discount

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restive.errors import InputError, check_whole
-from restive.kernels.jit import compiled
+from restive.kernels.jit import compiled, inlined
 from restive.parallel import available_processors, map_chunks
 from restive.types import Bools, Floats, Ints
 
@@ -112,7 +112,7 @@ def _make_scratch(states: int) -> tuple[Floats, Floats, Floats, Ints]:
     return np.empty((states, 2 * states)), np.empty((4, states)), np.empty((flips, states)), np.empty(flips, np.int64)
 
 
-@compiled
+@inlined
 def _fill(table: Floats, transition: Floats, n: int, discount: float) -> None:
     """Fill [Mᵀ | Dᵀ] for the policy that always acts: M = I − discount·P₁ + 1/S, D = discount·(P₁ − P₀).
 
@@ -129,7 +129,7 @@ def _fill(table: Floats, transition: Floats, n: int, discount: float) -> None:
         table[s, s] += 1.0
 
 
-@compiled
+@inlined
 def _eliminate(table: Floats) -> bool:
     """Turn [Mᵀ | Dᵀ] into [· | (D M⁻¹)ᵀ]; False if M is singular, that is, if there are two closed classes.
 
@@ -183,7 +183,7 @@ def _climb(table: Floats, reward: Floats, value: Floats, n: int, margin: Floats,
     return outcome if finished else NOT_INDEXABLE
 
 
-@compiled
+@inlined
 def _begin(table: Floats, reward: Floats, value: Floats, n: int, margin: Floats) -> float:
     """Fill `margin` for the policy that always acts; return a bound on advantages, ‖reward‖ · ‖D M⁻¹‖."""
     states, largest_reward, norm = margin.shape[1], 0.0, 0.0
@@ -197,7 +197,7 @@ def _begin(table: Floats, reward: Floats, value: Floats, n: int, margin: Floats)
     return largest_reward * norm
 
 
-@compiled
+@inlined
 def _find_next(margin: Floats, price: float) -> tuple[float, int, bool]:
     """The price at which an advantage next reaches zero, and its state (−1 if there is none).
 
@@ -214,7 +214,7 @@ def _find_next(margin: Floats, price: float) -> tuple[float, int, bool]:
     return after, state, turned
 
 
-@compiled
+@inlined
 def _stays_nested(margin: Floats, value: Floats, n: int, price: float, after: float, slack: float) -> bool:
     """Whether waiting stays optimal up to the price `after` wherever it was optimal at `price` or below.
 
@@ -231,7 +231,7 @@ def _stays_nested(margin: Floats, value: Floats, n: int, price: float, after: fl
     return nested
 
 
-@compiled
+@inlined
 def _flip(table: Floats, margin: Floats, steps: Floats, flipped: Ints, state: int, flip: int) -> bool:
     """Change the action in one state; False if that makes two closed classes."""
     states = margin.shape[1]

@@ -1,5 +1,6 @@
 """How kernels are compiled: without the GIL, cached where no edit of a helper can leave them stale, and said once."""
 
+import gc
 import os
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from typing import Any, cast
 import numba
 import pytest
 
-from restive.kernels.jit import cache_folder, compiled
+from restive.kernels.jit import cache_folder, compiled, inlined
 from restive.kernels.rng import mix
 
 MODULE = import_module("restive.kernels.jit")
@@ -27,6 +28,21 @@ def test_a_kernel_releases_the_gil_and_is_cached() -> None:
     assert kernel.targetoptions["nogil"]
     users = settings.CACHE_DIR
     assert str(Path(users) / cache_folder().name if users else cache_folder()) in kernel._cache.cache_path
+
+
+def test_an_inlined_helper_becomes_part_of_its_caller_and_the_garbage_collector_stays_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    helper: Any = inlined(double)
+
+    def quadruple(value: int) -> int:
+        return int(helper(helper(value)))
+
+    assert compiled(quadruple)(3) == 12
+    assert helper.signatures == []
+    assert helper(3) == 6
+    assert gc.isenabled()
 
 
 def test_compiling_leaves_the_users_own_cache_where_it_was(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
