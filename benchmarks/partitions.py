@@ -3,9 +3,8 @@
     python -m benchmarks.partitions --markdown docs/reference/results/partitioned.md [--people 1 5 20] [--engine dask]
 
 Each number of millions runs in a process of its own, in partitions of 2²⁰ people that are read, learned from and written
-one after the other. The last of its rounds is the one measured: it learns from everybody, in four passes. One more run has more
-rounds, since beliefs are compressed less the more is known. Tables of people and of states are made beforehand and are not
-measured.
+one after the other. The last of its rounds is the one measured: it learns from everybody, in four passes. One more run ends with
+the round that looks for types of people, in up to 25 passes. Tables of people and of states are made beforehand and are not measured.
 """
 
 import argparse
@@ -32,7 +31,7 @@ from restive.desk.partitions.program import create
 from restive.paper.engines import open_engine
 
 MILLION, SHARE = 10**6, 0.01
-SHORT, LONG = 2, 12  # rounds; the long run has only the first number of people
+SHORT, LONG = 2, 51  # rounds; the long run, whose last round looks for types, has only the first number of people
 CONFIG = {
     "states": ["away", "here"], "rewards": [0, 1], "control": 0.1, "cool_down": 2,
 }  # fmt: skip
@@ -51,9 +50,9 @@ Written by `python -m benchmarks.partitions --markdown docs/reference/results/pa
 ## Measured
 
 One round of a program with two states, a control group of 10 %, a cool-down and a budget of 1 % of the people, in partitions of
-{size:,} people, with {workers}, a process on one core. The round learns from everybody, in four passes over the partitions, and
-all files are flushed to the disk. Where the seconds are many times those of the processor, other processes shared it, and only the
-latter can be compared. Memory is the largest resident size of all processes together.
+{size:,} people, with {workers}, a process on one core. The round learns from everybody, in four passes over the partitions; round {long}
+also looks for types of people, in up to 25 passes. All files are flushed to the disk. Where the seconds are many times those of the
+processor, other processes shared it, and only the latter can be compared. Memory is the largest resident size of all processes together.
 
 {measured}
 
@@ -66,14 +65,14 @@ each phase, and a coordinator at its commit, are tested too (`make soak SOAK=tes
 
 ## Planned
 
-From the figures of round {round} of {base:,} people, if a worker is as fast as here:
+From the figures of round {round} of {base:,} people, if a worker is as fast as here; beliefs and memory are those of round {late}:
 
 {planned}
 
 Time is that of the processor, divided by the workers: a lower bound, to which reading and writing the store and waiting for the
 slowest task of each phase are added; two partitions for each worker or more keep the waiting short. What is read is the beliefs
-in each of four passes and half of them for the ranking. Beliefs are compressed less the more is known: the table is of round {round},
-and `--people 1 --rounds 2 12` measures a later one too.
+in each of four passes and half of them for the ranking; beliefs are compressed less the more is known. A group with a minimum share
+adds a selection, and types that are in use add two passes of learning; `decide --json` prints the bytes of each phase.
 
 What would break first, in this order:
 
@@ -203,19 +202,18 @@ def describe(found: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def plan(found: dict[str, Any], people: int, workers: int) -> dict[str, str]:
-    """A round of more people, from the figures per person."""
+def plan(found: dict[str, Any], late: dict[str, Any], people: int, workers: int) -> dict[str, str]:
+    """A round of more people, from the figures per person; beliefs and memory are those of a late round."""
     scale, parts = people / found["people"], -(-people // SIZE)
-    seconds = found["worked"] * scale / workers
-    read = (4 * found["belief"] + 0.5 * found["belief"]) * scale
+    seconds, belief = found["worked"] * scale / workers, late["belief"] * people / late["people"]
     return {
         "people": f"{people:,}",
         "partitions": f"{parts:,}",
         "workers": f"{workers:,}",
         "a round, minutes of the processor": f"{seconds / 60:.1f}",
-        "memory of a worker, MiB": f"{found['memory'] / found['workers'] / 2**20:,.0f}",
-        "beliefs, GB": f"{found['belief'] * scale / 1e9:,.1f}",
-        "read in a round, GB": f"{read / 1e9:,.0f}",
+        "memory of a worker, MiB": f"{late['memory'] / late['workers'] / 2**20:,.0f}",
+        "beliefs, GB": f"{belief / 1e9:,.1f}",
+        "read in a round, GB": f"{4.5 * belief / 1e9:,.0f}",
         "kept of each round, GB": f"{found['kept'] * scale / 1e9:,.2f}",
         "to and from the coordinator, MB": f"{found['moved'] / found['partitions'] * parts / 1e6:,.1f}",
         "record in the log, kB": f"{found['record'] / found['partitions'] * parts / 1e3:,.0f}",
@@ -223,7 +221,7 @@ def plan(found: dict[str, Any], people: int, workers: int) -> dict[str, str]:
 
 
 def write_page(results: list[dict[str, Any]]) -> str:
-    base = results[-1]
+    base, late = max(results, key=lambda each: int(each["people"])), max(results, key=lambda each: int(each["rounds"]))
     phases = [
         {"people": f"{each['people']:,}", "round": str(each["rounds"])}
         | {name: f"{seconds / each['people'] * MILLION:.2f}" for name, seconds in each["phases"].items()}
@@ -238,7 +236,9 @@ def write_page(results: list[dict[str, Any]]) -> str:
         phases=table(phases),
         base=base["people"],
         round=base["rounds"],
-        planned=table([plan(base, people, workers) for people, workers in sizes]),
+        long=LONG,
+        late=late["rounds"],
+        planned=table([plan(base, late, people, workers) for people, workers in sizes]),
     )
 
 
