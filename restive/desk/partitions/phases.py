@@ -106,8 +106,8 @@ def learn_round(tasks: Tasks, setting: Setting, partitions: Sequence[Partition])
 
 def join_round(
     tasks: Tasks, setting: Setting, partitions: Sequence[Partition], newcomers: Newcomers, size: int
-) -> tuple[list[Partition], Setting]:
-    """Add newcomers to the last partition, up to its size, and to new ones."""
+) -> tuple[list[Partition], Setting, dict[int, str]]:
+    """Add newcomers to the last partition, up to its size, and to new ones; the digests of what is given of these."""
     policy, nobody = load_policy(setting.config), load_belief(setting, NOBODY)
     newcomer = dict[str, Floats]()
     if nobody.step > 0:
@@ -122,9 +122,10 @@ def join_round(
         grown[place:] = [larger]
         first = max(part.first + part.size - setting.agents, 0)
         given.append((setting, larger.brief(PEOPLE, GIVEN, BELIEF), part.size, newcomers.file.path, first, newcomer))
-    for (_, part, *_), files in zip(given, tasks.run("join", join, given), strict=True):
-        grown[part.place] = grown[part.place].having(**files)
-    return grown, setting._replace(agents=agents).save()
+    digests = dict[int, str]()
+    for (_, part, *_), (files, digest) in zip(given, tasks.run("join", join, given), strict=True):
+        grown[part.place], digests[part.place] = grown[part.place].having(**files), digest
+    return grown, setting._replace(agents=agents).save(), digests
 
 
 def select(

@@ -135,6 +135,11 @@ def create(
     return PartitionedProgram(folder)
 
 
+def _digest_request(budget: int, digests: Mapping[int, str]) -> str:
+    """The digest by which a repeated request is recognised, given those of all partitions."""
+    return sha256("|".join([str(budget), *digests.values()]).encode()).hexdigest()
+
+
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -209,13 +214,9 @@ class PartitionedProgram:
             raise Conflict(f"The next round of {self.folder.url} is {self.rounds + 1}, not {round}.", location="round")
         tasks, setting = Tasks(engine, progress), self._setting()
         given, newcomers, groups = self._read(tasks, setting, states, Lists(must, never, left), new)
-        digests = [each.digest for each in given] + ([newcomers.file.digest] if newcomers else [])
-        request = sha256("|".join([str(budget), *digests]).encode()).hexdigest()
-        if self.last is not None and self.last["input"] == request and not again:
-            raise AlreadyDecided(
-                f"Round {self.rounds} of {self.folder.url} was decided on {self.last['at']} from the same states.",
-                hint=Hint.AGAIN,
-            )
+        digests = dict(enumerate(each.digest for each in given))
+        if not again and not newcomers and not any(PEOPLE in each.files for each in given):
+            self._check_repeated(_digest_request(budget, digests))
         partitions = [part.having(**each.files) for part, each in zip(self.partitions, given, strict=True)]
         outcomes = sum(each.outcomes for each in given)
         if outcomes:
@@ -223,27 +224,17 @@ class PartitionedProgram:
         if groups != setting.groups:
             setting = setting._replace(groups=groups).save()
         if newcomers:
-            partitions, setting = join_round(tasks, setting, partitions, newcomers, self.size)
+            partitions, setting, joined = join_round(tasks, setting, partitions, newcomers, self.size)
+            digests |= joined
         ranked = tasks.run("rank", rank, [(setting, part.brief(GIVEN, *KNOWN)) for part in partitions])
         self._check_ranked(ranked, budget)
         partitions = [part.having(**{RANKED: each.file}) for part, each in zip(partitions, ranked, strict=True)]
         stages, still_open = select(tasks, setting, partitions, ranked, self._shares(groups), budget)
         edges = merge_edges(tasks.run("edge", edge, [(setting, part.brief(RANKED), stages) for part in partitions]))
-        recorded = tasks.run(
-            "record",
-            record,
-            [
-                (
-                    setting,
-                    part.brief(PEOPLE, RANKED, GIVEN, ACTIVITY, CHOICES),
-                    stages,
-                    edges._replace(spares=()),
-                    still_open,
-                )
-                for part in partitions
-            ],
-        )
-        totals = {
+        parts = [part.brief(PEOPLE, RANKED, GIVEN, ACTIVITY, CHOICES) for part in partitions]
+        rest = stages, edges._replace(spares=()), still_open
+        recorded = tasks.run("record", record, [(setting, part, *rest) for part in parts])
+        totals: dict[str, Any] = {
             "budget": budget,
             "present": int(sum(each.states.sum() for each in ranked)) + sum(each.carried_over for each in ranked),
             "carried_over": sum(each.carried_over for each in ranked),
@@ -252,12 +243,19 @@ class PartitionedProgram:
             "listed": sum(each.advised for each in recorded),
             "states": sum(each.states for each in ranked).tolist(),  # type: ignore[union-attr]
         }
-        entry = self._describe(
-            setting, partitions, recorded, stages, self._name_spares(edges, partitions), totals, request
-        )
+        totals["input"] = _digest_request(budget, digests)
+        totals["reserve"] = self._name_spares(edges, partitions)
+        entry = self._describe(setting, partitions, recorded, stages, totals)
         if not dry_run:
             self.folder.commit(setting.round, entry)
         return self._finish(tasks, entry, dry_run)
+
+    def _check_repeated(self, request: str) -> None:
+        if self.last is not None and self.last["input"] == request:
+            raise AlreadyDecided(
+                f"Round {self.rounds} of {self.folder.url} was decided on {self.last['at']} from the same states.",
+                hint=Hint.AGAIN,
+            )
 
     def _shares(self, groups: Sequence[str]) -> dict[int, float]:
         known = {name: code for code, name in enumerate(groups)}
@@ -336,9 +334,7 @@ class PartitionedProgram:
         partitions: Sequence[Partition],
         recorded: Sequence[Recorded],
         stages: Sequence[Stage],
-        reserve: list[dict[str, Any]],
         totals: Mapping[str, Any],
-        request: str,
     ) -> dict[str, Any]:
         """The record of a round."""
         known = [{kind: part.files[kind] for kind in (PEOPLE, BELIEF) if kind in part.files} for part in partitions]
@@ -347,10 +343,8 @@ class PartitionedProgram:
             "previous": self.digest,
             "version": __version__,
             "at": _now(),
-            "input": request,
             **totals,
             "cuts": [{"group": stage.group, **(stage.cut._asdict() if stage.cut else {})} for stage in stages],
-            "reserve": reserve,
             "shared": {name: np.asarray(array).tolist() for name, array in setting.shared.items()},
             "groups": setting.groups,
             "sizes": [part.size for part in partitions],

@@ -8,7 +8,6 @@ A table is about one partition or, for up to a few million people, about all. Ne
 table, after everybody else.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ from restive.desk import table_schema
 from restive.desk.config import Config
 from restive.desk.ingest import as_integers, name_few
 from restive.desk.partitions.files import CHOICES, GIVEN, PEOPLE, File, Folder
-from restive.desk.partitions.tasks import Partition, Setting, load_config
+from restive.desk.partitions.tasks import Partition, Setting, digest_columns, load_config
 from restive.desk.roster import Names
 from restive.desk.table_columns import AllKnown, Fault, TableError, accept, match_headers
 from restive.desk.table_files import ROW, read_parquet
@@ -85,14 +84,12 @@ def read_states(setting: Setting, partition: Partition, where: str, shared: bool
     if CHOICES in partition.files:
         before = folder.read(partition.files[CHOICES].path, ["state"])["state"].to_numpy()
         outcomes = int(((before >= 0) & (state[: before.size] >= 0)).sum())
-    parts = [np.ascontiguousarray(array).tobytes() for array in columns.values()]
     groups = list[tuple[int, str]]()
     if "group" in table.columns and (changed := _change_groups(people, place, table["group"])) is not None:
         files[PEOPLE] = folder.write(setting.name(partition, PEOPLE), changed.to_dict())
-        parts.append(files[PEOPLE].digest.encode())
         groups = _find_groups(table, setting.groups)
     listed = tuple(int(some.sum()) for some in marked.values())
-    return Given(files, rows, len(place), outcomes, listed, groups, hashlib.sha256(b"|".join(parts)).hexdigest())
+    return Given(files, rows, len(place), outcomes, listed, groups, digest_columns(columns))
 
 
 def _read_file(where: str) -> pl.DataFrame:

@@ -16,6 +16,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -184,25 +185,34 @@ def welcome(setting: Setting, partition: Partition, sums: Sequence[Floats]) -> L
 
 def join(
     setting: Setting, partition: Partition, before: int, path: str, first: int, newcomer: Mapping[str, Floats]
-) -> dict[str, File]:
+) -> tuple[dict[str, File], str]:
     """The files of a partition that had `before` people and is joined by newcomers, from row `first` of their file on.
+
+    Returns the digest of what is given of its people, too.
 
     newcomer: the arrays of the belief about one of them; none before the first step
     """
     folder = Folder(setting.folder)
     news = folder.read(path).slice(first, partition.size - before)
-    files = {}
+    files, digest = {}, ""
     for kind, columns in ((PEOPLE, ["agent", "group", "joined"]), (GIVEN, ["state", "done", "must", "never", "left"])):
         parts = [folder.read(partition.files[kind].path)] if before else []
         table = pl.concat([*parts, news.select(columns)], how="diagonal")
         files[kind] = folder.write(setting.name(partition, kind), table.to_dict())
+        if kind == GIVEN:
+            digest = digest_columns({name: table[name].to_numpy() for name in columns})
     if newcomer:
         known = load_belief(setting, partition._replace(size=before))
         arrays = flatten(known)
         for name, array in newcomer.items():
             arrays[name] = np.concatenate([arrays[name], np.repeat(array, partition.size - before, axis=1)], axis=1)
         files[BELIEF] = _save_belief(setting, partition, unflatten(known, arrays))
-    return files
+    return files, digest
+
+
+def digest_columns(columns: Mapping[str, Any]) -> str:
+    """The digest of the states and lists that are given of a partition."""
+    return sha256(b"|".join(np.ascontiguousarray(array).tobytes() for array in columns.values())).hexdigest()
 
 
 class _Outcomes(NamedTuple):

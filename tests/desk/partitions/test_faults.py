@@ -113,6 +113,16 @@ def test_people_who_are_known_are_no_newcomers(tmp_path: Path, engine: Executor,
     assert program.folder.read(program.partitions[1].people)["agent"][-2:].to_list() == ["q1", "P0003"]
 
 
+def test_a_table_is_recognised_though_its_newcomers_and_groups_are_known_now(
+    tmp_path: Path, engine: Executor, program: PartitionedProgram
+) -> None:
+    states = table(tmp_path, agent=[*AGENTS[:1000], *(f"q{n}" for n in range(500))], group=["a", "b"] * 750)
+    assert program.decide(states, engine).joined == 500
+    with pytest.raises(AlreadyDecided):
+        program.decide(states, engine)
+    assert PartitionedProgram(program.folder.url).groups == ("a", "b")
+
+
 def test_lists_and_rounds_that_contradict_are_refused(
     tmp_path: Path, engine: Executor, program: PartitionedProgram
 ) -> None:
