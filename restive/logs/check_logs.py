@@ -139,7 +139,7 @@ def run_check(name: str, quick: bool) -> Outcome:
 
 
 def tabulate(outcomes: Sequence[Outcome]) -> Table:
-    """The acceptance table."""
+    """The acceptance table; shares that count towards a pool of several checks are pooled at its end."""
     rows = tuple(
         (
             f"{outcome.part}: {each.what}",
@@ -151,7 +151,24 @@ def tabulate(outcomes: Sequence[Outcome]) -> Table:
         for outcome in outcomes
         for each in outcome.results
     )
-    return Table("", ("what", "wanted", "reached", "holds", "note"), rows)
+    return Table("", ("what", "wanted", "reached", "holds", "note"), (*rows, *_pool(outcomes)))
+
+
+def _pool(outcomes: Sequence[Outcome]) -> list[tuple[str, ...]]:
+    """A row for each pool that several checks of the full size count towards."""
+    pools = dict[str, list[Result]]()
+    for outcome in outcomes:
+        for each in outcome.results:
+            if each.pool and not outcome.quick:
+                pools.setdefault(f"{outcome.part}, all settings: {each.pool}", []).append(each)
+    rows: list[tuple[str, ...]] = []
+    for what, results in pools.items():
+        held, of, wanted = sum(each.held for each in results), sum(each.of for each in results), results[0].wanted
+        low, high = map(float, wanted.split("–"))
+        if len(results) > 1:
+            holds = "yes" if low <= held / of <= high else "NO"
+            rows.append((what, wanted, f"{held / of:.3f}", holds, f"{of} intervals in {len(results)} settings"))
+    return rows
 
 
 def _tell_changes(changed: Sequence[str]) -> str:

@@ -76,6 +76,15 @@ def test_the_page_says_why_a_figure_is_not_reached(tmp_path: Path, monkeypatch: 
     assert page.endswith("- **fit: one**: Nobody can.\n- **fit: three**: the cause is not known.\n")
 
 
+def test_shares_are_pooled_over_checks_of_the_full_size() -> None:
+    shares = [Result("a", "0.93–0.97", "", True, "", "all", held, 10) for held in (9, 10)]
+    outcomes = [Outcome("desk", str(number), (share,)) for number, share in enumerate(shares)]
+    small = Outcome("desk", "small", (shares[0],), quick=True)
+    rows = check_logs.tabulate([*outcomes, small]).rows
+    assert rows[3:] == (("desk, all settings: all", "0.93–0.97", "0.950", "yes", "20 intervals in 2 settings"),)
+    assert len(check_logs.tabulate([outcomes[0], small]).rows) == 2
+
+
 def test_every_figure_of_the_documents_that_is_not_reached_has_a_reason() -> None:
     page = Path("docs/reference/results/acceptance.md").read_text(encoding="utf-8")
     missed = {line.split(" | ")[0].removeprefix("| ") for line in page.splitlines() if " | NO | " in line}

@@ -8,13 +8,16 @@ from typing import NamedTuple
 
 
 class Result(NamedTuple):
-    """One figure, with what was wanted."""
+    """One figure, with what was wanted; a share also counts towards that of its `pool` over several checks."""
 
     what: str
     wanted: str
     reached: str
     holds: bool
     note: str = ""
+    pool: str = ""
+    held: int = 0
+    of: int = 0
 
 
 class Check(NamedTuple):

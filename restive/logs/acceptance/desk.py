@@ -125,17 +125,15 @@ def check_status(name: str, template: str, settings: dict[str, Any], first_seed:
     for at in zip(*found, strict=True):
         held = [each for one in at for each in one.effects]
         known = f"{len(held)} of {sum(one.states for one in at)} stated"
-        results.append(_judge(f"effects in states, {name}, round {at[0].round}", held, known, quick))
+        results.append(_judge("effects in states", name, at[0].round, held, known, quick))
         lifts = [one for one in at if one.lift is not None]
         plain, width = np.mean([(one.plain, one.width) for one in lifts], axis=0)
         several = f"{len(lifts)} programs; {plain:.3f} by the difference in means, {1 / width:.1f} times as wide"
-        where = f"lift and total, {name}, round {at[0].round}"
-        results.append(_judge(where, [bool(one.lift) for one in lifts], several, quick))
+        results.append(_judge("lift and total", name, at[0].round, [bool(one.lift) for one in lifts], several, quick))
         groups = [one.groups for one in at if one.groups is not None]
         if groups:
             many = f"{len(groups)} programs with {np.mean([one.known_groups for one in at if one.known_groups]):.1f} groups"
-            where = f"lift of all groups at once, {name}, round {at[0].round}"
-            results.append(_judge(where, groups, many, quick, most=1.0))
+            results.append(_judge("lift of all groups at once", name, at[0].round, groups, many, quick, most=1.0))
         ratios = [each for one in at for each in one.spreads]
         if ratios:
             what = f"spread over people over its truth, {name}, round {at[0].round}"
@@ -143,13 +141,17 @@ def check_status(name: str, template: str, settings: dict[str, Any], first_seed:
     return results
 
 
-def _judge(what: str, held: list[bool], note: str, quick: bool, most: float = MOST) -> Result:
+def _judge(
+    what: str, setting: str, round_: int, held: list[bool], note: str, quick: bool, most: float = MOST
+) -> Result:
     """The share of intervals that hold; several at once may hold more often, because Bonferroni's bound is an inequality."""
     share = float(np.mean(held)) if held else math.nan
     slack = 1.96 * math.sqrt(0.95 * 0.05 / max(len(held), 1))
     wanted = f"{QUICK_LEAST:.2f}–1" if quick else f"{LEAST:.2f}–{most:.2f}"
     least, most = (QUICK_LEAST, 1.0) if quick else (LEAST - slack, most + slack)
-    return Result(f"coverage of {what}", wanted, f"{share:.3f}", not held or least <= share <= most, note)
+    holds = not held or least <= share <= most
+    title, pool = f"coverage of {what}, {setting}, round {round_}", f"coverage of {what}, round {round_}"
+    return Result(title, wanted, f"{share:.3f}", holds, note, pool, sum(held), len(held))
 
 
 def _list_checks() -> tuple[Check, ...]:
