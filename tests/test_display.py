@@ -10,10 +10,25 @@ import polars as pl
 import pytest
 from matplotlib.figure import Figure
 
-from restive import Agent, Problem, Simulation, Trace, World, make_policy, make_problems, simulate
+from restive import (
+    Agent,
+    Problem,
+    Simulation,
+    Trace,
+    World,
+    evaluate,
+    examine,
+    fit,
+    forecast,
+    make_policy,
+    make_problems,
+    plan_trial,
+    simulate,
+)  # fmt: skip
 from restive import display as module
 from restive.comparison import Comparison, compare
-from restive.logs.sections import DisplayedAnswer, Section, flatten
+from restive.logs.generate import generate_history
+from restive.logs.sections import DisplayedEstimates, Section, flatten
 from restive.report.tables import Table
 
 
@@ -32,7 +47,7 @@ def trace(comparison: Comparison) -> Trace:
     return comparison.rows[1].trace
 
 
-class Answered(DisplayedAnswer):
+class Answered(DisplayedEstimates):
     numbers, measure = "programs", "lift"
 
     def as_json(self) -> dict[str, Any]:
@@ -47,7 +62,11 @@ def shown(problems: list[Problem], comparison: Comparison) -> list[Any]:
     agent = Agent("egt", ["ann", "bob<"], ["low", "high"], 1)
     agent.act({"ann": "low", "bob<": "high"})
     simulation = Simulation(World(problems), make_policy("egt"))
-    return [problems[0], comparison.rows[0].trace, comparison, simulation, agent, Answered()]
+    history = generate_history(make_problems("two-state-v1", agents=80)[0], rounds=12, seed=1)
+    model = fit(history, draws=20, held_out=False)
+    said = [history, model, examine(history, max_shuffles=19), evaluate(history, "state:bad", resamples=20)]
+    said += [plan_trial(model, people=40, rounds=4, budget=4, trials=40), forecast(model, 2, rounds=3, draws=20)]
+    return [problems[0], comparison.rows[0].trace, comparison, simulation, agent, Answered(), *said]
 
 
 def test_texts_are_short_and_html_needs_nothing_else(problems: list[Problem], comparison: Comparison) -> None:

@@ -14,7 +14,7 @@ with the thresholds solved again and the working models held; the difference to 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from restive.logs.history import History
 from restive.logs.model import FittedModel
 from restive.logs.panel import Log, Units, budget_share, make_units, sort_entries
 from restive.logs.propensity import estimate_propensity
-from restive.logs.sections import Section
+from restive.logs.sections import DisplayedEstimates, Section
 from restive.logs.working_model import BinnedRows, ModelRows, expected_rewards, plan_windows
 from restive.parallel import available_processors, map_chunks
 from restive.stats import Band, student_quantile
@@ -63,10 +63,12 @@ class Estimate(NamedTuple):
         }
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(DisplayedEstimates):
     """What a policy would have brought, for each person and round; numbers are given only if there is no refusal."""
 
+    numbers: ClassVar[str] = "estimates"
+    measure: ClassVar[str] = "difference"
     policy: str
     rounds: int
     estimator: str  # the one to read

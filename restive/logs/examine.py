@@ -6,9 +6,10 @@ nobody can tell from this history. The margin is a share of the difference betwe
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import polars as pl
 
 from restive.formats import show_count, show_fixed
 from restive.logs.assumptions.acting import examine_advice, examine_effect, examine_missing
@@ -19,7 +20,7 @@ from restive.logs.assumptions.path_shuffles import MAX_SHUFFLES, shuffle_paths
 from restive.logs.assumptions.people import examine_people
 from restive.logs.assumptions.rows import prepare
 from restive.logs.history import History
-from restive.logs.sections import Section
+from restive.logs.sections import DisplayedAnswer, Section, flatten
 from restive.report.tables import Table
 
 if TYPE_CHECKING:
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
 MARGIN = 0.02
 
 
-@dataclass(frozen=True)
-class Examination:
+@dataclass(frozen=True, repr=False)
+class Examination(DisplayedAnswer):
     """The answers to all questions about a history."""
 
+    numbers: ClassVar[str] = "findings"
     findings: tuple[Finding, ...]
     margin: float  # consequences below it do not matter, in rewards
     people: int
@@ -48,6 +50,18 @@ class Examination:
             "margin": self.margin,
             "findings": {each.question.key: each.as_json() for each in self.findings},
         }
+
+    def facts(self) -> dict[str, object]:
+        """The verdict on each question."""
+        return {"verdicts": ", ".join(f"{each.question.key}: {each.verdict}" for each in self.findings)}
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row for each question: verdict, size in rewards a person and round with its interval, and p-value."""
+        parts = ("question", "verdict", "size", "p", "consequence")
+        found = self.as_json()["findings"]
+        return pl.DataFrame(
+            [flatten({"key": key} | {part: each[part] for part in parts}) for key, each in found.items()]
+        )
 
     def verdicts(self) -> tuple[str, ...]:
         """One line for each question."""

@@ -24,7 +24,7 @@ from restive.logs.alternatives import people_of
 from restive.logs.model import Alternative, FittedModel
 from restive.logs.power import people_needed, power_of, show_people, simulate_trials
 from restive.logs.rollout import AsNow, Played, Programs, can_start_warm, find_policy, play
-from restive.logs.sections import DisplayedAnswer, Section
+from restive.logs.sections import DisplayedEstimates, Section
 from restive.policies.base import Learner, Policy
 from restive.policies.random import Random
 from restive.report.tables import Table
@@ -123,7 +123,7 @@ class Beside(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Forecast(DisplayedAnswer):
+class Forecast(DisplayedEstimates):
     """The answer of `forecast`."""
 
     numbers: ClassVar[str] = "programs"
@@ -248,7 +248,7 @@ class Forecast(DisplayedAnswer):
 
 
 def forecast(
-    model: FittedModel, budgets: Sequence[int] = (), rounds: int = 26, policies: Sequence[str | Policy[Any]] = POLICIES,
+    model: FittedModel, budgets: int | Sequence[int] = (), rounds: int = 26, policies: Sequence[str | Policy[Any]] = POLICIES,
     draws: int = DRAWS, seed: int = 0, words: Words | None = None, start: str = WARM, threads: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Forecast:  # fmt: skip
@@ -259,7 +259,7 @@ def forecast(
     model
         What `fit` returns.
     budgets
-        Numbers of actions in each round; by default as many as now, half and twice that.
+        The number of actions in each round, or several to compare; by default as many as now, half and twice that.
     rounds
         How long the program lasts.
     policies
@@ -297,7 +297,8 @@ def forecast(
     'lagrange'
     """
     _require_both_actions(model)
-    budgets = tuple(check_whole("budget", each, 0, len(model.counts)) for each in budgets or _usual_budgets(model))
+    asked = (budgets,) if isinstance(budgets, int) else budgets or _usual_budgets(model)
+    budgets = tuple(check_whole("budget", each, 0, len(model.counts)) for each in asked)
     names = [*dict.fromkeys(each if isinstance(each, str) else each.name for each in policies), AT_RANDOM, AS_NOW]
     chosen = [find_policy(model, each) for each in dict.fromkeys(policies)]
     programs = Programs(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from restive.display import Displayed
 from restive.logs.gaps import Gaps
 from restive.problem import Problem
 from restive.types import Bools, Floats, Ints
@@ -23,8 +24,8 @@ BY_ROW = (
 UNKNOWN = -1  # a next state, action, advice, arm or group that is not known
 
 
-@dataclass(frozen=True)
-class History:
+@dataclass(frozen=True, repr=False)
+class History(Displayed):
     """A validated history; `restive.logs.tables` reads one from a file or a frame.
 
     Parameters
@@ -88,6 +89,27 @@ class History:
     by_row: Mapping[str, Floats] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     gaps: Gaps | None = None
+
+    def facts(self) -> dict[str, object]:
+        """People, rounds, states and actions."""
+        when = f"{len(self.rounds)} ({self.rounds[0]} to {self.rounds[-1]})" if len(self.rounds) else 0
+        counts = {"rows": self.state.size, "actions": int((self.action == 1).sum())}
+        return {"people": len(self.agents), "rounds": when, "states": ", ".join(self.states), **counts}
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row for each row of the table, with the columns that are known."""
+        names = pl.Series(self.states)
+        after = names.gather(np.maximum(self.next_state, 0)).set(pl.Series(self.next_state == UNKNOWN), None)
+        columns = {
+            "agent": self.agents.gather(self.agent),
+            "time": self.rounds.gather(self.round - 1),
+            "state": names.gather(self.state),
+            "action": self.action,
+            "next_state": after,
+            "reward": self.reward,
+            "propensity": self.propensity,
+        }
+        return pl.DataFrame({name: column for name, column in columns.items() if column is not None})
 
     @classmethod
     def read(cls, source: object, *, store: str | None = None, **options: Any) -> "History":

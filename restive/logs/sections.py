@@ -75,12 +75,9 @@ class DisplayedAnswer(Displayed):
     ----------
     numbers
         The part of `as_json` that `to_frame` gives: records, or records by name.
-    measure
-        The number that `plot` draws, empty if the records have `mean`, `low` and `high` themselves.
     """
 
     numbers: ClassVar[str]
-    measure: ClassVar[str] = ""
 
     def as_json(self) -> dict[str, Any]:
         """The numbers as plain data."""
@@ -96,9 +93,34 @@ class DisplayedAnswer(Displayed):
 
     def to_frame(self) -> pl.DataFrame:
         """One row for each record; the parts of an interval are columns of their own."""
-        found = self.as_json()[self.numbers]
+        found = self.as_json().get(self.numbers, [])
         records = [{"name": name, **each} for name, each in found.items()] if isinstance(found, Mapping) else found
         return pl.DataFrame([flatten(record) for record in records])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({' '.join(map(str, self.facts().values()))})"
+
+    def _repr_html_(self) -> str:
+        first = self.sections()[0]
+        parts = [f"<b>{escape(first.title)}</b>", *(f"<p>{escape(sentence)}</p>" for sentence in first.sentences)]
+        if first.table is not None:
+            lines = [("th", first.table.heads), *(("td", row) for row in first.table.rows)]
+            cells = ("".join(f'<{tag} style="{CELL}">{escape(cell)}</{tag}>' for cell in row) for tag, row in lines)
+            parts.append(f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
+        plot = getattr(self, "plot", None)
+        return f"<div>{''.join(parts)}{draw_small(plot) if plot and len(self.to_frame()) else ''}</div>"
+
+
+class DisplayedEstimates(DisplayedAnswer):
+    """An answer of estimates with intervals, which can be drawn.
+
+    Attributes
+    ----------
+    measure
+        The number that `plot` draws, empty if the records have `mean`, `low` and `high` themselves.
+    """
+
+    measure: ClassVar[str] = ""
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the measure with its interval, one line for each record, on `ax` or on new axes; returns the axes."""
@@ -115,18 +137,6 @@ class DisplayedAnswer(Displayed):
             drawn.invert_yaxis()
             drawn.set_xlabel(self.measure or "lift per person and round")
         return drawn
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({' '.join(map(str, self.facts().values()))})"
-
-    def _repr_html_(self) -> str:
-        first = self.sections()[0]
-        parts = [f"<b>{escape(first.title)}</b>", *(f"<p>{escape(sentence)}</p>" for sentence in first.sentences)]
-        if first.table is not None:
-            lines = [("th", first.table.heads), *(("td", row) for row in first.table.rows)]
-            cells = ("".join(f'<{tag} style="{CELL}">{escape(cell)}</{tag}>' for cell in row) for tag, row in lines)
-            parts.append(f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
-        return f"<div>{''.join(parts)}{draw_small(self.plot)}</div>"
 
 
 def flatten(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from restive.logs.estimators import (
 )
 from restive.logs.group_sequential import find_boundaries
 from restive.logs.history import History
-from restive.logs.sections import DisplayedAnswer, Section
+from restive.logs.sections import DisplayedEstimates, Section
 from restive.types import Bools, Floats
 
 PRIORITY_COLUMNS = ("priority", "index")
@@ -56,7 +56,7 @@ class Look(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class TrialReading(DisplayedAnswer):
+class TrialReading(DisplayedEstimates):
     """The lift of a program by each estimator that is possible.
 
     Attributes

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from restive.errors import InputError, check_number, check_whole
 from restive.formats import show_count, show_percent
 from restive.logs.estimators import Effect, base, onward, reshuffled, subgroup
 from restive.logs.model import FittedModel
-from restive.logs.sections import Section
+from restive.logs.sections import DisplayedAnswer, Section
 from restive.logs.trial_simulation import TrialSimulation, start_trials
 from restive.policies import make_policy
 from restive.problem import Problem
@@ -50,10 +50,11 @@ class Planned(NamedTuple):
     rounds: int | None  # that give it with the people as planned; None if more than twice as many are needed
 
 
-@dataclass(frozen=True)
-class TrialPlan:
+@dataclass(frozen=True, repr=False)
+class TrialPlan(DisplayedAnswer):
     """A trial, and what it can see."""
 
+    numbers: ClassVar[str] = "rows"
     people: int
     control: int  # of them
     rounds: int | None
