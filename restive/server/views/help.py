@@ -1,7 +1,7 @@
 """Help inside the product: the documents of the project, rendered from Markdown.
 
 The documents are files of the package, or of the repository if it is installed from there. Links between documents lead
-to pages of the server; links to other files are shown as text, and so are images.
+to pages of the server; links to other files are shown as text.
 """
 
 import re
@@ -12,16 +12,19 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from fastapi import Depends
+from fastapi.responses import FileResponse
 from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from restive.errors import NotFound
-from restive.server.views.base import Data, page
+from restive.server.auth import need_session
+from restive.server.views.base import Data, page, router
 
 PACKAGED, REPOSITORY = Path(__file__).parents[1] / "help", Path(__file__).parents[3] / "docs"
 FIRST = ("pages", "desk", "templates")  # for people who work in a program
@@ -46,8 +49,17 @@ class Document(NamedTuple):
 @cache
 def find_topics() -> dict[str, Path]:
     """The documents by the name in their URL, which is that of the file: no two files have the same name."""
-    folder = PACKAGED if PACKAGED.is_dir() else REPOSITORY
-    return {path.stem: path for path in sorted(folder.rglob("*.md"))}
+    return {path.stem: path for path in sorted(_folder().rglob("*.md"))}
+
+
+@cache
+def find_pictures() -> dict[str, Path]:
+    """The pictures of the documents by file name."""
+    return {path.name: path for path in (_folder() / "pictures").glob("*.*")}
+
+
+def _folder() -> Path:
+    return PACKAGED if PACKAGED.is_dir() else REPOSITORY
 
 
 @page("/help", "help.html")
@@ -69,6 +81,14 @@ async def show_topic(topic: str) -> Data:
         raise NotFound("There is no such page of help.")
     found = read_document(topic)
     return {"topic": topic, "title": found.title, "html": found.html}
+
+
+@router.get("/help/pictures/{file}", dependencies=[Depends(need_session("viewer"))])
+def send_picture(file: str) -> FileResponse:
+    """A picture of a document."""
+    if file not in find_pictures():
+        raise NotFound("There is no such picture.")
+    return FileResponse(find_pictures()[file])
 
 
 @cache
@@ -131,4 +151,8 @@ def _close_table(*_: Any) -> str:
 def _show_image(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, environment: EnvType
 ) -> str:
-    return f"<em>{renderer.renderInlineAsText(tokens[index].children or [], options, environment)}</em>"
+    text = escape(renderer.renderInlineAsText(tokens[index].children or [], options, environment))
+    name = PurePosixPath(str(tokens[index].attrs["src"])).name
+    if name not in find_pictures():
+        return f"<em>{text}</em>"
+    return f'<img src="pictures/{escape(name)}" alt="{text}" loading="lazy">'

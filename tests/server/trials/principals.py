@@ -134,7 +134,12 @@ def _rank(role: str | None) -> int:
 
 def fill(path: str, program: str = OURS) -> str:
     """An address by its template."""
-    path = path.replace("{user}", GUEST).replace("{topic}", "pages").replace("{webhook}", "1")
+    path = (
+        path.replace("{user}", GUEST)
+        .replace("{topic}", "pages")
+        .replace("{webhook}", "1")
+        .replace("{file}", "list-phone.png")
+    )
     return path.replace("{name}", program).replace("{round}", "1").replace("{kind}", "csv").replace("{table}", "groups")
 
 

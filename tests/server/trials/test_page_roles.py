@@ -54,6 +54,7 @@ REPORT_FILE = "/history.{kind}"
 OTHERS = {
     REPORT_FILE: "admin",
     "/audit.{kind}": "admin",
+    "/help/pictures/{file}": "viewer",
     P: "viewer",
     f"{P}/week": "viewer",
     f"{P}/list.{{kind}}": "viewer",

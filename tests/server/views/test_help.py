@@ -48,6 +48,17 @@ def test_help_is_a_page_with_its_sections(browser: Browser) -> None:
     assert browser.get("/help/nothing").status_code == 404
 
 
+@pytest.mark.parametrize("topic", ["pages", "how-it-works"])
+def test_pictures_are_shown(browser: Browser, topic: str) -> None:
+    names = re.findall(r'<img src="pictures/([^"]+)" alt="\w[^"]+" loading="lazy">', browser.get(f"/help/{topic}").text)
+    assert names
+    for name in names:
+        picture = browser.get(f"/help/pictures/{name}")
+        assert picture.status_code == 200
+        assert picture.headers["content-type"] in ("image/png", "image/svg+xml")
+    assert browser.get("/help/pictures/nothing.png").status_code == 404
+
+
 def test_no_two_documents_have_the_same_name() -> None:
     names = [path.stem for path in REPOSITORY.rglob("*.md")]
     assert sorted(set(names)) == sorted(names) == sorted(find_topics())
