@@ -7,6 +7,7 @@ that slices differ and each can be repeated.
 
 import argparse
 import fcntl
+import itertools
 import os
 import re
 import tempfile
@@ -25,6 +26,7 @@ from desk.postgres import Postgres
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/reference/results/reliability.md"
 HTTP_KILLS, SERVER_KILLS, CLUSTER_IMAGES, ROWS = 10, 10, 5, 50_000  # of a slice
+ACKNOWLEDGED = ("decide", "decide round", "learn")  # the verbs of callers of a server
 MAX_GROWTH = 1.15  # of the memory, from the eighth hour of a day to its end
 Part = Callable[["Places", int], Counter[str]]
 
@@ -35,6 +37,7 @@ class Places:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._servers: dict[bool, Postgres] = {}
+        self._numbers = itertools.count()
 
     def postgres(self, fsync: bool) -> Postgres:
         if fsync not in self._servers:
@@ -42,9 +45,11 @@ class Places:
             self._servers[fsync].start()
         return self._servers[fsync]
 
-    def store(self, kind: str, seed: int) -> str:
+    def store(self, kind: str) -> str:
         """A new store."""
-        return self.postgres(fsync=False).new_schema() if kind == "PostgreSQL" else str(self.folder / f"{seed}.db")
+        if kind == "PostgreSQL":
+            return self.postgres(fsync=False).new_schema()
+        return str(self.folder / f"{next(self._numbers)}.db")
 
     def close(self) -> None:
         for server in self._servers.values():
@@ -52,18 +57,25 @@ class Places:
 
 
 def kill_processes(kind: str, players: int) -> Part:
-    return lambda places, seed: check_kills(places.store(kind, seed), PER_PROGRAM // players, players, seed)
+    return lambda places, seed: check_kills(places.store(kind), PER_PROGRAM // players, players, seed)
 
 
 def kill_http(kind: str) -> Part:
     def play(places: Places, seed: int) -> Counter[str]:
         from server.trials.test_kills import check_kills as check_http_kills  # imports pytest, also in each process
 
-        total = check_http_kills(places.store(kind, seed), HTTP_KILLS, seed)
-        done = sum(total[verb] for verb in ("decide", "decide round", "learn"))
+        total = check_http_kills(places.store(kind), HTTP_KILLS, seed)
+        done = sum(total[verb] for verb in ACKNOWLEDGED)
         return total + Counter(kills=HTTP_KILLS, acknowledged=done)
 
     return play
+
+
+def kill_workers(places: Places, seed: int) -> Counter[str]:
+    from server.test_workers import check_worker_kills
+
+    total = check_worker_kills(places.store("SQLite"), HTTP_KILLS, seed)
+    return total + Counter(kills=HTTP_KILLS, acknowledged=sum(total[verb] for verb in ACKNOWLEDGED))
 
 
 def play_day(places: Places, seed: int) -> Counter[str]:
@@ -90,6 +102,7 @@ KILLS: dict[str, Part] = {
     ),
     "`restive serve` under four callers, SQLite": kill_http("SQLite"),
     "`restive serve` under four callers, PostgreSQL": kill_http("PostgreSQL"),
+    "a worker of `restive serve --workers 2`, SQLite": kill_workers,
 }
 IMAGES: dict[str, Part] = {
     "SQLite": lambda places, seed: check_images(places.folder, PER_PROGRAM, seed),
