@@ -21,6 +21,8 @@ from restive.server.limits import TokenBuckets
 from restive.server.settings import Settings
 from restive.server.workers import (
     LEVEL,
+    MAX_SHORT_LIVES,
+    MIN_LIFE_SECONDS,
     SETS,
     WAYS,
     Worker,
@@ -210,10 +212,14 @@ def check_worker_kills(address: str, kills: int, seed: int) -> Counter[str]:
         wait_until(lambda: is_ready(served))
         callers = start_callers(served.address, board, CALLERS, seed)
         try:
-            for _ in range(kills):
+            for kill in range(1, kills + 1):
                 board.wait_for(int(rng.integers(1, 10)))
+                if kill % MAX_SHORT_LIVES == 0:  # the supervisor would give up
+                    time.sleep(MIN_LIFE_SECONDS + 1)
                 workers = find_workers(served)
-                workers[int(rng.integers(len(workers)))].kill()
+                victim = workers[int(rng.integers(len(workers)))]
+                victim.kill()
+                victim.wait(60)  # one that is dead, but not yet replaced, is not killed again
                 wait_until(lambda: len(find_workers(served)) == 2)
             board.wait_for(CALLERS)
         finally:
