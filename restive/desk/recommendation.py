@@ -172,7 +172,8 @@ class Recommendation:
         shown = [columns.pop(name) for name in self.config.display]
         display = [dict(zip(self.config.display, cells, strict=True)) for cells in zip(*shown, strict=True)]
         size = len(columns["agent"])
-        columns = {"cost": [None] * size} | columns | {"display": display or [{} for _ in range(size)]}
+        columns.setdefault("cost", [None] * size)
+        columns["display"] = display or [{} for _ in range(size)]
         rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
         return cast("list[types.ListedPerson]", rows)
 

@@ -17,6 +17,7 @@ FILES = (
     "/programs/{name}/list.{kind}",
     "/programs/{name}/missing.{kind}",
     "/history.{kind}",
+    "/help/pictures/{file}",
     "/audit.{kind}",
     "/programs/{name}/calendar.ics",
     "/programs/{name}/export.zip",
