@@ -1,5 +1,6 @@
 """The runner of acceptance checks: figures, files, errors as figures; and the checks themselves, one by one."""
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -125,6 +126,7 @@ def test_every_check_has_figures(name: str, quick: bool) -> None:
 
 def test_the_status_of_a_program_is_compared_with_the_truth_of_its_people() -> None:
     results = desk_checks.check_status("small", "general-usage", {"budget": 40}, 7, quick=True)
+    assert json.loads(json.dumps(Outcome("desk", "small", tuple(results)).as_json()))["results"][0]["of"] > 0
     assert [each.what for each in results[:2]] == [
         "coverage of effects in states, small, round 10",
         "coverage of lift and total, small, round 10",

@@ -151,7 +151,7 @@ def _judge(
     least, most = (QUICK_LEAST, 1.0) if quick else (LEAST - slack, most + slack)
     holds = not held or least <= share <= most
     title, pool = f"coverage of {what}, {setting}, round {round_}", f"coverage of {what}, round {round_}"
-    return Result(title, wanted, f"{share:.3f}", holds, note, pool, sum(held), len(held))
+    return Result(title, wanted, f"{share:.3f}", holds, note, pool, sum(map(bool, held)), len(held))
 
 
 def _list_checks() -> tuple[Check, ...]:
