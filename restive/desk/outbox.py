@@ -4,7 +4,7 @@
     claim, finish      by a server: lease the next message, send it, record the result
 
 A message is about numbers only, never about people. `results.complete` is sent when everybody in a round has an outcome
-or has left or, where states are outcomes, when the second list after it is decided: whoever was in neither table is
+or has left or, where states are outcomes, when the second list after it is decided: who was in neither table is
 `missing`; once for each round, unless the request that completed it is undone. Corrections send nothing. What is undone
 or cancelled before it was sent is not sent.
 

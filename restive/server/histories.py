@@ -53,7 +53,7 @@ WORDS = {
     ),
 }
 MAX_HEADERS, MAX_SHOWN_COLUMNS, MAX_SHOWN_ROWS, MAX_CELL = 200, 12, 5, 80
-MAX_SUGGESTED_STATES = 12
+MAX_SUGGESTED_STATES, MAX_TEXTS = 12, 24
 
 
 @dataclass
@@ -259,7 +259,7 @@ def describe_table(frame: "pl.DataFrame", chosen: Mapping[str, str]) -> dict[str
              "required": name in REQUIRED}
             for name in HEADERS
         ],
-        "acts": [] if set(map(str.lower, acts)) <= set(BINARY) else acts[:MAX_SHOWN_COLUMNS],
+        "acts": [] if set(map(str.lower, acts)) <= set(BINARY) else acts[:MAX_TEXTS],
         "states": states if len(states) <= MAX_STATES else [],
     }  # fmt: skip
 
