@@ -92,7 +92,8 @@ def print_notices(*notices: str) -> None:
 def advise(error: InputError) -> str:
     """The message of an error with what can be done about it on the command line."""
     recorded = "\nNothing was recorded." if error.code in NOTHING_RECORDED else ""
-    apart = " " if recorded or "\n" not in error.message else "\n"
+    sentence = "\n" not in error.message and error.message.endswith((".", "?"))
+    apart = " " if recorded or sentence else "\n"
     advice = f"{apart}{ADVICE[error.hint]}" if error.hint else ""
     return f"{error.message}{recorded}{advice}"
 

@@ -88,6 +88,7 @@ def test_every_hint_has_advice_and_a_table_with_faults_says_that_nothing_was_rec
     assert console.advise(InputError("Round 2 is decided.", hint=Hint.AGAIN)).startswith(
         "Round 2 is decided. Add --again"
     )
+    assert console.advise(InputError("no column", hint=Hint.COLUMNS)).startswith("no column\nIf a column")
     assert console.advise(InputError("row 1", code="invalid_table")) == "row 1\nNothing was recorded."
 
 
